@@ -1,0 +1,85 @@
+"""Every error that wim-edge raises on purpose, as one tree.
+
+    WimEdgeError                 exit code 1
+    ├── InvalidRequestError      2   the question, an option or a template is wrong
+    ├── DocumentError            3   a document cannot be read
+    ├── ModelError               4
+    │   ├── ModelNotFoundError   4   no such model, or it is not on this disk
+    │   ├── ModelFileError       4   the file is not a usable GGUF model
+    │   └── DownloadError        7   fetching a model failed (network, disk full)
+    ├── CapacityError            5
+    │   ├── ContextOverflowError 5   more tokens than the context holds
+    │   └── MemoryBudgetError    5   more memory than the machine has free
+    └── EngineError              6   llama.cpp refused or failed
+
+Each carries a message (what happened) and a hint (what to do), one line each. Exit code 10 means
+that the reader stopped early and got an answer, 130 that the reader cancelled; neither is an error.
+"""
+
+from __future__ import annotations
+
+
+class WimEdgeError(Exception):
+    """Base of all errors here. ``str()`` is the message; ``hint`` says what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InvalidRequestError(WimEdgeError):
+    """The request itself is wrong: an empty question, a bad option, an unreadable template."""
+
+    exit_code = 2
+
+
+class DocumentError(WimEdgeError):
+    """A document cannot be read: missing, encrypted, scanned, empty, binary."""
+
+    exit_code = 3
+
+
+class ModelError(WimEdgeError):
+    """Something about a model."""
+
+    exit_code = 4
+
+
+class ModelNotFoundError(ModelError):
+    """No model of that name, or its file is not on this disk."""
+
+
+class ModelFileError(ModelError):
+    """The file is not a GGUF model that this engine can load."""
+
+
+class DownloadError(ModelError):
+    """A model could not be fetched: no network, no such file, disk full, checksum differs."""
+
+    exit_code = 7
+
+
+class CapacityError(WimEdgeError):
+    """The work does not fit; the message names the numbers."""
+
+    exit_code = 5
+
+
+class ContextOverflowError(CapacityError):
+    """More tokens than the context holds."""
+
+
+class MemoryBudgetError(CapacityError):
+    """More memory than the machine has free."""
+
+
+class EngineError(WimEdgeError):
+    """llama.cpp refused or failed; ``code`` is its return value where there is one."""
+
+    exit_code = 6
+
+    def __init__(self, message: str, hint: str = "", code: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.code = code

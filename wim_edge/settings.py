@@ -1,0 +1,145 @@
+"""Every default, once; where files live; and the ``WIM_EDGE_*`` variables.
+
+Any field of :class:`Settings` can be set through the environment: ``WIM_EDGE_`` and the field's
+name in capitals, for example ``WIM_EDGE_N_CTX=8192``.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from wim_edge.errors import InvalidRequestError
+
+PATTERNS = ("wim", "llm")
+KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a user can set. Sizes in tokens, unless said otherwise; None means: choose for me."""
+
+    model: str | None = None
+    """Name in models.toml, or the path of a GGUF file; None: the best model already on disk."""
+
+    # The engine
+    n_ctx: int | None = None
+    """Context size; None: what the document needs, up to what the model was trained for and what fits."""
+    n_batch: int = 512
+    """Tokens a prefill batch (and its physical batch: 512 measured faster than 2,048 on a CPU)."""
+    n_threads: int | None = None
+    """None: the physical cores."""
+    n_gpu_layers: int | None = None
+    """Layers on the GPU; None: what fits, -1: all, 0: none."""
+    kv_type: str = "f16"
+    """Element type of the KV cache, one of KV_TYPES."""
+    flash_attn: bool | None = None
+    """None: llama.cpp's choice on a GPU, off on a CPU, where it slows decoding at depth."""
+
+    # The pattern
+    pattern: str = "wim"
+    segment_tokens: int = 1024
+    margin_tokens: int = 64
+    """Longest margin."""
+    answer_tokens: int = 256
+    """Longest answer."""
+    relevance_threshold: float = 0.5
+    """A margin judged at or above this (0 to 1) is relevant."""
+    templates: Path | None = None
+    """A directory whose templates stand before the shipped ones."""
+
+    # Sampling of the answer and the margins; verdicts are never sampled
+    temperature: float = 0.0
+    """0: greedy."""
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        rules: tuple[tuple[str, bool, str], ...] = (
+            ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
+            ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
+            ("n_threads", self.n_threads is None or 1 <= self.n_threads <= 1024, "1 to 1024"),
+            ("n_gpu_layers", self.n_gpu_layers is None or self.n_gpu_layers >= -1, "-1 (all) or more"),
+            ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
+            ("pattern", self.pattern in PATTERNS, "one of " + ", ".join(PATTERNS)),
+            ("segment_tokens", self.segment_tokens >= 16, "at least 16"),
+            ("margin_tokens", self.margin_tokens >= 1, "at least 1"),
+            ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
+            ("relevance_threshold", 0 <= self.relevance_threshold <= 1, "0 to 1"),
+            ("temperature", 0 <= self.temperature <= 10, "0 (greedy) to 10"),
+            ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
+            ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
+            ("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1"),
+        )
+        for name, good, wanted in rules:
+            if not good:
+                raise InvalidRequestError(
+                    f"{name} is {getattr(self, name)!r}", f"{name} takes {wanted}."
+                )
+
+    def but(self, **changes: object) -> Settings:
+        """A copy with these fields changed; a None leaves the field as it is."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        return replace(self, **given)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """The defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
+        environ = os.environ if environ is None else environ
+        hints = typing.get_type_hints(cls)
+        changes: dict[str, object] = {}
+        for field in fields(cls):
+            variable = "WIM_EDGE_" + field.name.upper()
+            text = environ.get(variable, "").strip()
+            if text:
+                changes[field.name] = _parse(variable, text, hints[field.name])
+        return cls().but(**changes)
+
+
+def _parse(variable: str, text: str, hint: object) -> object:
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    kind = next(option for option in options if option is not types.NoneType)
+    try:
+        if kind is bool:
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
+        return kind(text)
+    except (ValueError, KeyError):
+        raise InvalidRequestError(
+            f"{variable} is {text!r}", f"It takes a {getattr(kind, '__name__', kind)}."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where wim-edge keeps things; ``WIM_EDGE_HOME`` moves all of them into one folder."""
+
+    config: Path
+    models: Path
+    cache: Path
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Paths:
+        environ = os.environ if environ is None else environ
+        home = environ.get("WIM_EDGE_HOME", "").strip()
+        if home:
+            root = Path(home).expanduser()
+            return cls(root / "config", root / "models", root / "cache")
+        import platformdirs
+
+        return cls(
+            Path(platformdirs.user_config_dir("wim-edge", appauthor=False)),
+            Path(platformdirs.user_data_dir("wim-edge", appauthor=False)) / "models",
+            Path(platformdirs.user_cache_dir("wim-edge", appauthor=False)),
+        )
+
+
+def shipped(name: str) -> Path:
+    """The path of ``models.toml`` or ``templates``: inside an installed package, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent
+    installed = package / "shipped" / name
+    return installed if installed.exists() else package.parent / name
