@@ -1,0 +1,59 @@
+"""wim-edge: ask long documents with small models on your own machine.
+
+The public names, listed here once. `wim_edge.events` holds the event classes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# name -> module; loaded on first use, so that `import wim_edge` stays light
+_NAMES = {
+    "AnswerFinished": "wim_edge.wim.events",
+    "Decision": "wim_edge.wim.control",
+    "Document": "wim_edge.documents",
+    "Runtime": "wim_edge.runtime",
+    "Settings": "wim_edge.settings",
+    "WimEdgeError": "wim_edge.errors",
+    "events": "wim_edge.wim",
+    "read_document": "wim_edge.documents",
+    "stop_after": "wim_edge.wim.control",
+    "stop_at": "wim_edge.wim.control",
+}
+__all__ = [
+    "AnswerFinished",
+    "Decision",
+    "Document",
+    "Runtime",
+    "Settings",
+    "WimEdgeError",
+    "events",
+    "read_document",
+    "stop_after",
+    "stop_at",
+]
+
+if TYPE_CHECKING:
+    from wim_edge.documents import Document, read_document
+    from wim_edge.errors import WimEdgeError
+    from wim_edge.runtime import Runtime
+    from wim_edge.settings import Settings
+    from wim_edge.wim import events
+    from wim_edge.wim.control import Decision, stop_after, stop_at
+    from wim_edge.wim.events import AnswerFinished
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'wim_edge' has no attribute {name!r}")
+    import importlib
+
+    if name == "events":
+        return importlib.import_module("wim_edge.wim.events")
+    return getattr(importlib.import_module(_NAMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,31 @@
+"""models.toml -> a verified GGUF on disk: from Hugging Face, from an installed package, or a path."""
+
+from wim_edge.catalog.catalog import (
+    EMBEDDED,
+    Catalog,
+    ResolvedModel,
+    fits_machine,
+    own_file,
+    resolve,
+)
+from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource
+from wim_edge.catalog.sources import Progress, fetch, locate, removable, remove
+
+__all__ = [
+    "EMBEDDED",
+    "Catalog",
+    "HubSource",
+    "ModelEntry",
+    "PackagePart",
+    "PackageSource",
+    "PathSource",
+    "Progress",
+    "ResolvedModel",
+    "fetch",
+    "fits_machine",
+    "locate",
+    "own_file",
+    "removable",
+    "remove",
+    "resolve",
+]

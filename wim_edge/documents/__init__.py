@@ -1,0 +1,7 @@
+"""Files -> text with pages, sections and character offsets -> segments."""
+
+from wim_edge.documents.document import Document, Mark, Place
+from wim_edge.documents.readers import read_document, read_documents
+from wim_edge.documents.segments import Segment, split
+
+__all__ = ["Document", "Mark", "Place", "Segment", "read_document", "read_documents", "split"]

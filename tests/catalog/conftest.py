@@ -1,0 +1,82 @@
+"""Every catalog test has a home of its own, no Hugging Face cache, and no network."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wim_edge.catalog import HubSource, ModelEntry
+from wim_edge.settings import Paths
+
+
+def tiny_gguf(padding: int = 0) -> bytes:
+    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats, and some bytes more."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
+    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
+    head += text("llama.block_count") + struct.pack("<II", 4, 1)
+    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
+    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
+    head += b"\0" * (-len(head) % 32)
+    return head + b"\0" * (128 + padding)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf-cache"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def paths(home: Path) -> Paths:
+    return Paths.from_environment()
+
+
+@pytest.fixture
+def gguf() -> bytes:
+    return tiny_gguf()
+
+
+@pytest.fixture
+def own_models(paths: Paths) -> Callable[[str], Path]:
+    """Writes the user's own models.toml."""
+
+    def write(text: str) -> Path:
+        paths.config.mkdir(parents=True, exist_ok=True)
+        file = paths.config / "models.toml"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write
+
+
+@pytest.fixture
+def make_entry(gguf: bytes) -> Callable[..., ModelEntry]:
+    """An entry of which only what matters is given."""
+
+    def make(**changes: object) -> ModelEntry:
+        facts: dict[str, object] = {
+            "name": "tiny",
+            "description": "A tiny model",
+            "licence": "MIT",
+            "parameters": "1",
+            "context": 128,
+            "rank": 1,
+            "bytes": len(gguf),
+            "source": HubSource("owner/tiny-GGUF", "tiny.gguf"),
+        }
+        return ModelEntry(**(facts | changes))  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,142 @@
+"""`wim-edge models`: what it prints, and that it asks before it deletes."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from wim_edge.cli.models import models
+from wim_edge.errors import ModelNotFoundError
+
+FACTS = 'description = "Mine"\nlicence = "MIT"\nparameters = "1"\ncontext = 128\nrank = 99\nbytes = 1000\n'
+
+
+def gguf() -> bytes:
+    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
+    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
+    head += text("llama.block_count") + struct.pack("<II", 4, 1)
+    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
+    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
+    return head + b"\0" * (-len(head) % 32) + b"\0" * 128
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with two entries of its own: a path, and a hub file that is here already."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("WIM_EDGE_HOME", str(home))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf-cache"))
+    monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
+    (home / "config").mkdir(parents=True)
+    (home / "config/mine.gguf").write_bytes(gguf())
+    (home / "config/models.toml").write_text(
+        f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n'
+        f'[models.theirs]\n{FACTS}[models.theirs.source]\nkind = "hub"\nrepo = "owner/name"\n'
+        'file = "a.gguf"\n'
+        "[models.theirs.chat]\nenable_thinking = false\n"
+    )
+    (home / "models/owner/name").mkdir(parents=True)
+    (home / "models/owner/name/a.gguf").write_bytes(gguf())
+    return home
+
+
+def run(*args: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(models, args, input=answer, catch_exceptions=True)
+
+
+def test_list_shows_every_model() -> None:
+    result = run("list")
+    assert result.exit_code == 0
+    for name in ("smollm2-135m", "qwen3-8b", "mine"):
+        assert name in result.output
+    assert "\x1b" not in result.output
+
+
+def test_list_as_json(home: Path) -> None:
+    rows = {row["name"]: row for row in json.loads(run("list", "--json").output)}
+    assert rows["mine"]["path"] == str(home / "config/mine.gguf")
+    assert rows["mine"]["bytes"] == len(gguf())
+    assert rows["mine"]["fits"] is True
+    assert rows["qwen3-8b"]["path"] is None
+    assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + 200 * 1024**2
+
+
+def test_info_shows_the_header_of_a_file_that_is_here() -> None:
+    facts = json.loads(run("info", "theirs", "--json").output)
+    assert facts["file"]["architecture"] == "llama"
+    assert facts["file"]["vocabulary"] == 2
+    assert facts["file"]["weights"] == "f32"
+    assert facts["chat"] == {"enable_thinking": False}
+
+
+def test_info_of_a_file_that_is_not_here() -> None:
+    result = run("info", "qwen3-8b")
+    assert "Qwen/Qwen3-8B-GGUF" in result.output
+    assert "architecture" not in result.output
+    assert "chat.enable_thinking" in result.output
+
+
+def test_path_prints_the_path_alone(home: Path) -> None:
+    assert run("path", "mine").output == f"{home / 'config/mine.gguf'}\n"
+
+
+def test_path_of_what_is_not_here() -> None:
+    error = run("path", "qwen3-8b").exception
+    assert isinstance(error, ModelNotFoundError)
+    assert error.hint == "wim-edge models pull qwen3-8b"
+
+
+def test_pull_of_what_is_here() -> None:
+    assert "theirs is already on this disk, and whole" in run("pull", "theirs").output
+
+
+def test_pull_prints_plain_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    def fetch(entry: object, paths: object, progress: object) -> Path:
+        for done in range(0, 1001, 10):
+            progress(done * 10**6, 10**9)  # type: ignore[operator]
+        return home / "x.gguf"
+
+    monkeypatch.setattr("wim_edge.catalog.fetch", fetch)
+    result = run("pull", "qwen3-8b")
+    lines = result.stderr.splitlines()
+    assert len(lines) == 11
+    assert lines[5] == "qwen3-8b: 500 MB of 1.0 GB"
+    assert result.stdout == f"qwen3-8b is on this disk, and whole: {home / 'x.gguf'}\n"
+
+
+def test_remove_asks(home: Path) -> None:
+    file = home / "models/owner/name/a.gguf"
+    assert run("remove", "theirs", answer="n\n").exit_code == 1
+    assert file.exists()
+    assert run("remove", "theirs", "--yes").output == "0 MB freed\n"
+    assert not file.exists()
+
+
+def test_an_unknown_name() -> None:
+    error = run("info", "qwen3-8").exception
+    assert isinstance(error, ModelNotFoundError)
+    assert "qwen3-8b" in error.hint
+
+
+def test_help_states_the_formula_and_imports_nothing_heavy() -> None:
+    assert "KV bytes per token" in run("list", "--help").output
+    code = (
+        "import sys; from wim_edge.cli.models import models\n"
+        "heavy = {'llama_cpp', 'rich', 'psutil', 'huggingface_hub', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

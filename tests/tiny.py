@@ -1,0 +1,110 @@
+"""Tiny models with random weights, for the memories that no package ships: recurrent and hybrid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+N_EMBD, N_LAYER, N_FF, N_HEAD, N_STATE, N_CONV = 64, 4, 128, 4, 8, 4
+N_INNER = 2 * N_EMBD
+DT_RANK = 4
+
+
+def write_tiny(path: Path, architecture: str, seed: int = 7) -> Path:
+    """A GGUF of "llama" (plain attention), "mamba" (recurrent) or "lfm2" (hybrid), 4 layers."""
+    random = np.random.default_rng(seed)
+    writer = gguf.GGUFWriter(path, architecture)
+    _metadata(writer, architecture)
+    n_vocab = _vocabulary(writer)
+
+    def add(name: str, *shape: int, scale: float = 0.3, offset: float = 0.0) -> None:
+        writer.add_tensor(name, (offset + scale * random.standard_normal(shape)).astype(np.float32))
+
+    add("token_embd.weight", n_vocab, N_EMBD, scale=1.0)
+    norm = "token_embd_norm.weight" if architecture == "lfm2" else "output_norm.weight"
+    add(norm, N_EMBD, scale=0.1, offset=1.0)
+    for layer in range(N_LAYER):
+        prefix = f"blk.{layer}."
+        add(prefix + "attn_norm.weight", N_EMBD, scale=0.1, offset=1.0)
+        if architecture == "mamba":
+            _mamba(add, prefix)
+            continue
+        if architecture == "lfm2" and _lfm2_heads()[layer] == 0:
+            add(prefix + "shortconv.conv.weight", N_EMBD, 3)
+            add(prefix + "shortconv.in_proj.weight", 3 * N_EMBD, N_EMBD)
+            add(prefix + "shortconv.out_proj.weight", N_EMBD, N_EMBD)
+        else:
+            for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+                add(f"{prefix}{name}.weight", N_EMBD, N_EMBD)
+            if architecture == "lfm2":
+                add(prefix + "attn_q_norm.weight", N_EMBD // N_HEAD, scale=0.1, offset=1.0)
+                add(prefix + "attn_k_norm.weight", N_EMBD // N_HEAD, scale=0.1, offset=1.0)
+        add(prefix + "ffn_norm.weight", N_EMBD, scale=0.1, offset=1.0)
+        add(prefix + "ffn_gate.weight", N_FF, N_EMBD)
+        add(prefix + "ffn_up.weight", N_FF, N_EMBD)
+        add(prefix + "ffn_down.weight", N_EMBD, N_FF)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _lfm2_heads() -> list[int]:
+    return [0, N_HEAD, 0, N_HEAD]
+
+
+def _mamba(add, prefix: str) -> None:  # type: ignore[no-untyped-def]
+    add(prefix + "ssm_in.weight", 2 * N_INNER, N_EMBD)
+    add(prefix + "ssm_conv1d.weight", N_INNER, N_CONV)
+    add(prefix + "ssm_conv1d.bias", N_INNER)
+    add(prefix + "ssm_x.weight", DT_RANK + 2 * N_STATE, N_INNER)
+    add(prefix + "ssm_dt.weight", N_INNER, DT_RANK)
+    add(prefix + "ssm_dt.bias", N_INNER)
+    add(prefix + "ssm_a", N_INNER, N_STATE, scale=0.1, offset=-1.0)
+    add(prefix + "ssm_d", N_INNER)
+    add(prefix + "ssm_out.weight", N_EMBD, N_INNER)
+
+
+def _metadata(writer: gguf.GGUFWriter, architecture: str) -> None:
+    writer.add_context_length(4096)
+    writer.add_embedding_length(N_EMBD)
+    writer.add_block_count(N_LAYER)
+    writer.add_layer_norm_rms_eps(1e-5)
+    if architecture == "mamba":
+        writer.add_feed_forward_length(0)
+        writer.add_head_count(0)
+        writer.add_ssm_conv_kernel(N_CONV)
+        writer.add_ssm_inner_size(N_INNER)
+        writer.add_ssm_state_size(N_STATE)
+        writer.add_ssm_time_step_rank(DT_RANK)
+        return
+    writer.add_feed_forward_length(N_FF)
+    writer.add_head_count(N_HEAD)
+    if architecture == "lfm2":
+        writer.add_head_count_kv(_lfm2_heads())
+        writer.add_shortconv_l_cache(3)
+    else:
+        writer.add_head_count_kv(N_HEAD)
+    writer.add_rope_dimension_count(N_EMBD // N_HEAD)
+    writer.add_rope_freq_base(10000.0)
+
+
+def _vocabulary(writer: gguf.GGUFWriter) -> int:
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    types = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL, *[gguf.TokenType.BYTE] * 256]
+    tokens += [chr(c) for c in range(33, 127)]
+    types += [gguf.TokenType.NORMAL] * (len(tokens) - len(types))
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-float(i) for i in range(len(tokens))])
+    writer.add_token_types(types)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    writer.add_add_bos_token(True)
+    writer.add_add_space_prefix(False)
+    return len(tokens)

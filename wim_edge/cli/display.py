@@ -1,0 +1,215 @@
+"""How a reading looks: live on a terminal, as plain lines elsewhere, as JSON, or the answer alone."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
+
+from wim_edge.wim import events
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Display(Protocol):
+    """Shows events; a context manager, so that a live display is taken down whatever happens."""
+
+    def show(self, event: events.Event) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+def display_for(*, as_json: bool, quiet: bool, margins: bool) -> Display:
+    """The display that fits the options and standard output."""
+    if as_json:
+        return JsonLines()
+    if quiet:
+        return AnswerAlone()
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        return Live(Console(highlight=False), margins)
+    return PlainLines(margins)
+
+
+def clean(text: str) -> str:
+    """Without control characters: a document or a model must not steer the terminal."""
+    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+
+
+def place(event: events.SegmentRead | events.MarginWritten | events.Source, several: bool) -> str:
+    """"page 12", "report.pdf page 12" or "characters 100-300"."""
+    where = f"page {event.page}" if event.page is not None else f"characters {event.chars[0]}-{event.chars[1]}"
+    return f"{clean(event.document)} {where}" if several else where
+
+
+def outcome(event: events.AnswerFinished) -> str:
+    """How it ended and what it cost, in a line."""
+    usage, ends = event.usage, {"length": "answer cut at its longest", "early_exit": "stopped early",
+                                "cancelled": "cancelled"}  # fmt: skip
+    parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
+    parts += [
+        f"{event.model}, {event.pattern}",
+        f"{usage.prefilled_tokens:,} tokens read",
+        f"{usage.decoded_tokens:,} written",
+        f"{usage.seconds['total']:.1f} s",
+    ]
+    return " · ".join(parts)
+
+
+class _Base:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+class JsonLines(_Base):
+    def show(self, event: events.Event) -> None:
+        _write(sys.stdout, event.to_json() + "\n")
+
+
+class AnswerAlone(_Base):
+    def show(self, event: events.Event) -> None:
+        if isinstance(event, events.AnswerFinished) and event.finish_reason != "cancelled":
+            _write(sys.stdout, clean(event.text) + "\n")
+        elif isinstance(event, events.Warning):
+            _write(sys.stderr, f"warning: {clean(event.text)}\n")
+
+
+class PlainLines(_Base):
+    """For pipes and files: margins, answer and sources on standard output, the rest on standard error."""
+
+    def __init__(self, margins: bool) -> None:
+        self._margins, self._several, self._of, self._answering = margins, False, 0, False
+
+    def show(self, event: events.Event) -> None:
+        match event:
+            case events.ReadingStarted():
+                self._several, self._of = len(event.documents) > 1, event.segments
+                _write(sys.stderr, f"{_plan(event)}\n")
+            case events.SegmentRead():
+                where = place(event, self._several)
+                _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens\n")
+            case events.MarginJudged() if self._margins:
+                mark = "relevant" if event.relevant else "not relevant"
+                where = place(event, self._several)
+                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, relevance "
+                                   f"{event.relevance:.2f}, {mark}] {clean(event.text) or '(empty)'}\n")  # fmt: skip
+            case events.AnswerDelta():
+                _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
+                self._answering = True
+            case events.AnswerFinished():
+                _write(sys.stdout, "\n" if self._answering else "")
+                for source in event.sources:
+                    where = place(source, self._several)
+                    _write(sys.stdout, f"source: {where} (relevance {source.relevance:.2f})\n")
+                _write(sys.stderr, outcome(event) + "\n")
+            case events.Warning():
+                _write(sys.stderr, f"warning: {clean(event.text)}\n")
+
+
+class Live(_Base):
+    """For a terminal: a progress bar and the margin being written below, everything finished above."""
+
+    def __init__(self, console: Console, margins: bool) -> None:
+        from rich.live import Live as RichLive
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self.console, self._margins = console, margins
+        self._progress = Progress(
+            TextColumn("reading"),
+            BarColumn(),
+            TextColumn("{task.completed:,} of {task.total:,} tokens"),
+            TimeElapsedColumn(),
+            TextColumn("· left"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._live = RichLive(console=console, refresh_per_second=8, transient=True)
+        self._task = None
+        self._several, self._writing, self._answered = False, "", False
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def show(self, event: events.Event) -> None:
+        match event:
+            case events.ReadingStarted():
+                self._several = len(event.documents) > 1
+                self.console.print(self._text(_plan(event), "dim"))
+                self._task = self._progress.add_task("", total=event.tokens)
+                self._live.start()
+            case events.ReadingProgress() if self._task is not None:
+                self._progress.update(self._task, completed=event.tokens)
+            case events.MarginDelta():
+                self._writing += event.text
+            case events.MarginJudged():
+                self._writing = ""
+                self._margin(event)
+            case events.AnswerDelta():
+                if not self._answered:
+                    self._live.stop()
+                    self.console.print(self._text("\nAnswer", "bold"))
+                self._answered = True
+                self.console.print(self._text(clean(event.text)), end="", soft_wrap=True)
+            case events.AnswerFinished():
+                self._finish(event)
+            case events.Warning():
+                self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
+        self._refresh()
+
+    def _margin(self, event: events.MarginJudged) -> None:
+        if not self._margins:
+            return
+        from rich.table import Table
+
+        row = Table.grid(padding=(0, 1))
+        row.add_column(no_wrap=True)
+        row.add_column()
+        style = "green" if event.relevant else "dim"
+        label = f"{'●' if event.relevant else '○'} {place(event, self._several)} · {event.relevance:.2f}"
+        row.add_row(self._text(label, style), self._text(clean(event.text) or "(empty)", "" if event.relevant else "dim"))
+        self.console.print(row)
+
+    def _finish(self, event: events.AnswerFinished) -> None:
+        self._live.stop()
+        if self._answered:
+            self.console.print()
+        if event.sources:
+            self.console.print(self._text("\nSources", "bold"))
+        for source in event.sources:
+            self.console.print(self._text(f"  {place(source, self._several)} · {source.relevance:.2f}", "green"))
+        self.console.print(self._text(outcome(event), "dim"))
+
+    def _refresh(self) -> None:
+        if not self._live.is_started:
+            return
+        from rich.console import Group
+
+        below = [self._text(clean(" ".join(self._writing.split())), "italic")] if self._writing else []
+        self._live.update(Group(self._progress, *below))
+
+    @staticmethod
+    def _text(text: str, style: str = "") -> object:
+        """Never markup: square brackets in a document are text."""
+        from rich.text import Text
+
+        return Text(text, style=style)
+
+
+def _plan(event: events.ReadingStarted) -> str:
+    names = clean(", ".join(event.documents))
+    windows = f", in {event.windows} windows" if event.windows > 1 else ""
+    return (
+        f"{names}: {event.tokens:,} tokens in {event.segments} segments{windows}; "
+        f"{event.model}, pattern {event.pattern}, context {event.n_ctx:,}"
+    )
+
+
+def _write(file: TextIO, text: str) -> None:
+    file.write(text)
+    file.flush()

@@ -1,0 +1,81 @@
+"""The `wim-edge` command group, and the one place where errors become output and exit codes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import IO, Any
+
+import click
+
+import wim_edge
+from wim_edge.cli.ask import ask
+from wim_edge.cli.doctor import doctor
+from wim_edge.cli.models import models
+from wim_edge.cli.options import debug_option
+from wim_edge.errors import WimEdgeError
+
+EPILOG = """\b
+Exit codes: 0 answered; 2 wrong request; 3 document; 4 model; 5 does not fit;
+6 engine; 7 download; 10 stopped early with Ctrl-C and answered; 130 cancelled.
+\b
+Environment: WIM_EDGE_HOME moves configuration, models and saved data to one
+folder; WIM_EDGE_MODEL, WIM_EDGE_N_CTX and so on set defaults; NO_COLOR is honoured.
+\b
+Shell completion: eval "$(_WIM_EDGE_COMPLETE=bash_source wim-edge)"
+(zsh_source and fish_source likewise)."""
+
+
+class _Shown(click.ClickException):
+    """An error of ours as click shows it: what happened, what to do, no traceback."""
+
+    def __init__(self, error: WimEdgeError, debug: bool) -> None:
+        super().__init__(str(error))
+        self.exit_code = error.exit_code
+        self.error, self.debug = error, debug
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        if self.debug:
+            traceback.print_exception(self.error)
+        click.echo(f"error: {_one_line(str(self.error))}", err=True)
+        if self.error.hint:
+            click.echo(f"hint: {_one_line(self.error.hint)}", err=True)
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks and control characters: file names and templates may hold any."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+class Group(click.Group):
+    """Turns every WimEdgeError of a command into its two lines and its exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WimEdgeError as error:
+            raise _Shown(error, bool(ctx.find_root().meta.get("debug"))) from error
+        except KeyboardInterrupt:
+            click.echo("cancelled", err=True)
+            sys.exit(130)
+
+
+@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(wim_edge.__version__, prog_name="wim-edge")
+@debug_option
+def main() -> None:
+    """Ask long documents with small models on your own machine.
+
+    The document is read segment by segment; after each one the model writes a margin, a short note
+    on what matters to the question. You watch the margins and may stop the reading early.
+
+    \b
+      wim-edge ask contract.pdf "Who may end the contract, and when?"
+      wim-edge models list
+      wim-edge doctor
+    """
+
+
+main.add_command(ask)
+main.add_command(models)
+main.add_command(doctor)

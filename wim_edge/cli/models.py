@@ -1,0 +1,209 @@
+"""``wim-edge models``: which models there are, and what of them is on this disk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wim_edge import catalog
+from wim_edge.catalog import Catalog, HubSource, ModelEntry, PackageSource, Progress
+from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
+from wim_edge.catalog.files import megabytes
+from wim_edge.errors import ModelNotFoundError
+from wim_edge.settings import Paths
+
+_MEMORY = (
+    f"Memory is the file's size + KV bytes per token * min(context, {USUAL_CONTEXT:,}) "
+    f"+ {WORKING_SPACE // 1024**2} MiB of working space; a model fits where that is at most "
+    "80% of the machine's memory."
+)
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def models() -> None:
+    """List, fetch and remove models."""
+
+
+@models.command("list", help="List the models that can be named, from the lowest rank up.\n\n" + _MEMORY)
+@_as_json
+def list_models(as_json: bool) -> None:
+    paths = Paths.from_environment()
+    rows = [_facts(entry, paths) for entry in Catalog.load(paths)]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Model", "Parameters", "Context", "Size", "Memory", "Fits", "On disk"):
+        numeric = heading in ("Parameters", "Context", "Size", "Memory")
+        table.add_column(heading, no_wrap=True, justify="right" if numeric else "left")
+    for row in rows:
+        size, memory = megabytes(row["bytes"]), megabytes(row["memory_bytes"])
+        marks = ("yes" if row["fits"] else "no", "yes" if row["path"] else "")
+        table.add_row(row["name"], row["parameters"], f"{row['context']:,}", size, memory, *marks)
+    Console().print(table)
+    click.echo(f"wim-edge keeps models in {paths.models}")
+    click.echo(f"Your own entries go into {catalog.own_file(paths)}")
+
+
+@models.command(
+    help="Show all that is known of a model; if it is on this disk, its header too.\n\n" + _MEMORY
+)
+@click.argument("name")
+@_as_json
+def info(name: str, as_json: bool) -> None:
+    paths = Paths.from_environment()
+    entry = Catalog.load(paths).get(name)
+    facts = _facts(entry, paths) | {
+        "kv_bytes_per_token": entry.kv_bytes_per_token,
+        "rank": entry.rank,
+        "source": _source(entry),
+        "sha256": entry.source.sha256,
+        "settings": dict(entry.settings),
+        "chat": dict(entry.chat),
+    }
+    if facts["path"]:
+        facts["file"] = _header(Path(facts["path"]))
+    if as_json:
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            for inner, what in value.items():
+                click.echo(f"{key + '.' + inner:<24} {_plain(what)}")
+        else:
+            click.echo(f"{key:<24} {_plain(value)}")
+
+
+@models.command()
+@click.argument("name")
+def pull(name: str) -> None:
+    """Fetch a model and verify it; one that is here already is only verified.
+
+    Models on Hugging Face need the huggingface-hub package: pip install 'wim-edge[hub]'.
+    """
+    paths = Paths.from_environment()
+    entry = Catalog.load(paths).get(name)
+    here = catalog.locate(entry, paths)
+    with _progress(entry.name) as progress:
+        path = catalog.fetch(entry, paths, progress)
+    click.echo(f"{name} is {'already ' if here == path else ''}on this disk, and whole: {path}")
+
+
+@models.command()
+@click.argument("name")
+def path(name: str) -> None:
+    """Print where a model's file lies, and nothing else."""
+    paths = Paths.from_environment()
+    found = catalog.locate(Catalog.load(paths).get(name), paths)
+    if found is None:
+        raise ModelNotFoundError(f"{name} is not on this disk", f"wim-edge models pull {name}")
+    click.echo(found)
+
+
+@models.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(name: str, yes: bool) -> None:
+    """Delete a model's file, if wim-edge fetched it."""
+    paths = Paths.from_environment()
+    entry = Catalog.load(paths).get(name)
+    file = catalog.removable(entry, paths)
+    if not yes:
+        click.confirm(f"Delete {file} ({megabytes(file.stat().st_size)})?", abort=True)
+    click.echo(f"{megabytes(catalog.remove(entry, paths))} freed")
+
+
+def _facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
+    """What both `list` and `info` show. Sizes in bytes; those of the file itself, if it is here."""
+    found = catalog.locate(entry, paths)
+    size = found.stat().st_size if found else entry.bytes
+    need = entry.memory_bytes(size)
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "licence": entry.licence,
+        "parameters": entry.parameters,
+        "context": entry.context,
+        "bytes": size,
+        "memory_bytes": need,
+        "fits": catalog.fits_machine(need),
+        "path": str(found) if found else None,
+    }
+
+
+def _source(entry: ModelEntry) -> str:
+    match entry.source:
+        case HubSource(repo, file, revision):
+            return f"Hugging Face: {repo}, {file}, revision {revision}"
+        case PackageSource(parts):
+            return "package: " + ", ".join(part.requirement for part in parts)
+        case other:
+            return f"path: {other.path}"
+
+
+def _header(path: Path) -> dict[str, Any]:
+    """What the GGUF file says of itself."""
+    from wim_edge.engine.gguf import TENSOR_TYPES, read_header
+
+    header = read_header(path)
+    weights: dict[str, int] = {}
+    for tensor in header.tensors:
+        kind = TENSOR_TYPES[tensor.type][0] if tensor.type in TENSOR_TYPES else f"type {tensor.type}"
+        weights[kind] = weights.get(kind, 0) + (tensor.nbytes or 0)
+    return {
+        "architecture": header.architecture,
+        "layers": header.number("block_count"),
+        "context": header.number("context_length"),
+        "vocabulary": header.n_vocab,
+        "weights": max(weights, key=lambda kind: weights[kind]),
+        "chat_template": header.chat_template is not None,
+    }
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "-" if value is None else str(value)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Progress]:
+    """A bar on a terminal, else a line at every tenth; on standard error, as the answer is the path."""
+    if not sys.stderr.isatty():
+        yield _lines(name)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Bars(*columns, TransferSpeedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=None)  # pulses until the first bytes
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _lines(name: str) -> Callable[[int, int | None], None]:
+    shown = -1
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal shown
+        tenths = 10 * done // total if total else 0
+        if tenths > shown:
+            shown = tenths
+            of = f" of {megabytes(total)}" if total else ""
+            click.echo(f"{name}: {megabytes(done)}{of}", err=True)
+
+    return show

@@ -1,0 +1,100 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from wim_edge.settings import KV_TYPES, Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+_DEFAULT = Settings()
+
+
+def _note_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_root().meta["debug"] = True
+
+
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_note_debug, help="Show tracebacks and llama.cpp's log."
+)
+
+
+def _model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from wim_edge.catalog import Catalog
+    from wim_edge.settings import Paths
+
+    names = Catalog.load(Paths.from_environment()).names()
+    files = [CompletionItem(incomplete, type="file")] if "/" in incomplete or "." in incomplete else []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)] + files
+
+
+def engine_options(command: F) -> F:
+    """Which model, and how it runs."""
+    for option in reversed(
+        (
+            click.option("-m", "--model", metavar="NAME|FILE", shell_complete=_model_names,
+                         help="A name from `wim-edge models list` or a GGUF file. "
+                              "Default: the best model already on disk."),
+            click.option("--ctx", "n_ctx", type=int, metavar="TOKENS",
+                         help="Context size. Default: what the document needs and the model and memory allow."),
+            click.option("--threads", "n_threads", type=int, metavar="N", help="Default: the physical cores."),
+            click.option("--gpu-layers", "n_gpu_layers", type=int, metavar="N",
+                         help="Layers on the GPU; -1 all, 0 none. Default: what fits."),
+            click.option("--kv-type", type=click.Choice(KV_TYPES),
+                         help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}; "
+                              "q8_0 halves its memory and is slower on a CPU."),
+            click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
+                         help="Default: off on a CPU, llama.cpp's choice on a GPU."),
+            debug_option,
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def pattern_options(command: F) -> F:
+    """How the document is read and the answer decoded."""
+    for option in reversed(
+        (
+            click.option("-p", "--pattern", type=click.Choice(("wim", "llm")),
+                         help=f"wim: margins, then the answer; llm: the whole context, then the question. "
+                              f"Default: {_DEFAULT.pattern}."),
+            click.option("--segment-tokens", type=int, metavar="N",
+                         help=f"Longest segment. Default: {_DEFAULT.segment_tokens}."),
+            click.option("--margin-tokens", type=int, metavar="N",
+                         help=f"Longest margin. Default: {_DEFAULT.margin_tokens}."),
+            click.option("--answer-tokens", type=int, metavar="N",
+                         help=f"Longest answer. Default: {_DEFAULT.answer_tokens}."),
+            click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
+                         help=f"Relevance from which a margin counts. Default: {_DEFAULT.relevance_threshold}."),
+            click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
+                         help="Prompt templates that stand before the shipped ones."),
+            click.option("--temperature", type=float, help="0 is greedy, the default."),
+            click.option("--top-p", type=float, help="Default: 1 (off)."),
+            click.option("--min-p", type=float, help="Default: 0 (off)."),
+            click.option("--seed", type=int, help="Makes sampled answers reproducible. Default: 0."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def settings_from(options: dict[str, Any]) -> Settings:
+    """The environment's settings, changed by the options that were given."""
+    return Settings.from_environment().but(**options)
+
+
+def show_llama_log(ctx: click.Context) -> None:
+    """With --debug, llama.cpp's own log on standard error."""
+    if ctx.find_root().meta.get("debug"):
+        import logging
+
+        logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
+        for noisy in ("markdown_it", "asyncio"):
+            logging.getLogger(noisy).setLevel(logging.INFO)

@@ -1,0 +1,131 @@
+"""A document as the rest of the house sees it: one text, and what is known of each place in it.
+
+All offsets are characters of ``Document.text``, half-open: ``text[start:end]``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from wim_edge.errors import DocumentError
+
+INSTALL_HINT = "pip install 'wim-edge[documents]'"
+
+_SECTION_CHARS = 200
+_INK = re.compile(r"\S")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a piece of text stands: characters ``[start, end)``, its page (from 1) and its section."""
+
+    chars: tuple[int, int]
+    page: int | None
+    section: str | None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """From character ``start`` on, the text is on this page or in this section; None: as before."""
+
+    start: int
+    page: int | None = None
+    section: str | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document's whole text. ``marks`` ascend by ``start``; ``notes`` say how the reading was less
+    than perfect (a guessed encoding, a page without text), a line each."""
+
+    name: str
+    text: str
+    marks: tuple[Mark, ...] = ()
+    path: Path | None = None
+    notes: tuple[str, ...] = ()
+
+    def place(self, start: int, end: int) -> Place:
+        """Page and section of the first non-blank character in ``text[start:end]``."""
+        ink = _INK.search(self.text, start, end)
+        at = ink.start() if ink else start
+        return Place((start, end), _latest(self._pages, at), _latest(self._sections, at))
+
+    @cached_property
+    def _pages(self) -> list[tuple[int, int]]:
+        return [(mark.start, mark.page) for mark in self.marks if mark.page is not None]
+
+    @cached_property
+    def _sections(self) -> list[tuple[int, str]]:
+        return [(mark.start, mark.section) for mark in self.marks if mark.section is not None]
+
+
+def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
+    index = bisect_right(entries, at, key=lambda entry: entry[0])
+    return entries[index - 1][1] if index else None
+
+
+class Draft:
+    """A document being put together from paragraphs; marks wait for the next paragraph."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._parts: list[str] = []
+        self._length = 0
+        self._marks: list[Mark] = []
+        self._page: int | None = None
+        self._section: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not self._parts
+
+    def mark(self, page: int | None = None, section: str | None = None) -> None:
+        """The next paragraph begins this page, this section, or both."""
+        self._page = page or self._page
+        self._section = short(section) if section else self._section
+
+    def paragraph(self, text: str) -> None:
+        """Add a paragraph, a blank line after the one before. A blank one is left out."""
+        if not text.strip():
+            return
+        if self._parts:
+            self._append("\n\n")
+        if self._page or self._section:
+            self._marks.append(Mark(self._length, self._page, self._section))
+            self._page = self._section = None
+        self._append(well_formed(text))
+
+    def document(self, name: str) -> Document:
+        return Document(name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes))
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+
+def short(title: str) -> str:
+    """A section's title on one line, at most 200 characters."""
+    line = " ".join(well_formed(title).split())
+    return line if len(line) <= _SECTION_CHARS else line[: _SECTION_CHARS - 1] + "…"
+
+
+def well_formed(text: str) -> str:
+    """The text without lone surrogates, which no tokenizer or terminal could encode."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def require(module: str, name: str) -> ModuleType:
+    """Import an optional library that reading the document ``name`` needs; DocumentError without it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise DocumentError(f"{name}: reading this format needs the package {module}", INSTALL_HINT) from None

@@ -1,0 +1,102 @@
+"""DOCX -> paragraphs and tables in their order, footnotes at the end.
+
+The tree is walked here rather than through python-docx's paragraphs, which leave out tracked
+insertions, content controls and text boxes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from wim_edge.documents.archive import DAMAGE, MAX_MARKUP_BYTES, Archive, damaged
+from wim_edge.documents.document import Document, Draft, require
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARAGRAPH, _TABLE, _ROW, _CELL = _W + "p", _W + "tbl", _W + "tr", _W + "tc"
+# A fallback repeats what stands beside it; moved and deleted text stands elsewhere or nowhere.
+_HIDDEN = frozenset(
+    {_W + "del", _W + "moveFrom", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+)
+_CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
+_TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
+_HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
+_NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes"}
+
+
+def read_docx(name: str, data: bytes) -> Document:
+    """Text of the body, then of the notes. Headings become sections; a table's row is one line."""
+    docx = require("docx", name)
+    etree = require("lxml.etree", name)
+    archive = Archive(name, data)
+    archive.bound(archive.size(".xml", ".rels"), MAX_MARKUP_BYTES)
+    draft = Draft()
+    library = (docx.exceptions.PythonDocxError, docx.opc.exceptions.OpcError, etree.LxmlError)
+    try:
+        word = docx.Document(io.BytesIO(data))
+        styles = {style.style_id: style.name or "" for style in word.styles}
+        _add(draft, word.element.body, styles)
+        for kind, tree in _notes(docx, word):
+            draft.mark(section=kind)
+            _add(draft, tree, {})
+    except (*library, *DAMAGE, AttributeError, TypeError, IndexError):
+        # python-docx takes a package's structure for granted and stumbles where a part is missing.
+        raise damaged(name) from None
+    return draft.document(name)
+
+
+def _notes(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
+    for relation in word.part.rels.values():
+        kind = _NOTES.get(relation.reltype.rpartition("/")[2])
+        if kind and not relation.is_external:
+            yield kind, docx.oxml.parse_xml(relation.target_part.blob)
+
+
+def _add(draft: Draft, root: Any, styles: dict[str, str]) -> None:
+    for element in _walk(root, {_PARAGRAPH, _TABLE}):
+        if element.tag == _TABLE:
+            rows = (" | ".join(_cells(row)) for row in _walk(element, {_ROW}))
+            draft.paragraph("\n".join(row for row in rows if row.strip(" |")))
+            continue
+        for index, text in enumerate(_texts(element)):
+            if index == 0 and _HEADING.match(styles.get(_style(element), "")):
+                draft.mark(section=text)
+            draft.paragraph(text)
+
+
+def _cells(row: Any) -> Iterator[str]:
+    for cell in _walk(row, {_CELL}):
+        paragraphs = (text for paragraph in _walk(cell, {_PARAGRAPH}) for text in _texts(paragraph))
+        yield " ".join(" ".join(paragraphs).split())
+
+
+def _texts(paragraph: Any) -> list[str]:
+    """A paragraph's own text, then that of the text boxes anchored in it."""
+    own: list[str] = []
+    boxes: list[str] = []
+    for element in _walk(paragraph, {_PARAGRAPH, *_TEXT, *_CHARACTERS}):
+        if element.tag == _PARAGRAPH:
+            boxes.extend(_texts(element))
+        else:
+            own.append(_CHARACTERS.get(element.tag) or element.text or "")
+    return ["".join(own).replace("\u00ad", "").strip(), *boxes]
+
+
+def _walk(root: Any, wanted: set[str]) -> Iterator[Any]:
+    """The outermost elements of these kinds below ``root``, in document order."""
+    branches = [iter(root)]
+    while branches:
+        element = next(branches[-1], None)
+        if element is None:
+            branches.pop()
+        elif element.tag in wanted:
+            yield element
+        elif element.tag not in _HIDDEN:
+            branches.append(iter(element))
+
+
+def _style(paragraph: Any) -> str:
+    style = paragraph.find(f"{_W}pPr/{_W}pStyle")
+    return "" if style is None else style.get(_W + "val", "")

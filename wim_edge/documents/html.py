@@ -1,0 +1,172 @@
+"""HTML -> paragraphs, one pass over the parser's events.
+
+No tree is built, so neither deep nesting nor a large page costs more than its length.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wim_edge.documents.decode import decode_markup
+from wim_edge.documents.document import Document, Draft, require
+from wim_edge.errors import DocumentError
+
+_DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_LINES = frozenset({"li", "tr", "dt", "dd", "option"})
+_CELLS = frozenset({"td", "th"})
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center details dialog dir div dl fieldset figcaption"
+    " figure footer form header hr legend main menu ol p section summary table ul".split()
+)
+_LINE, _PARAGRAPH = 1, 2
+_MAX_DEPTH = 10_000
+_XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
+# An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
+_EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
+
+
+def read_html(name: str, data: bytes) -> Document:
+    """The text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
+    markup, notes = decode_markup(name, data)
+    draft = Draft()
+    draft.notes.extend(notes)
+    add_html(draft, name, markup)
+    return draft.document(name)
+
+
+def add_html(draft: Draft, name: str, markup: str) -> None:
+    """Append the text of this HTML or XHTML to the draft."""
+    etree = require("lxml.etree", name)
+    markup = _XML_DECLARATION.sub("", markup, count=1)
+    markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", markup)
+    parser = etree.HTMLParser(target=_Writer(draft, name), encoding="utf-8", huge_tree=True)
+    try:
+        # Bytes in a stated encoding, so that no declaration in the markup can overrule it.
+        parser.feed(markup.encode())
+        parser.close()
+    except etree.LxmlError:  # raised for a page with no element at all; there is nothing to read then
+        return
+
+
+class _Writer:
+    """Receives the parser's events. A gap (line or paragraph) is asked for and made before the next text."""
+
+    def __init__(self, draft: Draft, name: str) -> None:
+        self._draft = draft
+        self._name = name
+        self._pieces: list[str] = []
+        self._gap = 0
+        self._space = False
+        self._depth = self._dropped = self._pre = 0
+        self._title: list[str] = []
+        self._in_title = self._titled = self._in_heading = False
+        self._first_cell = True
+        self._cell_start = False
+
+    def start(self, tag: str, attributes: object) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise DocumentError(
+                f"{self._name}: HTML nested more than {_MAX_DEPTH:,} deep", "Save the page's text and read that."
+            )
+        if tag in _DROPPED:
+            self._dropped += 1
+        elif tag == "title":
+            self._in_title = True
+        elif tag in _HEADINGS or tag == "pre":
+            self._flush()
+            self._in_heading = tag != "pre"
+            self._pre += tag == "pre"
+        elif tag in _CELLS:
+            self._cell()
+        elif tag == "br":
+            self._line_break()
+        else:
+            self._first_cell = tag == "tr" or self._first_cell
+            self._boundary(tag)
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        if tag in _DROPPED:
+            self._dropped -= 1
+        elif tag == "title":
+            self._end_title()
+        elif tag in _HEADINGS or tag == "pre":
+            self._flush()
+            self._in_heading = False
+            self._pre -= tag == "pre"
+        elif tag in _CELLS:
+            self._gap = 0
+        else:
+            self._boundary(tag)
+
+    def data(self, text: str) -> None:
+        if self._in_title:
+            self._title.append(text)
+        elif self._dropped:
+            return
+        elif self._pre:
+            self._write(text)
+        elif words := " ".join(text.split()):
+            self._space = self._space or text[0].isspace()
+            self._write(words)
+            self._space = text[-1].isspace()
+        else:
+            self._space = True
+
+    def close(self) -> None:
+        self._flush()
+
+    def comment(self, text: str) -> None: ...
+
+    def pi(self, target: str, data: str | None = None) -> None: ...
+
+    def _boundary(self, tag: str) -> None:
+        # The first paragraph of a cell belongs to the cell's row, not below it.
+        if not self._cell_start:
+            self._gap = max(self._gap, _PARAGRAPH if tag in _BLOCKS else _LINE if tag in _LINES else 0)
+
+    def _cell(self) -> None:
+        if not self._first_cell:
+            self._space = True
+            self._write("|")
+            self._space = True
+        self._first_cell = False
+        self._cell_start = True
+
+    def _line_break(self) -> None:
+        if self._pieces and not self._dropped and self._gap == 0:
+            self._pieces.append("\n")
+
+    def _write(self, text: str) -> None:
+        if self._dropped:
+            return
+        if self._gap == _PARAGRAPH:
+            self._flush()
+        elif self._pieces and self._gap == _LINE:
+            self._pieces.append("\n")
+        elif self._pieces and self._space and not self._pieces[-1].endswith("\n"):
+            self._pieces.append(" ")
+        self._gap = 0
+        self._space = self._cell_start = False
+        self._pieces.append(text)
+
+    def _flush(self) -> None:
+        text = "".join(self._pieces).replace("\u00ad", "").strip("\n").rstrip()
+        self._pieces.clear()
+        self._gap = 0
+        self._space = self._cell_start = False
+        if not text:
+            return
+        if self._in_heading:
+            self._draft.mark(section=text)
+            self._in_heading = False  # what follows in an unclosed heading is no heading
+        self._draft.paragraph(text if self._pre else re.sub(r"\n{3,}", "\n\n", text))
+
+    def _end_title(self) -> None:
+        # The page's own; a drawing further down may have one too.
+        if not self._titled and not self._dropped:
+            self._draft.mark(section="".join(self._title))
+            self._titled = True
+        self._in_title = False

@@ -1,0 +1,27 @@
+"""Markdown: the text as it is, its headings as section marks."""
+
+from __future__ import annotations
+
+import re
+
+from wim_edge.documents.document import Document, Mark, require, short
+
+_FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
+
+
+def markdown(name: str, text: str) -> Document:
+    """The text, verbatim, with a mark at each heading that is not inside a code block."""
+    parser = require("markdown_it", name).MarkdownIt("commonmark")
+    # Blocks are enough to find the headings; inline parsing is for the headings' own text.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    front = _FRONT_MATTER.match(text)
+    body = front.end() if front else 0
+    starts = [body, *(match.end() for match in re.finditer("\n", text[body:]))]
+    starts[1:] = [body + start for start in starts[1:]]
+    tokens = parser.parse(text[body:])
+    marks = []
+    for opening, inline in zip(tokens, tokens[1:], strict=False):
+        if opening.type == "heading_open" and inline.content:
+            title = "".join(child.content or " " for child in parser.parseInline(inline.content)[0].children or ())
+            marks.append(Mark(starts[opening.map[0]], section=short(title or inline.content)))
+    return Document(name, text, tuple(marks))

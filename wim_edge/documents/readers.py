@@ -1,0 +1,145 @@
+"""Any file -> Document: what it is by its content first, then by its name's ending."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from wim_edge.documents.archive import Archive
+from wim_edge.documents.decode import decode
+from wim_edge.documents.document import Document
+from wim_edge.documents.docx import read_docx
+from wim_edge.documents.epub import CONTAINER, read_epub
+from wim_edge.documents.html import read_html
+from wim_edge.documents.markdown import markdown
+from wim_edge.documents.pdf import read_pdf
+from wim_edge.errors import DocumentError, InvalidRequestError
+
+STANDARD_INPUT = "standard input"
+MAX_FILE_BYTES = 512 * 2**20
+
+_HTML_ENDINGS = frozenset({".html", ".htm", ".xhtml"})
+_MARKDOWN_ENDINGS = frozenset({".md", ".markdown"})
+_HTML_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html)\b", re.I | re.S)
+_RECOGNIZE = "Run text recognition on it first, for example with tesseract."
+_CONVERT = "Save it as PDF, DOCX or plain text and read that."
+_UNSUPPORTED = (
+    (re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S), "a picture", _RECOGNIZE),
+    (
+        re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+        "an old Office file (.doc) or one with a password",
+        "Save it as DOCX or PDF without a password and read that.",
+    ),
+    (re.compile(rb"\{\\rtf"), "an RTF file", _CONVERT),
+)
+
+
+def read_document(source: str | Path, stdin: BinaryIO | None = None) -> Document:
+    """Read one file; the string ``-`` reads standard input (``stdin``, if given).
+
+    Text, Markdown, HTML, PDF, DOCX and EPUB. Raises DocumentError for a file that cannot be read:
+    missing, empty, binary, encrypted, scanned, damaged, of another kind, or above 512 MiB.
+    """
+    if source == "-":
+        name, path, ending = STANDARD_INPUT, None, ""
+        data = _read(name, stdin or sys.stdin.buffer)
+    else:
+        path = Path(source)
+        name, ending = _printable(path.name or str(path)), path.suffix.lower()
+        data = _load(name, path)
+    if not data.strip():
+        raise _empty(name)
+    document = _parse(name, ending, data)
+    if not document.text.strip():
+        raise _empty(name)
+    return replace(document, path=path)
+
+
+def read_documents(sources: Iterable[str | Path], stdin: BinaryIO | None = None) -> list[Document]:
+    """Read several. Equal names are told apart: "report.pdf", "report.pdf (2)".
+
+    Raises as :func:`read_document`, and InvalidRequestError where ``-`` is given twice.
+    """
+    sources = list(sources)
+    if sources.count("-") > 1:
+        raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
+    documents: list[Document] = []
+    names: set[str] = set()
+    for source in sources:
+        document = read_document(source, stdin)
+        name, number = document.name, 1
+        while name in names:
+            number += 1
+            name = f"{document.name} ({number})"
+        names.add(name)
+        documents.append(replace(document, name=name))
+    return documents
+
+
+def _load(name: str, path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise DocumentError(f"{name}: a directory", "Give the files in it.")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise _too_large(name)
+        with path.open("rb") as file:
+            return _read(name, file)
+    except FileNotFoundError:
+        raise DocumentError(f"{name}: no such file", f"Looked for {_printable(str(path.absolute()))}.") from None
+    except PermissionError:
+        raise DocumentError(f"{name}: permission denied", "Make it readable for your user.") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DocumentError(f"{name}: cannot be read ({reason})", "Check the path and the disk.") from None
+
+
+def _read(name: str, file: BinaryIO) -> bytes:
+    # One byte more tells a pipe or device that is too large, whose size no one knows beforehand.
+    data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise _too_large(name)
+    return data
+
+
+def _parse(name: str, ending: str, data: bytes) -> Document:
+    for start, what, hint in _UNSUPPORTED:
+        if start.match(data):
+            raise DocumentError(f"{name}: {what}, which is not supported", hint)
+    if b"%PDF-" in data[:1024]:
+        return read_pdf(name, data)
+    if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
+        return _parse_archive(name, data)
+    if ending in _HTML_ENDINGS or (not ending and _HTML_START.match(data[:4096])):
+        return read_html(name, data)
+    text, notes = decode(name, data)
+    if ending in _MARKDOWN_ENDINGS:
+        return replace(markdown(name, text), notes=notes)
+    return Document(name, text, notes=notes)
+
+
+def _parse_archive(name: str, data: bytes) -> Document:
+    members = Archive(name, data).names
+    if "word/document.xml" in members:
+        return read_docx(name, data)
+    if CONTAINER in members:
+        return read_epub(name, data)
+    if "[Content_Types].xml" in members or "content.xml" in members:
+        raise DocumentError(f"{name}: an Office file that is not supported", _CONVERT)
+    raise DocumentError(f"{name}: a zip archive", "Unpack it and give the files in it.")
+
+
+def _printable(name: str) -> str:
+    """A file's name on one line, without what a terminal would act on or could not show."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in name)
+
+
+def _empty(name: str) -> DocumentError:
+    return DocumentError(f"{name}: empty", "Give a document with some text in it.")
+
+
+def _too_large(name: str) -> DocumentError:
+    return DocumentError(f"{name}: larger than {MAX_FILE_BYTES // 2**20} MiB", "Split it and read the parts.")

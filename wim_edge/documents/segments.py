@@ -1,0 +1,138 @@
+"""Text -> segments: whole, in order, none above its budget of tokens, broken where it hurts least.
+
+The tokenizer is the dear part (about a microsecond a character), so a segment's end is guessed from
+the characters a token took so far, corrected, and moved back to the best break before it. Counts are
+neither additive nor monotone, so every segment is tokenized as it is before it is accepted.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from wim_edge.errors import InvalidRequestError
+
+Tokenize = Callable[[str], Sequence[int]]
+
+_CHARS_A_TOKEN = 4.0
+_FULL, _AIM = 0.85, 0.93
+"""A guess is good from this share of the budget on, and aims at that one."""
+_GUESSES = 8
+"""After so many, halving finds the end, whatever the tokenizer does."""
+_TRIES = 3
+"""Breaks of one kind that are tried, from the last one back."""
+
+_WORD, _SENTENCE, _PARAGRAPH = 1, 2, 3
+_BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』）】]*)(?P<after>\s*)|(?P<blank>\s+)""")
+_UNSPACED = "。！？"
+_JOINER = "\u200d"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Characters ``[start, end)`` of the text of document number ``document``, and their tokens."""
+
+    document: int
+    start: int
+    end: int
+    text: str
+    tokens: tuple[int, ...]
+
+
+def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
+    """Cut ``text`` into segments of at most ``budget`` tokens that concatenate to exactly it.
+
+    A segment ends at a paragraph's end if that leaves it at least half full, else so at a sentence's,
+    else at white space, else anywhere but inside a composed character. White space at a break stays
+    with the earlier segment. Raises InvalidRequestError where one character exceeds the budget.
+    """
+    if budget < 1:
+        raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
+    segments: list[Segment] = []
+    start, ratio = 0, _CHARS_A_TOKEN
+    while start < len(text):
+        end, tokens = _fit(text, start, budget, tokenize, ratio)
+        ratio = max(0.1, (end - start) / max(1, len(tokens)))
+        if end < len(text):
+            half = start + round((end - start) * budget / 2 / max(1, len(tokens)))
+            for cut in _cuts(text, start, half, end):
+                fewer = tokens if cut == end else tuple(tokenize(text[start:cut]))
+                if len(fewer) <= budget:
+                    end, tokens = cut, fewer
+                    break
+        segments.append(Segment(document, start, end, text[start:end], tokens))
+        start = end
+    return segments
+
+
+def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
+    """An end such that the tokens up to it nearly fill the budget, or reach the end of the text."""
+    good, tokens, bad = start, (), len(text) + 1  # good fits, bad does not
+    guess = start + int(ratio * budget * _AIM)
+    for guesses in range(len(text) - start + 1):
+        guess = min(max(guess, good + 1), bad - 1)
+        counted = tuple(tokenize(text[start:guess]))
+        if len(counted) > budget:
+            bad = guess
+        else:
+            good, tokens = guess, counted
+            if len(tokens) >= _FULL * budget:
+                break
+        if bad - good == 1:
+            break
+        scale = min(8.0, budget * _AIM / max(1, len(counted)))
+        guess = start + int((guess - start) * scale) if guesses < _GUESSES else (good + bad) // 2
+    if good == start:
+        raise InvalidRequestError(
+            f"one character ({text[start]!r}) takes more than a segment's {budget} tokens",
+            "Give segments more tokens.",
+        )
+    return good, tokens
+
+
+def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
+    """Ends for the segment from ``start``, best first, none behind ``end``."""
+    breaks = list(_breaks(text, start, end))
+    tried: set[int] = set()
+    for kind in (_PARAGRAPH, _SENTENCE, _WORD):
+        least = half if kind > _WORD else start + 1
+        for cut in [cut for cut, rank in breaks if rank >= kind and cut >= least][: -_TRIES - 1 : -1]:
+            if cut not in tried:
+                tried.add(cut)
+                yield cut
+    yield _whole(text, start, end)
+
+
+def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where and of which kind the breaks in ``text[start:end]`` are; nothing blank is cut off alone."""
+    # One character more than the segment shows whether white space goes on behind it.
+    for match in _BREAK.finditer(text, start, end + 1):
+        space = match["after"] or match["blank"] or ""
+        if match.end() > end or (match.start() == start and not match["stop"]):
+            continue
+        if space.count("\n") > 1:
+            yield match.end(), _PARAGRAPH
+        elif "\n" in space or (match["stop"] and (space or match["stop"][0] in _UNSPACED)):
+            yield match.end(), _SENTENCE
+        elif space:
+            yield match.end(), _WORD
+
+
+def _whole(text: str, start: int, end: int) -> int:
+    """The last place up to ``end`` that is not inside a composed character; ``end`` if there is none."""
+    cut = end
+    while cut > start and _composed(text[cut - 1], text[cut]):
+        cut -= 1
+    return cut if cut > start else end
+
+
+def _composed(before: str, after: str) -> bool:
+    """Whether these two belong to one character on the screen (or one line end)."""
+    return (
+        _JOINER in (before, after)
+        or unicodedata.category(after).startswith("M")
+        or "\U0001f3fb" <= after <= "\U0001f3ff"
+        or before + after == "\r\n"
+    )

@@ -1,0 +1,170 @@
+"""What the rest of wim-edge knows of an engine: three small interfaces and their facts.
+
+`wim_edge.engine.model.Model` implements them on llama.cpp; `wim_edge.testing` scripts them without
+any native library.
+
+    Model     one GGUF file: tokenizer and facts          (llama_model)
+    Context   a KV cache of n_ctx cells over a model      (llama_context)
+    Sequence  one line of tokens in that cache            (llama_seq_id)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Logits = NDArray[np.float32]
+
+
+class MemoryKind(Enum):
+    """How a model remembers; it decides how a rollback is done (see rollback.py)."""
+
+    ATTENTION = "attention"
+    WINDOW = "sliding window"
+    RECURRENT = "recurrent"
+    HYBRID = "hybrid"
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error: the reader asked for it
+    """`Context.interrupt` stopped an evaluation. The sequence is usable: `len` says what it holds."""
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """Facts of a loaded model."""
+
+    name: str
+    path: Path
+    architecture: str
+    memory: MemoryKind
+    n_ctx_train: int
+    n_vocab: int
+    nbytes: int
+    chat_template: str | None
+    bos: str
+    eos: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A sequence taken out of the cache: its tokens, its state as llama.cpp writes it, and the
+    partial states (position -> bytes) that memories without history need to fork earlier."""
+
+    tokens: tuple[int, ...]
+    state: bytes
+    marks: dict[int, bytes]
+    logits: Logits | None
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.state) + sum(map(len, self.marks.values()))
+
+
+class Sequence(Protocol):
+    """One line of tokens in the cache; position i holds token i."""
+
+    @property
+    def tokens(self) -> Seq[int]: ...
+
+    @property
+    def logits(self) -> Logits:
+        """Logits after the last token, float32 (n_vocab,)."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
+        """Evaluate tokens at the end; returns the logits after the last ``rows`` of them,
+        float32 (rows, n_vocab). Raises ContextOverflowError when the cache is full, Interrupted."""
+        ...
+
+    def fork(self, at: int | None = None) -> Self:
+        """A new sequence that holds the first ``at`` tokens (all, if None) of this one."""
+        ...
+
+    def truncate(self, to: int) -> None:
+        """Forget every token from position ``to`` on, as if it had never been there."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Keep what is needed to come back to this position quickly; free for plain attention."""
+        ...
+
+    def snapshot(self) -> Snapshot: ...
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Replace this sequence's content by a snapshot's; evaluates no token."""
+        ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class Context(Protocol):
+    """A KV cache, shared by its sequences. One thread at a time, except for `interrupt`."""
+
+    @property
+    def n_ctx(self) -> int:
+        """Cells: tokens that all sequences together may hold, shared prefixes counted once."""
+        ...
+
+    @property
+    def n_batch(self) -> int: ...
+
+    def sequence(self) -> Sequence:
+        """A new, empty sequence."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop the evaluation under way, from any thread; it and later ones raise Interrupted."""
+        ...
+
+    def resume(self) -> None:
+        """Allow evaluations again."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Model(Protocol):
+    """A loaded model."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Token ids of a text. Control tokens are recognized only with ``special``; without it,
+        text such as ``<|im_end|>`` becomes ordinary tokens. No BOS is added."""
+        ...
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token stands for (perhaps part of a character); empty for control tokens."""
+        ...
+
+    def is_eog(self, token: int) -> bool:
+        """Whether the token ends a generation (all end-of-turn and end-of-text tokens)."""
+        ...
+
+    @property
+    def bos_tokens(self) -> list[int]:
+        """What the model wants before a text: its BOS token, or nothing."""
+        ...
+
+    def largest_n_ctx(self) -> int:
+        """The most cells that free memory allows, up to the trained context."""
+        ...
+
+    def context(self, n_ctx: int) -> Context:
+        """A context of at least ``n_ctx`` cells. Raises MemoryBudgetError if memory does not suffice."""
+        ...
+
+    def close(self) -> None: ...

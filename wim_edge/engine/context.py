@@ -1,0 +1,173 @@
+"""A llama.cpp context: one unified KV cache, its sequence ids, and `llama_decode`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence as Seq
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wim_edge.engine import rollback
+from wim_edge.engine.api import Interrupted, Logits
+from wim_edge.engine.native import last_errors, lib
+from wim_edge.engine.sequence import Sequence
+from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError
+
+if TYPE_CHECKING:
+    from wim_edge.engine.model import Model
+
+_KV_TYPES = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16, "q8_0": lib.GGML_TYPE_Q8_0, "q4_0": lib.GGML_TYPE_Q4_0}
+
+
+class Context:
+    """Implements `wim_edge.engine.api.Context`. Made by `Model.context`."""
+
+    N_SEQUENCES = 8
+    """Sequences alive at once."""
+    N_OUTPUTS = 32
+    """Rows of logits a batch: each costs n_vocab floats in the compute buffer."""
+
+    def __init__(self, model: Model, n_ctx: int, swa_full: bool) -> None:
+        settings, self.model = model.settings, model
+        self._flag = ctypes.create_string_buffer(2)
+        self.rollback = rollback.choose(model.info.memory, swa_full, lib.llama_model_n_swa(model.handle))
+        ids = self.N_SEQUENCES * self.rollback.ids_per_sequence
+        params = lib.llama_context_default_params()
+        params.n_ctx = n_ctx
+        # One physical batch a decode: what is appended is protected before the next batch comes
+        params.n_batch = params.n_ubatch = max(settings.n_batch, ids, self.N_OUTPUTS)
+        params.n_seq_max = ids
+        params.n_outputs_max = max(self.N_OUTPUTS, ids)
+        params.n_outputs_max_per_seq = params.n_outputs_max
+        params.n_threads = params.n_threads_batch = model.n_threads
+        params.kv_unified = True
+        params.swa_full = swa_full
+        params.no_perf = True
+        params.type_k = params.type_v = _KV_TYPES[settings.kv_type]
+        params.flash_attn_type = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
+        last_errors()
+        self.handle = lib.llama_init_from_model(model.handle, params)
+        if not self.handle:
+            raise MemoryBudgetError(
+                f"llama.cpp cannot create a context of {n_ctx:,} tokens: {last_errors() or 'no reason given'}",
+                "Lower the context size (--ctx) or use --kv-type f16.",
+            )
+        self.memory = lib.llama_get_memory(self.handle)
+        self.n_ctx: int = lib.llama_n_ctx(self.handle)
+        self.n_batch: int = lib.llama_n_batch(self.handle)
+        self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
+        self._free_ids = list(range(self.N_SEQUENCES - 1, -1, -1))
+        self._watch_flag()
+
+    # Sequences
+
+    def sequence(self) -> Sequence:
+        return Sequence(self, self.take_id())
+
+    def take_id(self) -> int:
+        """A free sequence id, its memory empty. Raises EngineError when all are taken."""
+        if not self._free_ids:
+            raise EngineError(f"all {self.N_SEQUENCES} sequences are in use", "Close one first.")
+        return self._free_ids.pop()
+
+    def give_id(self, seq_id: int) -> None:
+        self._free_ids.append(seq_id)
+
+    def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]]) -> Logits:
+        """Evaluate tokens of several sequences in one batch; logits after each one's last token,
+        float32 (len(parts), n_vocab). The tokens together must not exceed ``n_batch``."""
+        try:
+            logits = self.decode([(sequence.id, len(sequence), tokens, 1) for sequence, tokens in parts])
+        except Interrupted:
+            for sequence, tokens in parts:
+                self.rollback.recover(sequence, tokens)
+            raise
+        for index, (sequence, tokens) in enumerate(parts):
+            sequence.accept(tokens, logits[index])
+        return logits
+
+    # Evaluation
+
+    def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
+        """One `llama_decode` over (sequence id, position, tokens, rows of logits wanted at the end).
+
+        Returns float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError.
+        """
+        if self.interrupted:
+            raise Interrupted
+        batch, n, wanted = self._batch, 0, []
+        total = sum(len(tokens) for _, _, tokens, _ in parts)
+        if not 0 < total <= self.n_batch or sum(rows for *_, rows in parts) > self.N_OUTPUTS:
+            raise EngineError(f"a batch of {total} tokens", f"A batch takes 1 to {self.n_batch}.")
+        for seq_id, position, tokens, rows in parts:
+            first_row = len(tokens) - rows
+            for index, token in enumerate(tokens):
+                batch.token[n], batch.pos[n] = token, position + index
+                batch.n_seq_id[n], batch.seq_id[n][0] = 1, seq_id
+                batch.logits[n] = index >= first_row
+                if index >= first_row:
+                    wanted.append(n)
+                n += 1
+        batch.n_tokens = n
+        self._check(lib.llama_decode(self.handle, batch), total)
+        n_vocab = self.model.n_vocab
+        logits = np.empty((len(wanted), n_vocab), np.float32)
+        for row, index in enumerate(wanted):
+            pointer = lib.llama_get_logits_ith(self.handle, index)
+            logits[row] = np.ctypeslib.as_array(pointer, (n_vocab,))
+        return logits
+
+    def _check(self, code: int, n_tokens: int) -> None:
+        if code == 0:
+            return
+        if code == 1:
+            raise ContextOverflowError(
+                f"the context of {self.n_ctx:,} tokens is full",
+                "Raise the context size (--ctx) or use smaller segments.",
+            )
+        if code == 2:
+            raise Interrupted
+        raise EngineError(
+            f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {last_errors() or 'no reason given'}",
+            "Please report this with the model's name.",
+            code,
+        )
+
+    # Interruption
+
+    def _watch_flag(self) -> None:
+        """Let llama.cpp poll our flag after every graph node, where the backend (the CPU) does so.
+
+        The callback is libc's `strlen` on a two-byte buffer: 0 while the first byte is 0, else 1.
+        A Python callback would take the GIL some 500 times a batch; this one costs nothing.
+        """
+        libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
+        self._callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
+        lib.llama_set_abort_callback(self.handle, self._callback, ctypes.cast(self._flag, ctypes.c_void_p))
+
+    @property
+    def interrupted(self) -> bool:
+        return self._flag.raw[0] != 0
+
+    def interrupt(self) -> None:
+        self._flag[0] = b"\1"
+
+    def resume(self) -> None:
+        self._flag[0] = b"\0"
+
+    def close(self) -> None:
+        if self.handle:
+            lib.llama_free(self.handle)
+            lib.llama_batch_free(self._batch)
+            self.handle = None
+
+
+def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
+    """llama.cpp's number: -1 its own choice, 0 off, 1 on. A quantized V cache needs it on."""
+    if wanted is not None and not (kv_type.startswith("q") and not wanted):
+        return int(wanted)
+    if kv_type.startswith("q"):
+        return 1
+    return -1 if gpu else 0

@@ -1,0 +1,106 @@
+"""How much memory a context needs, estimated from the GGUF header, and how much is free.
+
+llama.cpp finds out by allocating, and on a small machine the system's answer is to kill the process;
+so the need is compared with what is free before anything is created. Formulas: LLAMA's KV cache is
+cells x layers x heads x (key + value length); the compute buffer is dominated by the attention scores
+of one batch and by the logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
+
+# Share of the layers whose attention is windowed; the GGUF metadata does not hold it (llama.cpp
+# sets it in code, per architecture).
+_WINDOW_SHARE = {"gemma2": 0.5, "gemma3": 5 / 6, "gemma3n": 0.8, "gpt-oss": 0.5, "cohere2": 0.75, "llama4": 0.75}
+
+_BYTES = {name: size / block for name, block, size in TENSOR_TYPES.values()}
+_FIXED = 32 << 20  # graph, output buffers and allocator slack seen on every model
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Bytes that a context needs, by part."""
+
+    weights: int
+    kv: int
+    compute: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.kv + self.compute
+
+
+def padded(n_ctx: int) -> int:
+    """llama.cpp's own rounding of the context size."""
+    return -(-n_ctx // 256) * 256
+
+
+def kv_bytes(header: GGUFHeader, n_ctx: int, kv_type: str = "f16", swa_full: bool = True, n_seq_max: int = 1) -> int:
+    """Bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
+    heads = header.per_layer("attention.head_count_kv", header.number("attention.head_count"))
+    n_head = max(1, header.number("attention.head_count", 1))
+    default_length = header.number("embedding_length") // n_head
+    lengths = header.number("attention.key_length", default_length) + header.number(
+        "attention.value_length", default_length
+    )
+    per_cell = sum(heads) * lengths * _BYTES[kv_type]
+    window = header.number("attention.sliding_window")
+    share = _WINDOW_SHARE.get(header.architecture, 0.5) if window and not swa_full else 0.0
+    window_cells = min(padded(n_ctx), padded(window * n_seq_max + 512))
+    cells = (1 - share) * padded(n_ctx) + share * window_cells
+    return int(per_cell * cells) + _recurrent_bytes(header, n_seq_max)
+
+
+def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
+    inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")
+    conv, groups = header.number("ssm.conv_kernel"), header.number("ssm.group_count")
+    heads = header.per_layer("attention.head_count_kv", 0)
+    layers = sum(1 for n in heads if n == 0) or header.number("block_count")
+    if inner:
+        per_layer = (max(0, conv - 1)) * (inner + 2 * groups * state) + inner * state
+    else:
+        per_layer = max(0, header.number("shortconv.l_cache") - 1) * header.number("embedding_length")
+    return 4 * per_layer * layers * n_seq_max
+
+
+def estimate(
+    header: GGUFHeader,
+    n_ctx: int,
+    n_batch: int = 512,
+    kv_type: str = "f16",
+    swa_full: bool = True,
+    n_seq_max: int = 1,
+    n_outputs: int = 32,
+) -> MemoryNeed:
+    """What a context of ``n_ctx`` cells needs, in bytes."""
+    n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
+    wide = max(4 * width, header.number("feed_forward_length"))
+    scores = n_head * padded(n_ctx) * n_batch * 4 + padded(n_ctx) * n_batch * 4
+    compute = scores + n_batch * (wide + 6 * width) * 4 + n_outputs * header.n_vocab * 4 * 2
+    return MemoryNeed(
+        header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), int(compute) + _FIXED
+    )
+
+
+def available() -> int:
+    """Bytes that this process may still take: the system's, or a container's limit if lower."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    root = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (root / "memory.max").read_text(), (root / "memory.current").read_text()
+        if limit.strip() != "max":
+            free = min(free, max(0, int(limit) - int(used)))
+    except (OSError, ValueError):
+        pass  # not Linux, or no cgroup v2
+    return free
+
+
+def mib(n: int) -> str:
+    """Bytes as a person reads them."""
+    return f"{n / 2**30:.1f} GiB" if n >= 10 * 2**30 // 10 else f"{n / 2**20:.0f} MiB"

@@ -1,0 +1,232 @@
+"""A GGUF model loaded by llama.cpp: its tokenizer and its facts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from wim_edge.engine import memory
+from wim_edge.engine.api import MemoryKind, ModelInfo
+from wim_edge.engine.context import Context
+from wim_edge.engine.gguf import GGUFHeader, read_header
+from wim_edge.engine.native import Device, devices, last_errors, lib
+from wim_edge.errors import MemoryBudgetError, ModelFileError
+from wim_edge.settings import Settings
+
+_CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
+
+
+class Model:
+    """An opened model; a context manager. Implements `wim_edge.engine.api.Model`.
+
+    Raises ModelFileError for a file that cannot be used, MemoryBudgetError when it does not fit.
+    """
+
+    def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
+        self.settings = settings or Settings()
+        self.header = read_header(Path(path))
+        self._check_memory()
+        self.n_gpu_layers = _gpu_layers(self.header, self.settings.n_gpu_layers, devices())
+        params = lib.llama_model_default_params()
+        params.n_gpu_layers = self.n_gpu_layers
+        last_errors()
+        self.handle = lib.llama_model_load_from_file(str(self.header.path).encode(), params)
+        if not self.handle:
+            raise ModelFileError(
+                f"{self.header.path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",
+                "The architecture may be newer than the installed llama-cpp-python; try another model.",
+            )
+        self.vocab = lib.llama_model_get_vocab(self.handle)
+        self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
+        self.n_threads = self.settings.n_threads or physical_cores()
+        self._contexts: list[Context] = []
+        self._reserved = self._reserved_tokens()
+        self.info = ModelInfo(
+            name=name or self.header.path.stem,
+            path=self.header.path,
+            architecture=self.header.architecture,
+            memory=self._memory_kind(),
+            n_ctx_train=max(256, lib.llama_model_n_ctx_train(self.handle)),
+            n_vocab=self.n_vocab,
+            nbytes=self.header.nbytes,
+            chat_template=self.header.chat_template,
+            bos=self._text(lib.llama_vocab_bos(self.vocab)),
+            eos=self._text(lib.llama_vocab_eos(self.vocab)),
+        )
+
+    def _memory_kind(self) -> MemoryKind:
+        if lib.llama_model_is_recurrent(self.handle):
+            return MemoryKind.RECURRENT
+        if lib.llama_model_is_hybrid(self.handle):
+            return MemoryKind.HYBRID
+        if not lib.llama_model_has_decoder(self.handle) or lib.llama_model_is_diffusion(self.handle):
+            raise ModelFileError(
+                f"{self.header.path}: {self.header.architecture} does not generate text left to right",
+                "Use a chat or base language model.",
+            )
+        return MemoryKind.WINDOW if lib.llama_model_n_swa(self.handle) > 0 else MemoryKind.ATTENTION
+
+    def _check_memory(self) -> None:
+        need, free = self.header.nbytes, memory.available()
+        if self.settings.n_gpu_layers in (None, 0) and need > free and not any(d.is_gpu for d in devices()):
+            raise MemoryBudgetError(
+                f"{self.header.path.name} needs {memory.mib(need)} for its weights, {memory.mib(free)} are free",
+                "Use a smaller model or a smaller quantization (`wim-edge models list`), or close programs.",
+            )
+
+    # Tokens
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        tokens = self._tokenize(text, special)
+        if special or not self._reserved.intersection(tokens):
+            return tokens
+        # Some files mark their turn markers as user-defined tokens, which llama.cpp recognizes in
+        # plain text too; splitting the literal after its first character makes it text again.
+        return [token for part in self._split_literals(text) for token in self._tokenize(part, False)]
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        while True:
+            out = (lib.llama_token * room)()
+            n = lib.llama_tokenize(self.vocab, data, len(data), out, room, False, special)
+            if n >= 0:
+                return out[:n]
+            room = -n
+
+    def _split_literals(self, text: str) -> Iterator[str]:
+        literals = [self._text(token) for token in self._reserved]
+        cuts = {0, len(text)}
+        for literal in filter(None, literals):
+            at = text.find(literal)
+            while at >= 0:
+                cuts.add(at + 1)
+                at = text.find(literal, at + 1)
+        edges = sorted(cuts)
+        return (text[a:b] for a, b in zip(edges, edges[1:], strict=False))
+
+    def _reserved_tokens(self) -> frozenset[int]:
+        """Tokens that no document may produce: control tokens, and user-defined ones of the chat template."""
+        template = self.header.chat_template or ""
+        reserved = set()
+        for token in range(self.n_vocab):
+            attribute = lib.llama_vocab_get_attr(self.vocab, token)
+            if attribute & _CONTROL or (
+                attribute & _USER_DEFINED and len(text := self._text(token).strip()) > 2 and text in template
+            ):
+                reserved.add(token)
+        return frozenset(reserved)
+
+    def _text(self, token: int) -> str:
+        if token < 0:
+            return ""
+        text: bytes | None = lib.llama_vocab_get_text(self.vocab, token)
+        return (text or b"").decode("utf-8", "replace")
+
+    def piece(self, token: int) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        n = lib.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, False)
+        if n < 0:
+            buffer = ctypes.create_string_buffer(-n)
+            n = lib.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, False)
+        return buffer.raw[: max(0, n)]
+
+    def is_eog(self, token: int) -> bool:
+        return bool(lib.llama_vocab_is_eog(self.vocab, token))
+
+    @property
+    def bos_tokens(self) -> list[int]:
+        bos = lib.llama_vocab_bos(self.vocab)
+        return [bos] if lib.llama_vocab_get_add_bos(self.vocab) and bos >= 0 else []
+
+    # Contexts
+
+    def largest_n_ctx(self) -> int:
+        best, step = 256, 256
+        for n_ctx in range(step, memory.padded(self.info.n_ctx_train) + 1, step):
+            if self._need(n_ctx, swa_full=False).total - self._resident() > memory.available():
+                break
+            best = n_ctx
+        return min(best, self.info.n_ctx_train) if self.info.n_ctx_train > 256 else best
+
+    def context(self, n_ctx: int, *, swa_full: bool | None = None) -> Context:
+        """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
+        memory allows (rollback by position), else of window size (rollback by saved states)."""
+        free = memory.available() + self._resident()
+        if swa_full is None:
+            swa_full = self._need(n_ctx, swa_full=True).total <= free
+        need = self._need(n_ctx, swa_full=swa_full)
+        if need.total > free and not self._offloaded():
+            raise MemoryBudgetError(
+                f"a context of {n_ctx:,} tokens needs {memory.mib(need.total)} (weights "
+                f"{memory.mib(need.weights)}, KV cache {memory.mib(need.kv)}, compute "
+                f"{memory.mib(need.compute)}); {memory.mib(free)} are free",
+                f"Lower the context size (--ctx), for example to {max(256, self.largest_n_ctx()):,}, "
+                "use --kv-type q8_0, or use a smaller model.",
+            )
+        context = Context(self, n_ctx, swa_full)
+        self._contexts.append(context)
+        return context
+
+    def _need(self, n_ctx: int, swa_full: bool) -> memory.MemoryNeed:
+        return memory.estimate(
+            self.header, n_ctx, self.settings.n_batch, self.settings.kv_type, swa_full, Context.N_SEQUENCES
+        )
+
+    def _resident(self) -> int:
+        """The weights count as free: they are mapped from the file, in memory already or on the way."""
+        return self.header.nbytes
+
+    def _offloaded(self) -> bool:
+        return self.n_gpu_layers != 0
+
+    def close(self) -> None:
+        """Free contexts and weights; harmless when closed already."""
+        for context in self._contexts:
+            context.close()
+        self._contexts.clear()
+        if self.handle:
+            lib.llama_model_free(self.handle)
+            self.handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def physical_cores() -> int:
+    """Cores that this process may use; hyper-threads slow the barrier after every graph node."""
+    import psutil
+
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = min(cores, len(os.sched_getaffinity(0)))
+    return max(1, cores)
+
+
+def _gpu_layers(header: GGUFHeader, wanted: int | None, found: list[Device]) -> int:
+    """How many layers go to the GPU: what is asked for, or as many as its free memory holds."""
+    gpus = [device for device in found if device.is_gpu]
+    if not gpus or wanted == 0:
+        return 0
+    if wanted is not None:
+        return wanted
+    n_layers = header.number("block_count")
+    weights = np.zeros(n_layers + 1)
+    for tensor in header.tensors:
+        parts = tensor.name.split(".")
+        index = int(parts[1]) if parts[0] == "blk" and parts[1].isdigit() else n_layers
+        weights[min(index, n_layers)] += tensor.nbytes or 0
+    cache = memory.estimate(header, min(8192, header.number("context_length", 8192)))
+    # A tenth and the compute buffer stay free for the driver and the desktop
+    room = sum(gpu.free for gpu in gpus) * 0.9 - cache.compute - weights[n_layers]
+    per_layer = weights[:n_layers].max() + cache.kv / n_layers
+    fits = int(room // per_layer) if per_layer else 0
+    return -1 if fits >= n_layers else max(0, fits)

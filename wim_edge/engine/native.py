@@ -1,0 +1,104 @@
+"""llama.cpp itself: the one import, its log, its devices.
+
+The log goes to the logger `wim_edge.llama`, silent unless the host configures it. Importing
+llama_cpp installs a log callback of its own, so ours is set afterwards; it stays referenced for the
+life of the process because llama.cpp logs in destructors too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections import deque
+from dataclasses import dataclass
+
+import llama_cpp as lib
+from llama_cpp import _ctypes_extensions, _ggml
+
+__all__ = ["Device", "devices", "last_errors", "lib", "system_info"]
+
+log = logging.getLogger("wim_edge.llama")
+log.addHandler(logging.NullHandler())
+log.propagate = True
+
+# ggml_log_level; llama-cpp-python's own table is off by one (see ggml.h)
+_LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
+_CONTINUES = 5
+_errors: deque[str] = deque(maxlen=4)
+_line = ""
+_level = logging.INFO
+
+
+@lib.llama_log_callback  # type: ignore[untyped-decorator]
+def _on_log(level: int, text: bytes, _: object) -> None:
+    """Collect fragments to whole lines. Must not raise: there is C below."""
+    global _line, _level
+    if level != _CONTINUES:
+        _level = _LEVELS.get(level, logging.DEBUG)
+    _line += (text or b"").decode("utf-8", "replace")
+    while "\n" in _line:
+        line, _line = _line.split("\n", 1)
+        if line.strip():
+            if _level >= logging.ERROR:
+                _errors.append(line.strip())
+            # llama.cpp's INFO is chatter for a host application
+            log.log(logging.DEBUG if _level == logging.INFO else _level, "%s", line)
+
+
+lib.llama_log_set(_on_log, ctypes.c_void_p(0))
+lib.llama_backend_init()
+
+
+def last_errors() -> str:
+    """The latest error lines of llama.cpp, joined, and forgotten."""
+    text = "; ".join(_errors)
+    _errors.clear()
+    return text
+
+
+@dataclass(frozen=True)
+class Device:
+    """A backend's device; memory in bytes (zero where the backend does not say)."""
+
+    name: str
+    description: str
+    is_gpu: bool
+    free: int
+    total: int
+
+
+def devices() -> list[Device]:
+    """Every device of this build: the CPU, and GPUs where a backend for them was built."""
+    ggml = _ggml.libggml
+    base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
+    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
+    ggml.ggml_backend_dev_get.restype = ctypes.c_void_p
+    ggml.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
+    for name in ("name", "description"):
+        getattr(base, f"ggml_backend_dev_{name}").restype = ctypes.c_char_p
+        getattr(base, f"ggml_backend_dev_{name}").argtypes = [ctypes.c_void_p]
+    base.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
+    size_p = ctypes.POINTER(ctypes.c_size_t)
+    base.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p, size_p, size_p]
+    base.ggml_backend_dev_memory.restype = None
+    found = []
+    for index in range(ggml.ggml_backend_dev_count()):
+        device = ggml.ggml_backend_dev_get(index)
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        base.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+        found.append(
+            Device(
+                base.ggml_backend_dev_name(device).decode("utf-8", "replace"),
+                base.ggml_backend_dev_description(device).decode("utf-8", "replace"),
+                # enum ggml_backend_dev_type: CPU 0, GPU 1, IGPU 2, ACCEL 3
+                base.ggml_backend_dev_type(device) in (1, 2),
+                free.value,
+                total.value,
+            )
+        )
+    return found
+
+
+def system_info() -> str:
+    """What this build of llama.cpp uses of the processor (AVX2 = 1, ...)."""
+    return str(lib.llama_print_system_info().decode("utf-8", "replace")).strip()

@@ -1,0 +1,224 @@
+"""How a sequence is forked and cut back, by kind of memory. Chosen once per context.
+
+ByPosition      plain attention: cells are shared and freed by token position.
+ByHeldPosition  sliding windows with a cache of full size: the same, and every sequence has a second
+                id that holds its cells, because llama.cpp reuses out-of-window cells of one owner.
+ByState         recurrent and hybrid memories, and window-sized caches: the attention part goes by
+                position, the rest is put back from a saved partial state; between two saved states
+                the tokens are evaluated again.
+
+llama.cpp does not reject a bad fork, it answers wrongly; so positions are checked after every one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence as Seq
+from typing import TYPE_CHECKING
+
+from wim_edge.engine.api import MemoryKind, Snapshot
+from wim_edge.engine.native import lib
+from wim_edge.errors import EngineError
+
+if TYPE_CHECKING:
+    from wim_edge.engine.context import Context
+    from wim_edge.engine.sequence import Sequence
+
+
+def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
+    """The way of rollback for a memory."""
+    if kind is MemoryKind.ATTENTION:
+        return ByPosition()
+    if kind is MemoryKind.WINDOW and swa_full:
+        return ByHeldPosition(n_swa)
+    return ByState()
+
+
+class ByPosition:
+    """Fork by `seq_cp`, cut by `seq_rm`: metadata only, no cell is copied."""
+
+    ids_per_sequence = 1
+
+    def before_prefill(self, seq: Sequence) -> None:
+        """Called before a batch of several tokens."""
+
+    def after_decode(self, seq: Sequence, start: int) -> None:
+        """Called when the cells from ``start`` on have been filled."""
+
+    def branch(self, source: Sequence, target: Sequence, at: int) -> None:
+        """Give the empty ``target`` the first ``at`` tokens of ``source``."""
+        if at:
+            lib.llama_memory_seq_cp(source.context.memory, source.id, target.id, 0, at)
+        target.tokens = source.tokens[:at]
+        self.verify(target)
+
+    def cut(self, seq: Sequence, to: int) -> None:
+        """Remove the tokens from position ``to`` on."""
+        _remove(seq.context, seq.id, to)
+        seq.forget(to)
+        self.verify(seq)
+
+    def mark(self, seq: Sequence) -> None:
+        """Make this position cheap to come back to."""
+
+    def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
+        """After an interrupted batch: what was evaluated of ``tokens`` stays."""
+        held = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1
+        evaluated = held - len(seq)
+        if evaluated > 0:
+            seq.accept(tokens[:evaluated], None)
+        self.verify(seq)
+
+    def erase(self, seq: Sequence) -> None:
+        _remove(seq.context, seq.id, 0)
+
+    def get_state(self, seq: Sequence) -> bytes:
+        return _get_state(seq.context, seq.id, 0)
+
+    def set_state(self, seq: Sequence, snapshot: Snapshot) -> None:
+        self.erase(seq)
+        seq.forget(0)
+        try:
+            _set_state(seq.context, seq.id, snapshot.state, 0)
+        except EngineError:
+            self.erase(seq)
+            raise
+        seq.marks = dict(snapshot.marks)
+        seq.accept(snapshot.tokens, None)
+        self.verify(seq)
+
+    def verify(self, seq: Sequence) -> None:
+        """Raise EngineError unless the cache holds what the sequence believes."""
+        last = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id)
+        if last != len(seq) - 1:
+            raise EngineError(
+                f"the cache ends at position {last} where {len(seq) - 1} was expected",
+                "Please report this with the model's name.",
+            )
+
+
+class ByHeldPosition(ByPosition):
+    """As ByPosition; id + N_SEQUENCES holds the same cells, so that none of them is ever reused."""
+
+    ids_per_sequence = 2
+
+    def __init__(self, n_swa: int) -> None:
+        self.n_swa = n_swa
+
+    def after_decode(self, seq: Sequence, start: int) -> None:
+        lib.llama_memory_seq_cp(seq.context.memory, seq.id, _holder(seq), start, -1)
+
+    def branch(self, source: Sequence, target: Sequence, at: int) -> None:
+        first = lib.llama_memory_seq_pos_min(source.context.memory, source.id)
+        if first > max(0, at - self.n_swa + 1):
+            # The window's history is not there (a restored state holds the last window alone)
+            target.append(source.tokens[:at])
+            return
+        super().branch(source, target, at)
+        if at:
+            self.after_decode(target, 0)
+
+    def cut(self, seq: Sequence, to: int) -> None:
+        first = lib.llama_memory_seq_pos_min(seq.context.memory, seq.id)
+        if first > max(0, to - self.n_swa + 1):
+            again = seq.tokens[:to]
+            self.erase(seq)
+            seq.forget(0)
+            if again:
+                seq.append(again)
+            return
+        _remove(seq.context, _holder(seq), to)
+        super().cut(seq, to)
+
+    def erase(self, seq: Sequence) -> None:
+        _remove(seq.context, _holder(seq), 0)
+        super().erase(seq)
+
+
+class ByState(ByPosition):
+    """Fork and cut by saved partial states (the recurrent part, or the window)."""
+
+    _PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+
+    def before_prefill(self, seq: Sequence) -> None:
+        # An interrupted batch leaves a recurrent state beyond repair: keep a way back
+        seq.recovery = (len(seq), self._partial(seq))
+
+    def branch(self, source: Sequence, target: Sequence, at: int) -> None:
+        base = self._nearest(source, at)
+        if base:
+            state = source.marks.get(base) or self._partial(source)
+            lib.llama_memory_seq_cp(source.context.memory, source.id, target.id, 0, base)
+            _set_state(source.context, target.id, state, self._PARTIAL)
+            target.tokens = source.tokens[:base]
+            target.marks = {p: s for p, s in source.marks.items() if p <= base}
+            target.marks[base] = state
+        self.verify(target)
+        if base < at:
+            target.append(source.tokens[base:at])
+
+    def cut(self, seq: Sequence, to: int) -> None:
+        base = self._nearest(seq, to)
+        again = seq.tokens[base:to]
+        self._return_to(seq, base, seq.marks.get(base))
+        if again:
+            seq.append(again)
+
+    def mark(self, seq: Sequence) -> None:
+        if len(seq):
+            seq.marks[len(seq)] = self._partial(seq)
+
+    def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
+        position, state = seq.recovery
+        for base, mark in seq.marks.items():
+            if position < base <= len(seq):
+                position, state = base, mark
+        self._return_to(seq, position, state)
+
+    def _return_to(self, seq: Sequence, position: int, state: bytes | None) -> None:
+        if not position or state is None:
+            self.erase(seq)
+            seq.forget(0)
+        else:
+            # The state first: a recurrent memory refuses to remove what its state has seen
+            _set_state(seq.context, seq.id, state, self._PARTIAL)
+            _remove(seq.context, seq.id, position)
+            seq.forget(position)
+        self.verify(seq)
+
+    def _nearest(self, seq: Sequence, at: int) -> int:
+        if at == len(seq):
+            return at
+        return max((p for p in seq.marks if p <= at), default=0)
+
+    def _partial(self, seq: Sequence) -> bytes:
+        return _get_state(seq.context, seq.id, self._PARTIAL) if len(seq) else b""
+
+
+def _holder(seq: Sequence) -> int:
+    return seq.id + seq.context.N_SEQUENCES
+
+
+def _remove(context: Context, seq_id: int, start: int) -> None:
+    if not lib.llama_memory_seq_rm(context.memory, seq_id, start, -1):
+        raise EngineError(
+            f"llama.cpp refused to remove positions from {start} on", "Please report this with the model's name."
+        )
+
+
+def _get_state(context: Context, seq_id: int, flags: int) -> bytes:
+    size = lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags)
+    buffer = (ctypes.c_uint8 * size)()
+    if lib.llama_state_seq_get_data_ext(context.handle, buffer, size, seq_id, flags) != size:
+        raise EngineError("llama.cpp could not save a sequence's state", "Please report this with the model's name.")
+    return bytes(buffer)
+
+
+def _set_state(context: Context, seq_id: int, state: bytes, flags: int) -> None:
+    buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+    if lib.llama_state_seq_set_data_ext(context.handle, buffer, len(state), seq_id, flags) != len(state):
+        lib.llama_memory_seq_rm(context.memory, seq_id, -1, -1)
+        raise EngineError(
+            "llama.cpp could not restore a sequence's state: another model, other cache types, or too few free cells",
+            "Read the document again.",
+        )

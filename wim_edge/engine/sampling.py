@@ -1,0 +1,38 @@
+"""From logits to a token: greedy, or temperature, min-p and top-p with a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wim_edge.engine.api import Logits
+
+
+def log_softmax(logits: Logits) -> Logits:
+    """Log-probabilities over the last axis; same shape as ``logits``."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    result: Logits = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return result
+
+
+class Sampler:
+    """Chooses the next token. ``temperature`` 0 is greedy; the same seed gives the same choices.
+
+    Order as in llama.cpp's default chain: top-p, then min-p, then temperature.
+    """
+
+    def __init__(self, temperature: float = 0.0, top_p: float = 1.0, min_p: float = 0.0, seed: int = 0) -> None:
+        self.temperature, self.top_p, self.min_p = temperature, top_p, min_p
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, logits: Logits) -> int:
+        """The chosen token id; ``logits`` is (n_vocab,)."""
+        if self.temperature == 0:
+            return int(np.argmax(logits))
+        order = np.argsort(-logits, kind="stable")
+        probabilities = np.exp(log_softmax(logits[order].astype(np.float64)))
+        keep = np.cumsum(probabilities) - probabilities < self.top_p
+        keep &= probabilities >= self.min_p * probabilities[0]
+        keep[0] = True
+        kept = order[keep]
+        weights = np.exp(log_softmax(logits[kept].astype(np.float64) / self.temperature))
+        return int(self._random.choice(kept, p=weights / weights.sum()))

@@ -1,0 +1,125 @@
+"""A sequence of tokens in a context's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from wim_edge.engine.api import Interrupted, Logits, Snapshot
+
+if TYPE_CHECKING:
+    from wim_edge.engine.context import Context
+
+
+class Sequence:
+    """Implements `wim_edge.engine.api.Sequence`. Made by `Context.sequence` and `fork`."""
+
+    def __init__(self, context: Context, seq_id: int) -> None:
+        self.context, self.id = context, seq_id
+        self.tokens: list[int] = []
+        self.marks: dict[int, bytes] = {}
+        """Position -> partial state; used by memories that cannot go back by position."""
+        self.recovery: tuple[int, bytes] = (0, b"")
+        """Where an interrupted batch may return to, and the partial state there."""
+        self._logits: Logits | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def logits(self) -> Logits:
+        if self._logits is None:
+            last = self.tokens[-1]
+            self.truncate(len(self) - 1)
+            self.append([last])
+        assert self._logits is not None
+        return self._logits
+
+    def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
+        """See `api.Sequence.append`. Prefills in batches of ``n_batch``."""
+        if not 1 <= rows <= len(tokens):
+            raise ValueError(f"{rows} rows of {len(tokens)} tokens")
+        kept = []
+        for start, end in _chunks(len(tokens), rows, self.context.n_batch, self.context.N_OUTPUTS):
+            chunk = tokens[start:end]
+            wanted = max(0, min(len(chunk), end - (len(tokens) - rows)))
+            if len(chunk) > 1:
+                self.context.rollback.before_prefill(self)
+            try:
+                logits = self.context.decode([(self.id, len(self), chunk, wanted)])
+            except Interrupted:
+                self.context.rollback.recover(self, chunk)
+                raise
+            self.accept(chunk, logits[-1] if wanted else None)
+            kept.append(logits)
+        return np.concatenate(kept)
+
+    def accept(self, tokens: Seq[int], logits: Logits | None) -> None:
+        """Note that the cache now holds these tokens too."""
+        start = len(self)
+        self.tokens.extend(tokens)
+        self._logits = logits
+        self.context.rollback.after_decode(self, start)
+
+    def fork(self, at: int | None = None) -> Self:
+        at = len(self) if at is None else at
+        if not 0 <= at <= len(self):
+            raise ValueError(f"fork at {at} of {len(self)} tokens")
+        branch = type(self)(self.context, self.context.take_id())
+        try:
+            self.context.rollback.branch(self, branch, at)
+        except BaseException:
+            branch.close()
+            raise
+        if at == len(self):
+            branch._logits = self._logits
+        return branch
+
+    def truncate(self, to: int) -> None:
+        if not 0 <= to <= len(self):
+            raise ValueError(f"truncate to {to} of {len(self)} tokens")
+        if to == len(self):
+            return
+        self._logits = None
+        self.context.rollback.cut(self, to)
+
+    def checkpoint(self) -> None:
+        self.context.rollback.mark(self)
+
+    def snapshot(self) -> Snapshot:
+        state = self.context.rollback.get_state(self)
+        return Snapshot(tuple(self.tokens), state, dict(self.marks), self._logits)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self.context.rollback.set_state(self, snapshot)
+        self._logits = snapshot.logits
+
+    def forget(self, to: int) -> None:
+        """Drop the record of tokens and marks from position ``to`` on; the cache is the caller's business."""
+        del self.tokens[to:]
+        self.marks = {position: state for position, state in self.marks.items() if position <= to}
+        self._logits = None
+
+    def close(self) -> None:
+        """Free the cells; harmless when closed already."""
+        if self.id >= 0 and self.context.handle:
+            self.context.rollback.erase(self)
+            self.context.give_id(self.id)
+        self.id = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _chunks(n: int, rows: int, n_batch: int, n_outputs: int) -> list[tuple[int, int]]:
+    """Cut n tokens into batches, so that no batch yields more than ``n_outputs`` rows of logits."""
+    edges = [*range(0, n, n_batch), n]
+    if rows > n_outputs:
+        plain = n - rows
+        edges = [*range(0, plain, n_batch), *range(plain, n, n_outputs), n]
+    return list(zip(edges, edges[1:], strict=False))

@@ -1,0 +1,252 @@
+"""The runtime: one opened model, asked about documents. Everything above it only consumes its events."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence as Seq
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Self
+
+from wim_edge.documents import Document, read_documents
+from wim_edge.engine.api import Context, Interrupted, Model
+from wim_edge.engine.sampling import Sampler
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Paths, Settings
+from wim_edge.wim import events
+from wim_edge.wim.answer import Answering
+from wim_edge.wim.chat import chat_format
+from wim_edge.wim.clock import Clock
+from wim_edge.wim.control import Control, Decision, Policy
+from wim_edge.wim.plan import Plan, make_plan
+from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.reading import Reading
+from wim_edge.wim.relevance import Verdict
+
+Source = str | Path | Document
+
+
+class Runtime:
+    """A model, opened once and asked many times; a context manager.
+
+    >>> with Runtime(Settings(model="smollm2-135m")) as runtime:        # doctest: +SKIP
+    ...     print(runtime.ask("contract.pdf", "Who may end the contract?").text)
+
+    Args:
+        settings: see `wim_edge.settings.Settings`; by default the defaults and ``WIM_EDGE_*`` variables.
+        model: an opened engine model (anything that implements `wim_edge.engine.api.Model`), instead of
+            the one that ``settings.model`` names. It stays the caller's to close.
+
+    One question at a time; `answer_now` and `cancel` may be called from any thread.
+    """
+
+    def __init__(self, settings: Settings | None = None, *, model: Model | None = None) -> None:
+        self.settings = settings or Settings.from_environment()
+        self._given, self._model, self._context = model, model, None
+        self._chat_variables: dict[str, Any] = {}
+        self._control = Control()
+        self._busy = threading.Lock()
+
+    def ask(
+        self, documents: Source | Iterable[Source], question: str, *, on_margin: Policy | None = None
+    ) -> events.AnswerFinished:
+        """Read and answer; the last event of `stream`, which see."""
+        for event in self.stream(documents, question, on_margin=on_margin):
+            last = event
+        assert isinstance(last, events.AnswerFinished)
+        return last
+
+    def stream(
+        self, documents: Source | Iterable[Source], question: str, *, on_margin: Policy | None = None
+    ) -> Iterator[events.Event]:
+        """Read documents and answer a question, yielding events as things happen.
+
+        Args:
+            documents: a path, ``"-"`` for standard input, a `Document`, or several of them.
+            question: what to find out.
+            on_margin: asked after each judged margin whether to go on, answer now, or cancel.
+
+        What is wrong with the request raises here, before anything is read: InvalidRequestError,
+        DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
+        """
+        if not question.strip():
+            raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
+        clock = Clock()
+        read = _read(documents)
+        if not self._busy.acquire(blocking=False):
+            raise InvalidRequestError("this runtime is answering another question", "Use one runtime a thread.")
+        try:
+            self._control = Control()
+            with clock.stage("load"):
+                model = self._open_model()
+            chat, warning = chat_format(model, self._chat_variables)
+            prompts = Prompts(self.settings.templates, chat=chat.is_chat)
+            plan = make_plan(model, chat, prompts, self.settings, read, question.strip())
+            with clock.stage("load"):
+                context = self._open_context(model, plan.n_ctx)
+        except BaseException:
+            self._busy.release()
+            raise
+        stack = ExitStack()
+        stack.callback(self._busy.release)
+        stack.callback(self._control.detach)
+        verdict = None
+        if self.settings.pattern == "wim":
+            verdict = stack.enter_context(Verdict(model, context, chat, prompts, plan.query))
+        reading = Reading(
+            model, context, chat, plan, self.settings, self._sampler(), verdict, self._control, clock, on_margin
+        )
+        stack.callback(reading.close)
+        notes = [f"{document.name}: {note}" for document in read for note in document.notes]
+        return self._run(stack, reading, prompts, [*([warning] if warning else []), *notes])
+
+    def _run(
+        self, stack: ExitStack, reading: Reading, prompts: Prompts, warnings: Seq[str]
+    ) -> Iterator[events.Event]:
+        control, plan = self._control, reading.plan
+        with stack:
+            control.attach(reading.context)
+            yield self._started(plan, reading)
+            for text in warnings:
+                yield events.Warning(text)
+            answering = Answering(reading, prompts)
+            interrupted = cancelled = False
+            try:
+                yield from reading.run()
+            except Interrupted:
+                interrupted = True
+            if control.wish is not Decision.CANCEL and _nothing_read(reading):
+                yield events.Warning("stopped before anything was read; there is nothing to answer from")
+                cancelled = True
+            else:
+                try:
+                    control.begin_answer()
+                    yield from answering.run()
+                except Interrupted:
+                    cancelled = True
+            yield self._finished(reading, answering, interrupted, cancelled)
+
+    def answer_now(self) -> None:
+        """Read no further and answer from what has been read; from any thread."""
+        self._control.ask_for(Decision.ANSWER)
+
+    def cancel(self) -> None:
+        """Stop reading or answering; from any thread."""
+        self._control.ask_for(Decision.CANCEL)
+
+    def close(self) -> None:
+        """Free the model and its cache."""
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+        if self._model is not None and self._given is None:
+            self._model.close()
+            self._model = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # Parts
+
+    def _open_model(self) -> Model:
+        if self._model is None:
+            from wim_edge.catalog import resolve
+            from wim_edge.engine.model import Model as NativeModel  # the native library loads here, not before
+
+            found = resolve(self.settings.model, Paths.from_environment())
+            if found.entry is not None:
+                self.settings = _under(self.settings, found.entry.settings)
+                self._chat_variables = dict(found.entry.chat)
+            self._model = NativeModel(found.path, self.settings, found.name)
+        return self._model
+
+    def _open_context(self, model: Model, n_ctx: int) -> Context:
+        if self._context is not None and self._context.n_ctx < n_ctx:
+            self._context.close()
+            self._context = None
+        if self._context is None:
+            self._context = model.context(n_ctx)
+        return self._context
+
+    def _sampler(self) -> Sampler:
+        chosen = self.settings
+        return Sampler(chosen.temperature, chosen.top_p, chosen.min_p, chosen.seed)
+
+    def _started(self, plan: Plan, reading: Reading) -> events.ReadingStarted:
+        return events.ReadingStarted(
+            reading.model.info.name,
+            self.settings.pattern,
+            tuple(document.name for document in plan.documents),
+            len(plan.segments),
+            plan.tokens,
+            reading.context.n_ctx,
+            len(plan.windows),
+        )
+
+    def _finished(
+        self, reading: Reading, answering: Answering, interrupted: bool, cancelled: bool
+    ) -> events.AnswerFinished:
+        generation = answering.generation
+        reason: events.FinishReason = generation.finish_reason if generation else "stop"
+        if cancelled:
+            reason = "cancelled"
+        elif interrupted and not _all_read(reading):
+            reason = "early_exit"
+        used = sorted(answering.used, key=lambda margin: (-margin.relevance, margin.segment))
+        usage = events.Usage(
+            reading.read_tokens,
+            0,
+            reading.decoded_tokens + (generation.n_tokens if generation else 0),
+            reading.clock.seconds(),
+            peak_rss_bytes(),
+        )
+        return events.AnswerFinished(
+            generation.text.strip() if generation else "",
+            reason,
+            self.settings.pattern,
+            reading.model.info.name,
+            tuple(events.Source(m.segment, m.document, m.page, m.chars, m.relevance, m.text) for m in used),
+            usage,
+        )
+
+
+def _read(documents: Source | Iterable[Source]) -> list[Document]:
+    given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
+    if not given:
+        raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
+    paths = [one for one in given if not isinstance(one, Document)]
+    read = iter(read_documents(paths))
+    return [one if isinstance(one, Document) else next(read) for one in given]
+
+
+def _nothing_read(reading: Reading) -> bool:
+    return reading.read_tokens == 0 or (reading.plan.windowed and not reading.margins)
+
+
+def _all_read(reading: Reading) -> bool:
+    margins = len(reading.margins) == len(reading.plan.segments) or reading.verdict is None
+    return margins and reading.read_tokens == reading.plan.tokens
+
+
+def _under(settings: Settings, suggested: dict[str, Any]) -> Settings:
+    """What models.toml suggests for a model, where the user has not changed the default."""
+    default = Settings()
+    unchanged = {f.name for f in fields(Settings) if getattr(settings, f.name) == getattr(default, f.name)}
+    return settings.but(**{name: value for name, value in suggested.items() if name in unchanged})
+
+
+def peak_rss_bytes() -> int:
+    """The most memory this process has held so far, in bytes."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

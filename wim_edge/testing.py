@@ -1,0 +1,195 @@
+"""A scripted engine without any native library, for tests of what stands on an engine.
+
+>>> from wim_edge import Document, Runtime, Settings
+>>> from wim_edge.testing import FakeModel
+>>> model = FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else "a short note")
+>>> with Runtime(Settings(), model=model) as runtime:
+...     runtime.ask(Document("d", "Some text."), "What?").text
+'a short note'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence as Seq
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from wim_edge.engine.api import Interrupted, Logits, MemoryKind, ModelInfo, Snapshot
+from wim_edge.errors import ContextOverflowError
+
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}<|im_start|>assistant\n"
+)
+_SPECIAL = ("<|im_start|>", "<|im_end|>")
+_WORDS = re.compile(r"\s|[^\s\w]|\w{1,8}")
+_N_VOCAB = 1 << 16
+
+
+class FakeModel:
+    """Implements `wim_edge.engine.api.Model`. A token is a white-space character, a punctuation mark
+    or up to eight letters.
+
+    Args:
+        reply: what the model says to a prompt (the whole text of the sequence, control tokens shown).
+        n_ctx_train: the trained context, in tokens.
+        chat_template: None makes it a base model, whose reply follows the prompt's last characters.
+    """
+
+    def __init__(
+        self,
+        reply: Callable[[str], str] = lambda prompt: "",
+        *,
+        n_ctx_train: int = 8192,
+        chat_template: str | None = CHATML,
+        n_batch: int = 64,
+    ) -> None:
+        self.reply, self.n_batch = reply, n_batch
+        self.history: list[tuple[str, int, int]] = []
+        """(what, sequence, tokens or position), in order: append, fork, truncate, close."""
+        self.contexts: list[FakeContext] = []
+        self._ids = {text: index for index, text in enumerate(_SPECIAL)}
+        self._texts = list(_SPECIAL)
+        self.info = ModelInfo(
+            "fake", Path("fake.gguf"), "fake", MemoryKind.ATTENTION, n_ctx_train, _N_VOCAB, 0, chat_template, "", ""
+        )
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        parts = re.split(f"({'|'.join(map(re.escape, _SPECIAL))})", text) if special else [text]
+        words = (w for part in parts for w in ([part] if special and part in _SPECIAL else _WORDS.findall(part)))
+        return [self._id(word) for word in words]
+
+    def _id(self, word: str) -> int:
+        if word not in self._ids:
+            self._ids[word] = len(self._texts)
+            self._texts.append(word)
+        return self._ids[word]
+
+    def text(self, tokens: Seq[int]) -> str:
+        """The text of tokens, control tokens shown."""
+        return "".join(self._texts[token] for token in tokens)
+
+    def piece(self, token: int) -> bytes:
+        return b"" if token < len(_SPECIAL) else self._texts[token].encode()
+
+    def is_eog(self, token: int) -> bool:
+        return token == 1
+
+    @property
+    def bos_tokens(self) -> list[int]:
+        return []
+
+    def largest_n_ctx(self) -> int:
+        return self.info.n_ctx_train
+
+    def context(self, n_ctx: int) -> FakeContext:
+        self.contexts.append(FakeContext(self, n_ctx))
+        return self.contexts[-1]
+
+    def close(self) -> None:
+        pass
+
+
+class FakeContext:
+    """Implements `wim_edge.engine.api.Context`; counts cells as a unified cache does."""
+
+    def __init__(self, model: FakeModel, n_ctx: int) -> None:
+        self.model, self.n_ctx, self.n_batch = model, n_ctx, model.n_batch
+        self.live: dict[int, FakeSequence] = {}
+        self.made = 0
+        self.on_append: Callable[[FakeSequence], None] = lambda sequence: None
+        """Called before each evaluated batch; may call `interrupt`."""
+        self._interrupted = self.closed = False
+
+    def sequence(self) -> FakeSequence:
+        self.made += 1
+        self.live[self.made] = FakeSequence(self, self.made)
+        return self.live[self.made]
+
+    def cells(self) -> int:
+        """Cells in use: shared ones once."""
+        return sum(len(sequence) - sequence.shared for sequence in self.live.values())
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+
+    def resume(self) -> None:
+        self._interrupted = False
+
+    def evaluate(self, sequence: FakeSequence, n_tokens: int) -> None:
+        self.on_append(sequence)
+        if self._interrupted:
+            raise Interrupted
+        if self.cells() + n_tokens > self.n_ctx:
+            raise ContextOverflowError(f"the context of {self.n_ctx} tokens is full")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class FakeSequence:
+    """Implements `wim_edge.engine.api.Sequence` on a list of tokens."""
+
+    def __init__(self, context: FakeContext, seq_id: int, tokens: Seq[int] = ()) -> None:
+        self.context, self.id, self.tokens = context, seq_id, list(tokens)
+        self.shared = len(self.tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def logits(self) -> Logits:
+        """All weight on the next token of the scripted reply."""
+        model = self.context.model
+        prompt, said = self.tokens, 0
+        if model.info.chat_template is not None:
+            header = model.tokenize("<|im_start|>assistant\n", special=True)
+            starts = [i for i in range(len(prompt)) if prompt[i : i + len(header)] == header]
+            start = starts[-1] + len(header) if starts else len(prompt)
+            prompt, said = prompt[:start], len(prompt) - start
+        reply = [*model.tokenize(model.reply(model.text(prompt))), 1]
+        logits = np.zeros(_N_VOCAB, np.float32)
+        logits[reply[min(said, len(reply) - 1)]] = 20
+        return logits
+
+    def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
+        for start in range(0, len(tokens), self.context.n_batch):
+            batch = tokens[start : start + self.context.n_batch]
+            self.context.evaluate(self, len(batch))
+            self.tokens.extend(batch)
+            self.context.model.history.append(("append", self.id, len(batch)))
+        return np.tile(self.logits, (rows, 1))
+
+    def fork(self, at: int | None = None) -> Self:
+        at = len(self) if at is None else at
+        branch = self.context.sequence()
+        branch.tokens, branch.shared = self.tokens[:at], at
+        self.context.model.history.append(("fork", self.id, at))
+        return branch  # type: ignore[return-value]
+
+    def truncate(self, to: int) -> None:
+        del self.tokens[to:]
+        self.shared = min(self.shared, to)
+        self.context.model.history.append(("truncate", self.id, to))
+
+    def checkpoint(self) -> None:
+        pass
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(tuple(self.tokens), b"", {}, None)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self.tokens, self.shared = list(snapshot.tokens), 0
+
+    def close(self) -> None:
+        if self.context.live.pop(self.id, None) is not None:
+            self.context.model.history.append(("close", self.id, len(self)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,41 @@
+"""Where the time goes: seconds by stage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Clock:
+    """Adds up wall-clock seconds of named stages; ``total`` runs from the clock's making."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._stages: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - started
+
+    def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
+        """The items of an iterator; only the time spent inside it counts, not the consumer's."""
+        while True:
+            with self.stage(name):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage and ``total``, to the millisecond."""
+        total = time.perf_counter() - self._started
+        return {name: round(value, 3) for name, value in {**self._stages, "total": total}.items()}

@@ -1,0 +1,78 @@
+"""How a reader stops a reading early: from another thread, or after a margin.
+
+Early exit is the paper's interactive retrieval (Writing in the Margins, section 5): the margins show
+progress, and the answer may be asked for as soon as they suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+
+from wim_edge.engine.api import Context, Interrupted
+from wim_edge.wim.events import MarginJudged
+
+
+class Decision(IntEnum):
+    """What to do now; the larger one wins."""
+
+    GO_ON = 0
+    ANSWER = 1
+    """Read no further, answer from what has been read."""
+    CANCEL = 2
+    """Stop without an answer."""
+
+
+Policy = Callable[[MarginJudged], "Decision | None"]
+"""Called after each judged margin; None means GO_ON."""
+
+
+def stop_after(n: int) -> Policy:
+    """Answer once ``n`` relevant margins are there. One policy serves one question."""
+    if n < 1:
+        raise ValueError("stop_after takes at least 1")
+    seen = 0
+
+    def policy(margin: MarginJudged) -> Decision:
+        nonlocal seen
+        seen += margin.relevant
+        return Decision.ANSWER if seen >= n else Decision.GO_ON
+
+    return policy
+
+
+def stop_at(relevance: float) -> Policy:
+    """Answer as soon as a margin reaches this relevance (0 to 1)."""
+    return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.GO_ON
+
+
+class Control:
+    """The reader's wish, settable from any thread or a signal handler."""
+
+    def __init__(self) -> None:
+        self.wish = Decision.GO_ON
+        self._context: Context | None = None
+
+    def ask_for(self, decision: Decision) -> None:
+        """Stop what the engine does now, and go on as decided."""
+        self.wish = max(self.wish, decision)
+        if decision and self._context is not None:
+            self._context.interrupt()
+
+    def attach(self, context: Context) -> None:
+        """Interrupt this context from now on; a wish uttered earlier counts."""
+        self._context = context
+        context.resume()
+        if self.wish:
+            context.interrupt()
+
+    def detach(self) -> None:
+        self._context = None
+
+    def begin_answer(self) -> None:
+        """Let the engine work again, unless the reader cancelled. Raises Interrupted then."""
+        if self._context is not None:
+            self._context.resume()
+        # Read after resuming, so that a cancel in between is not lost
+        if self.wish is Decision.CANCEL:
+            raise Interrupted

@@ -1,0 +1,167 @@
+"""What a reading tells its reader, as it happens: frozen dataclasses, and their JSON form.
+
+One generator of these events is the runtime's spine; the command line, and any host application,
+are only consumers of it. `to_json` gives an object with ``type`` first; docs/events.md describes each.
+Consumers should pass over types that they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+FinishReason = Literal["stop", "length", "early_exit", "cancelled"]
+Chars = tuple[int, int]
+"""[start, end) in characters of the document's extracted text."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events; ``type`` is its name in JSON."""
+
+    type: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type, **asdict(self)}
+
+    def to_json(self) -> str:
+        """One line of JSON, without a line end."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class ReadingStarted(Event):
+    """The plan, before the first token is read. Sizes in tokens."""
+
+    type = "reading.started"
+    model: str
+    pattern: str
+    documents: tuple[str, ...]
+    segments: int
+    tokens: int
+    n_ctx: int
+    windows: int
+    """1: the whole context is in the cache at the end; more: it is longer than the cache."""
+
+
+@dataclass(frozen=True)
+class ReadingProgress(Event):
+    """So many document tokens are read, of so many; after every prefill batch."""
+
+    type = "reading.progress"
+    tokens: int
+    of: int
+
+
+@dataclass(frozen=True)
+class SegmentRead(Event):
+    """A segment is in the cache."""
+
+    type = "segment.read"
+    segment: int
+    of: int
+    document: str
+    page: int | None
+    chars: Chars
+    tokens: int
+
+
+@dataclass(frozen=True)
+class MarginDelta(Event):
+    """A piece of the margin being written."""
+
+    type = "margin.delta"
+    segment: int
+    text: str
+
+
+@dataclass(frozen=True)
+class MarginWritten(Event):
+    """A margin is complete, judged, and out of the cache again."""
+
+    type = "margin.written"
+    segment: int
+    document: str
+    page: int | None
+    chars: Chars
+    text: str
+    relevance: float
+    """To the question, 0 to 1."""
+    relevant: bool
+    """Whether it will stand beside the question when the answer is given."""
+
+
+@dataclass(frozen=True)
+class MarginJudged(MarginWritten):
+    """The verdict on the margin; policies are asked after it."""
+
+    type = "margin.judged"
+
+
+@dataclass(frozen=True)
+class AnswerDelta(Event):
+    """A piece of the answer."""
+
+    type = "answer.delta"
+    text: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A place that the answer draws on."""
+
+    segment: int
+    document: str
+    page: int | None
+    chars: Chars
+    relevance: float
+    margin: str
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What it cost. ``seconds`` by stage (load, prefill, margins, relevance, answer) and ``total``."""
+
+    prefilled_tokens: int
+    """Document tokens evaluated now."""
+    reused_tokens: int
+    """Document tokens taken from a cache."""
+    decoded_tokens: int
+    """Tokens generated: margins and answer."""
+    seconds: dict[str, float]
+    peak_rss_bytes: int
+
+
+@dataclass(frozen=True)
+class AnswerFinished(Event):
+    """The whole answer; always the last event."""
+
+    type = "answer.finished"
+    text: str
+    finish_reason: FinishReason
+    pattern: str
+    model: str
+    sources: tuple[Source, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Warning(Event):  # noqa: A001 - its name in the schema
+    """Something the reader should know; the work goes on."""
+
+    type = "warning"
+    text: str
+
+
+EVENTS: tuple[type[Event], ...] = (
+    ReadingStarted,
+    ReadingProgress,
+    SegmentRead,
+    MarginDelta,
+    MarginWritten,
+    MarginJudged,
+    AnswerDelta,
+    AnswerFinished,
+    Warning,
+)

@@ -1,0 +1,74 @@
+"""Decoding: one token after another, handed out as whole characters."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from wim_edge.engine.api import Model, Sequence
+from wim_edge.engine.sampling import Sampler
+
+
+@dataclass
+class Generation:
+    """A text being decoded. Iterate `pieces`; afterwards the fields say how it went."""
+
+    model: Model
+    sequence: Sequence
+    sampler: Sampler
+    max_tokens: int
+    stops: tuple[str, ...] = ()
+    text: str = ""
+    n_tokens: int = 0
+    finish_reason: Literal["stop", "length"] = "length"
+
+    def pieces(self) -> Iterator[str]:
+        """Decode until an end-of-generation token, a stop text or ``max_tokens``; yields whole UTF-8.
+
+        Leading white space is dropped. Text that might be the start of a stop text is held back until
+        it is clear. Raises Interrupted, ContextOverflowError.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        held = ""
+        while self.n_tokens < self.max_tokens:
+            token = self.sampler(self.sequence.logits)
+            self.n_tokens += 1
+            if self.model.is_eog(token):
+                self.finish_reason = "stop"
+                break
+            held += decoder.decode(self.model.piece(token))
+            if not self.text:
+                held = held.lstrip()
+            cut = min((at for stop in self.stops if (at := held.find(stop)) >= 0), default=-1)
+            if cut >= 0:
+                held, self.finish_reason = held[:cut], "stop"
+                break
+            safe = len(held) - self._open_stop(held)
+            if safe:
+                yield self._out(held[:safe])
+                held = held[safe:]
+            if self.n_tokens < self.max_tokens:
+                self.sequence.append([token])
+        held += decoder.decode(b"", final=True) if self.finish_reason == "length" else ""
+        if held:
+            yield self._out(held)
+
+    def run(self) -> str:
+        """Decode to the end; the text without white space around it."""
+        for _ in self.pieces():
+            pass
+        return self.text.strip()
+
+    def _out(self, piece: str) -> str:
+        self.text += piece
+        return piece
+
+    def _open_stop(self, held: str) -> int:
+        """Characters at the end of ``held`` that may become a stop text."""
+        longest = max(map(len, self.stops), default=0)
+        for n in range(min(longest, len(held)), 0, -1):
+            if any(stop.startswith(held[-n:]) for stop in self.stops):
+                return n
+        return 0

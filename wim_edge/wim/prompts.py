@@ -1,0 +1,102 @@
+"""The texts that surround document and question, from the Jinja files in `templates/`.
+
+    system_message.jinja      the system text; no variables, so that a reading serves every question
+    document.jinja            before each document: name, several
+    extractive_summary.jinja  after a segment, asks for the margin: query
+    classification.jinja      asks whether a margin matters: query, margin
+    final_answer.jinja        asks the question: query, margins (place, text), windowed
+
+A user's directory may hold any of them; what it lacks comes from the shipped ones. Base models, which
+know no turns, use `templates/base/`. Values are inserted as they are and never rendered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import shipped
+
+NAMES = ("system_message", "document", "extractive_summary", "classification", "final_answer")
+_MARGIN = "[[wim-edge:margin]]"
+
+
+@dataclass(frozen=True)
+class Note:
+    """A relevant margin as the final prompt shows it."""
+
+    place: str
+    text: str
+
+
+class Prompts:
+    """The five texts. Raises InvalidRequestError for a template that cannot be read or rendered."""
+
+    def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
+        if directory is not None and not directory.is_dir():
+            raise InvalidRequestError(
+                f"{directory}: no such directory of templates", "Give a directory with files such as final_answer.jinja."
+            )
+        folders = [shipped("templates")] if chat else [shipped("templates") / "base", shipped("templates")]
+        if directory is not None:
+            folders = [directory, *folders] if chat else [directory / "base", directory, *folders]
+        environment = ImmutableSandboxedEnvironment(
+            loader=jinja2.FileSystemLoader(folders),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+        self._templates = {name: self._load(environment, name) for name in NAMES}
+        # A template that fails must fail before anything is read
+        self.system()
+        self.document("name", several=True)
+        self.extract("query")
+        self.classify("query")
+        self.answer("query", [Note("place", "text")], windowed=False)
+
+    @staticmethod
+    def _load(environment: jinja2.Environment, name: str) -> jinja2.Template:
+        try:
+            return environment.get_template(f"{name}.jinja")
+        except jinja2.TemplateSyntaxError as error:
+            raise InvalidRequestError(
+                f"{error.filename}, line {error.lineno}: {error.message}", "Mend the template."
+            ) from error
+        except (OSError, UnicodeDecodeError, jinja2.TemplateNotFound) as error:
+            raise InvalidRequestError(
+                f"template {name}.jinja cannot be read: {error}", "It must be a readable UTF-8 file."
+            ) from error
+
+    def _render(self, name: str, **values: object) -> str:
+        template = self._templates[name]
+        try:
+            return template.render(**values)
+        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise InvalidRequestError(
+                f"{template.filename or name}: {error}", "See docs/how-it-works.md for each template's variables."
+            ) from error
+
+    def system(self) -> str:
+        return self._render("system_message")
+
+    def document(self, name: str, *, several: bool) -> str:
+        return self._render("document", name=name, several=several)
+
+    def extract(self, query: str) -> str:
+        return self._render("extractive_summary", query=query)
+
+    def classify(self, query: str) -> tuple[str, str]:
+        """The text before and after the margin: the first part is the same for all margins."""
+        before, found, after = self._render("classification", query=query, margin=_MARGIN).partition(_MARGIN)
+        if not found:
+            raise InvalidRequestError("classification.jinja does not show the margin", "Put {{ margin }} into it.")
+        return before, after
+
+    def answer(self, query: str, margins: Seq[Note], *, windowed: bool) -> str:
+        return self._render("final_answer", query=query, margins=margins, windowed=windowed)
