@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence as Seq
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
@@ -44,7 +45,8 @@ class Runtime:
 
     def __init__(self, settings: Settings | None = None, *, model: Model | None = None) -> None:
         self.settings = settings or Settings.from_environment()
-        self._given, self._model, self._context = model, model, None
+        self._given, self._model = model, model
+        self._context: Context | None = None
         self._chat_variables: dict[str, Any] = {}
         self._control = Control()
         self._busy = threading.Lock()
@@ -233,7 +235,7 @@ def _all_read(reading: Reading) -> bool:
     return margins and reading.read_tokens == reading.plan.tokens
 
 
-def _under(settings: Settings, suggested: dict[str, Any]) -> Settings:
+def _under(settings: Settings, suggested: Mapping[str, object]) -> Settings:
     """What models.toml suggests for a model, where the user has not changed the default."""
     default = Settings()
     unchanged = {f.name for f in fields(Settings) if getattr(settings, f.name) == getattr(default, f.name)}

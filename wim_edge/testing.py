@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence as Seq
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
 from pathlib import Path
 from typing import Self
 
@@ -22,7 +23,7 @@ from wim_edge.errors import ContextOverflowError
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
-    "{% endfor %}<|im_start|>assistant\n"
+    "{% endfor %}{{ '<|im_start|>assistant\n' }}"
 )
 _SPECIAL = ("<|im_start|>", "<|im_end|>")
 _WORDS = re.compile(r"\s|[^\s\w]|\w{1,8}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -11,25 +10,6 @@ import pytest
 
 from wim_edge.catalog import HubSource, ModelEntry
 from wim_edge.settings import Paths
-
-
-def tiny_gguf(padding: int = 0) -> bytes:
-    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats, and some bytes more."""
-
-    def text(value: str) -> bytes:
-        return struct.pack("<Q", len(value)) + value.encode()
-
-    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
-    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
-    head += text("llama.block_count") + struct.pack("<II", 4, 1)
-    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
-    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
-    head += b"\0" * (-len(head) % 32)
-    return head + b"\0" * (128 + padding)
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +26,17 @@ def paths(home: Path) -> Paths:
 
 @pytest.fixture
 def gguf() -> bytes:
-    return tiny_gguf()
+    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
+    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
+    head += text("llama.block_count") + struct.pack("<II", 4, 1)
+    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
+    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
+    return head + b"\0" * (-len(head) % 32) + b"\0" * 128
 
 
 @pytest.fixture

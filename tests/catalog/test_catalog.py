@@ -100,9 +100,7 @@ class TestOwnFile:
             (entry_text(source=HUB.replace("a.gguf", "a.bin")), "models.mine.source.file"),
             (entry_text(source=HUB.replace("a.gguf", "a-00001-of-00002.gguf")), "models.mine.source.file"),
             (
-                entry_text(
-                    source='kind = "package"\nrequirement = "-r x"\nmodule = "m"\nresource = "a.gguf"'
-                ),
+                entry_text(source='kind = "package"\nrequirement = "-r x"\nmodule = "m"\nresource = "a.gguf"'),
                 "models.mine.source.requirement",
             ),
             (
@@ -115,9 +113,7 @@ class TestOwnFile:
             (entry_text(more="[models.mine.settings]\nn_batch = 1"), "models.mine.settings: n_batch"),
         ],
     )
-    def test_mistakes_are_named(
-        self, own_models: Callable[[str], Path], paths: Paths, text: str, named: str
-    ) -> None:
+    def test_mistakes_are_named(self, own_models: Callable[[str], Path], paths: Paths, text: str, named: str) -> None:
         file = own_models(text)
         with pytest.raises(ModelError) as caught:
             Catalog.load(paths)
@@ -168,9 +164,7 @@ class TestResolve:
         own_models("broken")
         assert resolve("x.gguf", paths).path == Path("x.gguf")
 
-    def test_an_existing_file_of_any_name(
-        self, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_existing_file_of_any_name(self, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "weights").write_bytes(b"")
         assert resolve("weights", paths).path == Path("weights")

@@ -101,9 +101,7 @@ def test_pull_of_what_is_here() -> None:
     assert "theirs is already on this disk, and whole" in run("pull", "theirs").output
 
 
-def test_pull_prints_plain_lines_where_there_is_no_terminal(
-    monkeypatch: pytest.MonkeyPatch, home: Path
-) -> None:
+def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     def fetch(entry: object, paths: object, progress: object) -> Path:
         for done in range(0, 1001, 10):
             progress(done * 10**6, 10**9)  # type: ignore[operator]

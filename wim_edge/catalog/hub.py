@@ -99,9 +99,7 @@ def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size:
             "Check repo in models.toml; a private repository needs HF_TOKEN.",
         )
     if isinstance(error, errors.RevisionNotFoundError):
-        return DownloadError(
-            f"{source.repo} has no revision {source.revision}", "Check revision in models.toml."
-        )
+        return DownloadError(f"{source.repo} has no revision {source.revision}", "Check revision in models.toml.")
     nowhere = isinstance(error, errors.LocalEntryNotFoundError)
     if isinstance(error, errors.EntryNotFoundError) and not nowhere:
         return DownloadError(
@@ -111,9 +109,7 @@ def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size:
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return write_error(error, into, size)
     if isinstance(error, errors.OfflineModeIsEnabled):
-        return DownloadError(
-            "HF_HUB_OFFLINE forbids downloads", f"Unset it, or copy the file to {into / source.file}."
-        )
+        return DownloadError("HF_HUB_OFFLINE forbids downloads", f"Unset it, or copy the file to {into / source.file}.")
     response = getattr(error, "response", None)
     if response is not None:
         return DownloadError(f"Hugging Face answered {response.status_code} for {source.repo}", "Try later.")

@@ -95,9 +95,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
     # pip downloads to the temporary folder first, which on a small machine is often memory
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
     try:
-        run = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", env=environment, check=False
-        )
+        run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
     except OSError as error:
         raise write_error(error, folder, size) from error
     if run.returncode:

@@ -77,9 +77,7 @@ class _Table:
             self.refuse(f"{self.key(key)} is {value!r}", f"{key} takes {noun}.")
         return value
 
-    def optional_text(
-        self, key: str, matches: re.Pattern[str] | None = None, noun: str = "a text"
-    ) -> str | None:
+    def optional_text(self, key: str, matches: re.Pattern[str] | None = None, noun: str = "a text") -> str | None:
         if key in self.data:
             return self.text(key, matches, noun)
         self.known.append(key)

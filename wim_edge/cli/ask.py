@@ -36,6 +36,7 @@ EXIT_EARLY, EXIT_CANCELLED = 10, 130
 @click.pass_context
 def ask(
     ctx: click.Context,
+    /,
     documents: tuple[str, ...],
     question: str,
     stop_after: int | None,

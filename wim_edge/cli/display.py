@@ -9,6 +9,8 @@ from wim_edge.wim import events
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
+    from rich.text import Text
 
 
 class Display(Protocol):
@@ -130,7 +132,7 @@ class Live(_Base):
             console=console,
         )
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
-        self._task = None
+        self._task: TaskID | None = None
         self._several, self._writing, self._answered = False, "", False
 
     def __exit__(self, *exc: object) -> None:
@@ -172,7 +174,8 @@ class Live(_Base):
         row.add_column()
         style = "green" if event.relevant else "dim"
         label = f"{'●' if event.relevant else '○'} {place(event, self._several)} · {event.relevance:.2f}"
-        row.add_row(self._text(label, style), self._text(clean(event.text) or "(empty)", "" if event.relevant else "dim"))
+        text = self._text(clean(event.text) or "(empty)", "" if event.relevant else "dim")
+        row.add_row(self._text(label, style), text)
         self.console.print(row)
 
     def _finish(self, event: events.AnswerFinished) -> None:
@@ -194,7 +197,7 @@ class Live(_Base):
         self._live.update(Group(self._progress, *below))
 
     @staticmethod
-    def _text(text: str, style: str = "") -> object:
+    def _text(text: str, style: str = "") -> Text:
         """Never markup: square brackets in a document are text."""
         from rich.text import Text
 

@@ -15,7 +15,7 @@ from wim_edge.cli.options import engine_options, settings_from, show_llama_log
 @engine_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool, **options: Any) -> None:
+def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
     options, and the measured prefill and decode speed (under 20 seconds)."""
     show_llama_log(ctx)

@@ -31,7 +31,7 @@ class _Shown(click.ClickException):
 
     def __init__(self, error: WimEdgeError, debug: bool) -> None:
         super().__init__(str(error))
-        self.exit_code = error.exit_code
+        self.exit_code = error.exit_code  # type: ignore[misc]  # click declares it per class
         self.error, self.debug = error, debug
 
     def show(self, file: IO[Any] | None = None) -> None:

@@ -56,9 +56,7 @@ def list_models(as_json: bool) -> None:
     click.echo(f"Your own entries go into {catalog.own_file(paths)}")
 
 
-@models.command(
-    help="Show all that is known of a model; if it is on this disk, its header too.\n\n" + _MEMORY
-)
+@models.command(help="Show all that is known of a model; if it is on this disk, its header too.\n\n" + _MEMORY)
 @click.argument("name")
 @_as_json
 def info(name: str, as_json: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 
@@ -14,7 +16,17 @@ MAX_MARKUP_BYTES = 64 * 2**20
 """Of the members that are parsed."""
 
 # What zipfile raises for damaged members: bad checksums, cut streams, unknown methods.
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, OSError, ValueError)
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    KeyError,
+    OSError,
+    ValueError,
+)
 
 
 class Archive:

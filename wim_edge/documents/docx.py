@@ -41,8 +41,9 @@ def read_docx(name: str, data: bytes) -> Document:
         for kind, tree in _notes(docx, word):
             draft.mark(section=kind)
             _add(draft, tree, {})
-    except (*library, *DAMAGE, AttributeError, TypeError, IndexError):
-        # python-docx takes a package's structure for granted and stumbles where a part is missing.
+    except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
+        # python-docx takes a package's structure for granted and stumbles where a part is missing
+        # (or follows a chain of a thousand parts).
         raise damaged(name) from None
     return draft.document(name)
 

@@ -29,7 +29,8 @@ def read_epub(name: str, data: bytes) -> Document:
     locked = _locked(name, archive)
     if any(chapter in locked for chapter in chapters):
         raise DocumentError(
-            f"{name}: encrypted by digital rights management", "Read a copy that is free of it, if you have one."
+            f"{name}: encrypted by digital rights management",
+            "Read a copy that is free of it, if you have one.",
         )
     for number, chapter in enumerate(chapters, start=1):
         if chapter not in archive.names:
@@ -66,7 +67,7 @@ def _locked(name: str, archive: Archive) -> set[str]:
 
 
 def _member(base: str, href: str) -> str:
-    """A reference as a name in the archive. It is only looked up there, so a path to elsewhere finds nothing."""
+    """A reference as a name in the archive, where it is only looked up: a path to elsewhere finds nothing."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 

@@ -16,8 +16,9 @@ _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LINES = frozenset({"li", "tr", "dt", "dd", "option"})
 _CELLS = frozenset({"td", "th"})
 _BLOCKS = frozenset(
-    "address article aside blockquote body caption center details dialog dir div dl fieldset figcaption"
-    " figure footer form header hr legend main menu ol p section summary table ul".split()
+    ("address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir")
+    + ("div", "dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend", "main")
+    + ("menu", "ol", "p", "section", "summary", "table", "ul")
 )
 _LINE, _PARAGRAPH = 1, 2
 _MAX_DEPTH = 10_000
@@ -68,7 +69,8 @@ class _Writer:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise DocumentError(
-                f"{self._name}: HTML nested more than {_MAX_DEPTH:,} deep", "Save the page's text and read that."
+                f"{self._name}: HTML nested more than {_MAX_DEPTH:,} deep",
+                "Save the page's text and read that.",
             )
         if tag in _DROPPED:
             self._dropped += 1
@@ -98,6 +100,7 @@ class _Writer:
             self._pre -= tag == "pre"
         elif tag in _CELLS:
             self._gap = 0
+            self._cell_start = False
         else:
             self._boundary(tag)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from typing import Any
 
 from wim_edge.documents.document import Document, Mark, require, short
 
@@ -20,8 +22,10 @@ def markdown(name: str, text: str) -> Document:
     starts[1:] = [body + start for start in starts[1:]]
     tokens = parser.parse(text[body:])
     marks = []
-    for opening, inline in zip(tokens, tokens[1:], strict=False):
+    for opening, inline in pairwise(tokens):
         if opening.type == "heading_open" and inline.content:
-            title = "".join(child.content or " " for child in parser.parseInline(inline.content)[0].children or ())
+            words: list[Any] = []
+            parser.inline.parse(inline.content, parser, {}, words)
+            title = "".join("\n" if word.type.endswith("break") else word.content for word in words)
             marks.append(Mark(starts[opening.map[0]], section=short(title or inline.content)))
     return Document(name, text, tuple(marks))

@@ -24,11 +24,17 @@ MAX_FILE_BYTES = 512 * 2**20
 
 _HTML_ENDINGS = frozenset({".html", ".htm", ".xhtml"})
 _MARKDOWN_ENDINGS = frozenset({".md", ".markdown"})
-_HTML_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html)\b", re.I | re.S)
-_RECOGNIZE = "Run text recognition on it first, for example with tesseract."
+# Atomic, or a row of comments could be read in exponentially many ways.
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
+)
 _CONVERT = "Save it as PDF, DOCX or plain text and read that."
 _UNSUPPORTED = (
-    (re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S), "a picture", _RECOGNIZE),
+    (
+        re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S),
+        "a picture",
+        "Run text recognition on it first, for example with tesseract.",
+    ),
     (
         re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
         "an old Office file (.doc) or one with a password",
@@ -89,7 +95,8 @@ def _load(name: str, path: Path) -> bytes:
         with path.open("rb") as file:
             return _read(name, file)
     except FileNotFoundError:
-        raise DocumentError(f"{name}: no such file", f"Looked for {_printable(str(path.absolute()))}.") from None
+        where = _printable(str(path.absolute()))
+        raise DocumentError(f"{name}: no such file", f"Looked for {where}.") from None
     except PermissionError:
         raise DocumentError(f"{name}: permission denied", "Make it readable for your user.") from None
     except (OSError, ValueError) as error:

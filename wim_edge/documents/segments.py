@@ -69,7 +69,8 @@ def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
     """An end such that the tokens up to it nearly fill the budget, or reach the end of the text."""
-    good, tokens, bad = start, (), len(text) + 1  # good fits, bad does not
+    tokens: tuple[int, ...] = ()
+    good, bad = start, len(text) + 1  # good fits, bad does not
     guess = start + int(ratio * budget * _AIM)
     for guesses in range(len(text) - start + 1):
         guess = min(max(guess, good + 1), bad - 1)

@@ -31,7 +31,7 @@ class MemoryKind(Enum):
     HYBRID = "hybrid"
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: the reader asked for it
+class Interrupted(Exception):
     """`Context.interrupt` stopped an evaluation. The sequence is usable: `len` says what it holds."""
 
 

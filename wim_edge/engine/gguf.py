@@ -13,6 +13,7 @@ import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from wim_edge.errors import ModelFileError
 
@@ -246,7 +247,7 @@ def _all_shards(path: Path, size: int) -> int:
 def _check(header: GGUFHeader) -> None:
     """Refuse what llama.cpp would abort on (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
 
-    def refuse(why: str) -> None:
+    def refuse(why: str) -> NoReturn:
         raise ModelFileError(f"{header.path}: {why}", "This file cannot be used; fetch another model.")
 
     if not isinstance(header.metadata.get("general.architecture"), str):
@@ -261,7 +262,7 @@ def _check(header: GGUFHeader) -> None:
         layers = header.number("block_count")
         experts, used = header.number("expert_count"), header.number("expert_used_count")
     except (TypeError, ValueError):
-        return refuse("the layer and expert counts are not numbers")
+        refuse("the layer and expert counts are not numbers")
     if not 1 <= layers <= 512:
         refuse(f"claims {layers} layers")
     if not 0 <= used <= experts <= 512:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,7 +97,7 @@ class Model:
             out = (lib.llama_token * room)()
             n = lib.llama_tokenize(self.vocab, data, len(data), out, room, False, special)
             if n >= 0:
-                return out[:n]
+                return list(out[:n])
             room = -n
 
     def _split_literals(self, text: str) -> Iterator[str]:
@@ -108,7 +109,7 @@ class Model:
                 cuts.add(at + 1)
                 at = text.find(literal, at + 1)
         edges = sorted(cuts)
-        return (text[a:b] for a, b in zip(edges, edges[1:], strict=False))
+        return (text[a:b] for a, b in itertools.pairwise(edges))
 
     def _reserved_tokens(self) -> frozenset[int]:
         """Tokens that no document may produce: control tokens, and user-defined ones of the chat template."""

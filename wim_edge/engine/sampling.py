@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from wim_edge.engine.api import Logits
 
+F = TypeVar("F", np.float32, np.float64)
 
-def log_softmax(logits: Logits) -> Logits:
+
+def log_softmax(logits: NDArray[F]) -> NDArray[F]:
     """Log-probabilities over the last axis; same shape as ``logits``."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
-    result: Logits = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    result: NDArray[F] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence as Seq
 from typing import TYPE_CHECKING, Self
 
@@ -122,4 +123,4 @@ def _chunks(n: int, rows: int, n_batch: int, n_outputs: int) -> list[tuple[int, 
     if rows > n_outputs:
         plain = n - rows
         edges = [*range(0, plain, n_batch), *range(plain, n, n_outputs), n]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(itertools.pairwise(edges))

@@ -147,7 +147,7 @@ class AnswerFinished(Event):
 
 
 @dataclass(frozen=True)
-class Warning(Event):  # noqa: A001 - its name in the schema
+class Warning(Event):
     """Something the reader should know; the work goes on."""
 
     type = "warning"

@@ -40,7 +40,7 @@ class Prompts:
     def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
         if directory is not None and not directory.is_dir():
             raise InvalidRequestError(
-                f"{directory}: no such directory of templates", "Give a directory with files such as final_answer.jinja."
+                f"{directory}: no such directory of templates", "Give one with files such as final_answer.jinja."
             )
         folders = [shipped("templates")] if chat else [shipped("templates") / "base", shipped("templates")]
         if directory is not None:
@@ -73,13 +73,13 @@ class Prompts:
                 f"template {name}.jinja cannot be read: {error}", "It must be a readable UTF-8 file."
             ) from error
 
-    def _render(self, name: str, **values: object) -> str:
-        template = self._templates[name]
+    def _render(self, which: str, /, **values: object) -> str:
+        template = self._templates[which]
         try:
             return template.render(**values)
         except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise InvalidRequestError(
-                f"{template.filename or name}: {error}", "See docs/how-it-works.md for each template's variables."
+                f"{template.filename or which}: {error}", "See docs/how-it-works.md for each template's variables."
             ) from error
 
     def system(self) -> str:
