@@ -16,9 +16,11 @@ _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LINES = frozenset({"li", "tr", "dt", "dd", "option"})
 _CELLS = frozenset({"td", "th"})
 _BLOCKS = frozenset(
-    ("address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir")
-    + ("div", "dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend", "main")
-    + ("menu", "ol", "p", "section", "summary", "table", "ul")
+    {
+        "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir",
+        "div", "dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend",
+        "main", "menu", "ol", "p", "section", "summary", "table", "ul",
+    }
 )
 _LINE, _PARAGRAPH = 1, 2
 _MAX_DEPTH = 10_000
@@ -39,7 +41,8 @@ def read_html(name: str, data: bytes) -> Document:
 def add_html(draft: Draft, name: str, markup: str) -> None:
     """Append the text of this HTML or XHTML to the draft."""
     etree = require("lxml.etree", name)
-    markup = _XML_DECLARATION.sub("", markup, count=1)
+    declaration = _XML_DECLARATION.match(markup)
+    markup = markup[declaration.end() :] if declaration else markup
     markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", markup)
     parser = etree.HTMLParser(target=_Writer(draft, name), encoding="utf-8", huge_tree=True)
     try:

@@ -20,7 +20,7 @@ _CHARS_A_TOKEN = 4.0
 _FULL, _AIM = 0.85, 0.93
 """A guess is good from this share of the budget on, and aims at that one."""
 _GUESSES = 8
-"""After so many, halving finds the end, whatever the tokenizer does."""
+"""After so many, doubling and halving find the end, whatever the tokenizer does."""
 _TRIES = 3
 """Breaks of one kind that are tried, from the last one back."""
 
@@ -71,7 +71,8 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
     """An end such that the tokens up to it nearly fill the budget, or reach the end of the text."""
     tokens: tuple[int, ...] = ()
     good, bad = start, len(text) + 1  # good fits, bad does not
-    guess = start + int(ratio * budget * _AIM)
+    # A rest that should just fit is tried whole: better than a few words left for a last segment.
+    guess = len(text) if len(text) - start <= ratio * budget else start + int(ratio * budget * _AIM)
     for guesses in range(len(text) - start + 1):
         guess = min(max(guess, good + 1), bad - 1)
         counted = tuple(tokenize(text[start:guess]))
@@ -84,7 +85,10 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
         if bad - good == 1:
             break
         scale = min(8.0, budget * _AIM / max(1, len(counted)))
-        guess = start + int((guess - start) * scale) if guesses < _GUESSES else (good + bad) // 2
+        if guesses < _GUESSES:
+            guess = start + int((guess - start) * scale)
+        else:
+            guess = (good + bad) // 2 if bad <= len(text) else 2 * good - start
     if good == start:
         raise InvalidRequestError(
             f"one character ({text[start]!r}) takes more than a segment's {budget} tokens",

@@ -1,0 +1,81 @@
+"""Small files of every format, made in memory."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+ENCRYPTED = b"/Encrypt<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>/ID[<00><00>]" % (b"00" * 32, b"11" * 32)
+
+
+def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"") -> bytes:
+    """A PDF of these pages, a line of Helvetica for each line of bytes."""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
+    ]
+    kids = []
+    for page in pages:
+        shown = b" ".join(b"(%s) Tj T*" % line for line in page.split(b"\n"))
+        stream = b"BT /F1 12 Tf 50 750 Td 14 TL %s ET" % shown if page else b""
+        objects.append(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
+        objects.append(
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>>>/Contents %d 0 R>>"
+            % len(objects)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[1] = b"<</Type/Pages/Kids[%s]/Count %d>>" % (b" ".join(kids), count or len(kids))
+    out = bytearray(b"%PDF-1.4\n")
+    table = b"0000000000 65535 f \n"
+    for number, body in enumerate(objects, start=1):
+        table += b"%010d 00000 n \n" % len(out)
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    size = len(objects) + 1
+    end = b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF" % (size, trailer, len(out))
+    return bytes(out + b"xref\n0 %d\n%s" % (size, table) + end)
+
+
+def archive(members: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return buffer.getvalue()
+
+
+def rezip(data: bytes, changes: dict[str, str | bytes]) -> bytes:
+    """The archive with some members replaced or added."""
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        members: dict[str, str | bytes] = {name: file.read(name) for name in file.namelist()}
+    return archive(members | changes)
+
+
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+    '<rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+)
+
+
+def epub(chapters: dict[str, str | bytes], more: dict[str, str | bytes] | None = None) -> bytes:
+    """An EPUB whose spine is these chapters, by file name; the manifest lists them the other way round."""
+    items = "".join(
+        f'<item id="i{i}" href="{name}" media-type="application/xhtml+xml"/>'
+        for i, name in reversed(list(enumerate(chapters)))
+    )
+    spine = "".join(f'<itemref idref="i{i}"/>' for i in range(len(chapters)))
+    members: dict[str, str | bytes] = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": CONTAINER,
+        "OEBPS/book.opf": f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest>'
+        f"<spine>{spine}</spine></package>",
+    }
+    members |= {f"OEBPS/{name}": content for name, content in chapters.items()}
+    return archive(members | (more or {}))
+
+
+def encryption(uri: str) -> dict[str, str | bytes]:
+    return {
+        "META-INF/encryption.xml": '<encryption xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData>'
+        f'<enc:CipherData><enc:CipherReference URI="{uri}"/></enc:CipherData></enc:EncryptedData></encryption>'
+    }

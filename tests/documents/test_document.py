@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from wim_edge.documents import Document, Mark, Place
+from wim_edge.documents.document import Draft
+
+
+def test_a_mark_changes_only_what_it_names() -> None:
+    marks = (Mark(2, page=1), Mark(5, section="A"), Mark(8, page=2), Mark(11, page=3, section="B"))
+    document = Document("d", "0123456789abcdef", marks)
+    expected = {0: (None, None), 2: (1, None), 4: (1, None), 5: (1, "A"), 8: (2, "A"), 10: (2, "A"), 15: (3, "B")}
+    for start, (page, section) in expected.items():
+        assert document.place(start, start + 1) == Place((start, start + 1), page, section)
+
+
+def test_the_first_ink_counts() -> None:
+    document = Document("d", "one\n\ntwo\n\n", (Mark(0, page=1), Mark(5, page=2)))
+    assert document.place(3, 8).page == 2
+    assert document.place(2, 8).page == 1
+    assert document.place(8, 10) == Place((8, 10), 2, None)
+    assert document.place(3, 5).page == 1  # nothing but blanks: where it begins
+
+
+def test_a_draft_leaves_blanks_out_and_its_marks_wait() -> None:
+    draft = Draft()
+    draft.mark(page=1, section="long " * 100)
+    draft.paragraph(" \n ")
+    draft.mark(page=2)
+    draft.paragraph("a\ud800")
+    draft.paragraph("b")
+    document = draft.document("d")
+    assert document.text == "a\ufffd\n\nb"
+    (mark,) = document.marks
+    assert (mark.start, mark.page, len(mark.section or "")) == (0, 2, 200)

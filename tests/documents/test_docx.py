@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import zipfile
+
+import pytest
+
+from tests.documents.make import archive, rezip
+from wim_edge.documents import read_document
+from wim_edge.errors import DocumentError
+
+docx = pytest.importorskip("docx")
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def save(word) -> bytes:
+    buffer = io.BytesIO()
+    word.save(buffer)
+    return buffer.getvalue()
+
+
+def sample() -> bytes:
+    word = docx.Document()
+    word.add_heading("The Title", 0)
+    word.add_paragraph("First.")
+    word.add_heading("Part", 1)
+    table = word.add_table(2, 2)
+    for cell, text in zip((c for row in table.rows for c in row.cells), "ABCD", strict=True):
+        cell.text = text
+    word.add_paragraph("Last\tone")
+    return save(word)
+
+
+def body(content: str) -> bytes:
+    return rezip(sample(), {"word/document.xml": f"<w:document {W}><w:body>{content}</w:body></w:document>"})
+
+
+def test_paragraphs_tables_and_headings_in_their_order(read) -> None:
+    document = read("a.docx", sample())
+    assert document.text == "The Title\n\nFirst.\n\nPart\n\nA | B\nC | D\n\nLast\tone"
+    assert [mark.section for mark in document.marks] == ["The Title", "Part"]
+    start = document.text.index("A |")
+    assert document.place(start, start + 1).section == "Part"
+
+
+def test_what_python_docx_leaves_out(read) -> None:
+    content = (
+        "<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+        "<w:p><w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:del><w:r><w:delText>old</w:delText></w:r></w:del>"
+        "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>"
+        "<w:r><w:br/><w:t>text</w:t><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent></w:r></w:p>"
+    )
+    assert read("a.docx", body(content)).text == "control\n\nnew\ntext\n\nbox"
+
+
+def test_footnotes_come_last(read) -> None:
+    data = sample()
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        relations = file.read("word/_rels/document.xml.rels").decode()
+        types = file.read("[Content_Types].xml").decode()
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    entry = f'<Relationship Id="rIdF" Type="{kind}" Target="footnotes.xml"/></Relationships>'
+    part = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    override = f'<Override PartName="/word/footnotes.xml" ContentType="{part}"/></Types>'
+    changed = {
+        "word/_rels/document.xml.rels": relations.replace("</Relationships>", entry),
+        "[Content_Types].xml": types.replace("</Types>", override),
+        "word/footnotes.xml": f"<w:footnotes {W}><w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote>"
+        "</w:footnotes>",
+    }
+    document = read("a.docx", rezip(data, changed))
+    assert document.text.endswith("Last\tone\n\nA note.")
+    assert document.marks[-1].section == "Footnotes"
+
+
+def test_refused(refuse) -> None:
+    assert "empty" in str(refuse("a.docx", save(docx.Document())))
+    assert "damaged" in str(refuse("a.docx", sample()[:2000]))
+    assert "damaged" in str(refuse("a.docx", archive({"word/document.xml": "<x/>"})))
+    assert "damaged" in str(refuse("a.docx", body("<w:p>")))
+    assert "damaged" in str(refuse("a.docx", body("<w:p>" * 5000 + "</w:p>" * 5000)))
+    assert "unpacks to" in str(refuse("a.docx", rezip(sample(), {"word/x.xml": bytes(65 * 2**20)})))
+    assert "unpacks to" in str(refuse("a.docx", rezip(sample(), {"word/media/x.png": bytes(513 * 2**20)})))
+
+
+def test_entities_are_not_expanded(read, tmp_path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("SECRET")
+    document = (
+        f'<!DOCTYPE d [<!ENTITY a "boom"><!ENTITY f SYSTEM "{secret.as_uri()}">]>'
+        f"<w:document {W}><w:body><w:p><w:r><w:t>x &a; &f;</w:t></w:r></w:p></w:body></w:document>"
+    )
+    text = read("a.docx", rezip(sample(), {"word/document.xml": document})).text
+    assert text.startswith("x")
+    assert "SECRET" not in text
+    assert "boom" not in text
+
+
+def test_a_long_chain_of_parts_does_not_escape(refuse) -> None:
+    relation = '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">%s</Relationships>'
+    link = '<Relationship Id="r" Type="t/x" Target="p{}.xml"/>'
+    chain = {f"word/p{i}.xml": "<x/>" for i in range(2000)}
+    chain |= {f"word/_rels/p{i}.xml.rels": relation % link.format(i + 1) for i in range(1999)}
+    chain["word/_rels/document.xml.rels"] = relation % link.format(0)
+    assert "damaged" in str(refuse("a.docx", rezip(sample(), chain)))
+
+
+def test_damage_is_always_a_document_error(tmp_path) -> None:
+    chance = random.Random(7)
+    good = sample()
+    path = tmp_path / "a.docx"
+    with zipfile.ZipFile(io.BytesIO(good)) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    for _ in range(60):
+        data = bytearray(good)
+        for _ in range(chance.randint(1, 30)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        name = chance.choice(sorted(members))
+        cut = members[name][: chance.randrange(len(members[name]))]
+        without = {other: content for other, content in members.items() if other != name}
+        for broken in (bytes(data), archive({**members, name: cut}), archive(without)):
+            path.write_bytes(broken)
+            with contextlib.suppress(DocumentError):
+                read_document(path)

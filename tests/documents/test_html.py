@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+PAGE = """<!doctype html><html><head><title>The  Page</title><style>p{}</style></head><body>
+<nav>menu</nav><p>Before &amp; <b>bold</b>er&nbsp;x<p>Second<br>line
+<h1>Part <i>One</i></h1><ul><li>a</li><li>b</ul><script>"<p>no</p>"</script><noscript>no</noscript>
+<table><tr><th>H1<th>H2</tr><tr><td><p>1</p></td><td></td></tr></table>tail
+<pre>  x\n    y</pre><template>no</template></body></html>"""
+
+
+def test_a_page(read) -> None:
+    document = read("a.html", PAGE)
+    assert document.text == (
+        "Before & bolder x\n\nSecond\nline\n\nPart One\n\na\nb\n\nH1 | H2\n1 |\n\ntail\n\n  x\n    y"
+    )
+    assert [mark.section for mark in document.marks] == ["The Page", "Part One"]
+    start = document.text.index("Part One")
+    assert document.place(start, start + 5).section == "Part One"
+    assert document.place(start - 3, start).section == "The Page"
+
+
+def test_content_names_it_where_the_name_does_not(read) -> None:
+    assert read("page", "\n<!-- a --><!DOCTYPE HTML><p>x").text == "x"
+    assert read("a.txt", "<html><p>x").text == "<html><p>x"
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("just text", "just text"),
+        ("<p>no body", "no body"),
+        ('<?xml version="1.0" encoding="utf-8"?><html><head><title/><script/></head><p>é<a id="x"/>é', "éé"),
+        ("<p>a&#xD800;b&#0;c&bogus;", "a\ufffdb\ufffdc&bogus;"),
+        ("<h1>unclosed<p>text", "unclosed\n\ntext"),
+        ("<table><tr><td><p>A</p><p>B</p></td><td>C</td></tr></table>", "A\n\nB | C"),
+        ("soft\u00adhy&shy;phen", "softhyphen"),
+        ("<div><nav>x</div>y", "y"),
+        ("<p>a<br><br><br><br>b", "a\n\nb"),
+    ],
+)
+def test_odd_markup(read, markup: str, text: str) -> None:
+    assert read("a.html", markup).text == text
+
+
+@pytest.mark.parametrize("markup", ["<html></html>", "<!-- x -->", "<script>x</script>", "<p> </p>"])
+def test_a_page_without_text_is_empty(refuse, markup: str) -> None:
+    assert "empty" in str(refuse("a.html", markup))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>" * 9_000,
+        "<!--" * 100_000,
+        "<a " * 100_000,
+        "<b><i>" * 4_000 + "</b></i>" * 4_000,
+        "<table><tr><td>" * 3_000,
+        "<table>" + "<tr><td>1</td><td>2</td></tr>" * 30_000,
+        "<br>" * 100_000,
+        "&#" * 100_000,
+        "<a " + "b=1 " * 100_000 + ">",
+        "<pre>" + " " * 300_000,
+        "<!---->" * 50_000,
+    ],
+)
+def test_hostile_markup_costs_no_more_than_its_length(read, markup: str) -> None:
+    began = time.perf_counter()
+    assert read("a.html", "<p>x</p>" + markup).text.startswith("x")
+    read("page", "<!doctype html><p>x</p>" + markup)
+    read("other", "x" + markup)
+    assert time.perf_counter() - began < 5
+
+
+def test_too_deep(refuse) -> None:
+    assert "deep" in str(refuse("a.html", "<div>" * 200_000 + "x"))

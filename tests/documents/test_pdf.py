@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.documents.make import ENCRYPTED, pdf
+
+pytest.importorskip("pypdfium2")
+
+
+def test_pages(read) -> None:
+    document = read("a.pdf", pdf(b"Hello world. An exam-\nple is here.\nThird line", b"Second page"))
+    assert document.text == "Hello world. An example is here.\nThird line\n\nSecond page"
+    assert document.notes == ()
+    start = document.text.index("Second")
+    assert document.place(0, 5).page == 1
+    assert document.place(start - 2, start + 3).page == 2
+    assert document.place(start - 4, start + 3).page == 1
+
+
+def test_content_goes_before_the_name(read) -> None:
+    assert read("a.txt", pdf(b"Page")).text == "Page"
+
+
+def test_a_page_without_text_is_noted(read) -> None:
+    document = read("a.pdf", pdf(b"", b"two", b""))
+    assert document.place(0, 3).page == 2
+    assert document.notes == ("pages 1, 3 have no text layer",)
+    assert read("b.pdf", pdf(b"one", b"")).notes == ("page 2 has no text layer",)
+    assert read("c.pdf", pdf(b"one", *[b""] * 9)).notes == ("pages 2, 3, 4, 5, 6 and 4 more have no text layer",)
+
+
+def test_refused(refuse) -> None:
+    assert "scanned" in str(refuse("a.pdf", pdf(b"", b"")))
+    assert "encrypted" in str(refuse("a.pdf", pdf(b"x", trailer=ENCRYPTED)))
+    assert "encrypted" in str(refuse("a.pdf", pdf(b"x", trailer=b"/Encrypt<</Filter/Weird/V 9>>")))
+    assert "damaged" in str(refuse("a.pdf", b"%PDF-1.4\n" + b"[" * 100_000))
+    assert "damaged" in str(refuse("a.pdf", pdf(b"x")[:300]))
+    assert "1,000,000 pages" in str(refuse("a.pdf", pdf(b"x", count=1_000_000)))
+
+
+def test_pages_that_do_not_exist_are_noted(read) -> None:
+    assert read("a.pdf", pdf(b"x", count=3)).notes == ("pages 2, 3 have damage, and could not be read",)

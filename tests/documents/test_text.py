@@ -1,0 +1,97 @@
+"""Plain text, Markdown, encodings, and what is no text."""
+
+from __future__ import annotations
+
+import codecs
+import random
+
+import pytest
+
+from wim_edge.documents.decode import decode_markup
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.py", "a.log", "a.csv", "a.rst", "README", "a.unknown"])
+def test_any_text_is_read_as_it_is(read, name: str) -> None:
+    document = read(name, "# é日🙂\n  x = 1\n")
+    assert document.text == "# é日🙂\n  x = 1\n"
+    assert document.marks == document.notes == ()
+
+
+def test_line_ends(read) -> None:
+    assert read("a.txt", b"a\r\nb\rc\n\r\nd").text == "a\nb\nc\n\nd"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        codecs.BOM_UTF8 + "né日".encode(),
+        "né日".encode("utf-16"),
+        codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"),
+        "né日".encode("utf-32"),
+    ],
+)
+def test_byte_order_marks(read, data: bytes) -> None:
+    document = read("a.txt", data)
+    assert (document.text, document.notes) == ("né日", ())
+
+
+def test_the_fallbacks_are_stated(read) -> None:
+    document = read("a.txt", "“naïve” – 5 €".encode("cp1252"))
+    assert (document.text, document.notes) == ("“naïve” – 5 €", ("not UTF-8: read as windows-1252",))
+    document = read("a.txt", "日本語の長い文章です。".encode() + b"\xff!")
+    assert document.text == "日本語の長い文章です。\ufffd!"
+    assert "1 unreadable" in document.notes[0]
+
+
+def test_terminal_colours_are_text(read) -> None:
+    assert read("a.log", "\x1b[31mred\x1b[0m\n" * 9).text.startswith("\x1b[31m")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"text\0text",
+        random.Random(1).randbytes(5000),
+        bytes(range(1, 256)),
+        "a\0b".encode("utf-16"),
+        codecs.BOM_UTF16_LE + b"\x00\xd8\x41",
+        b"GGUF" + bytes(50),
+    ],
+)
+def test_binary(refuse, data: bytes) -> None:
+    assert "binary" in str(refuse("a.txt", data))
+
+
+@pytest.mark.parametrize("data", [b"", b" \r\n\t ", codecs.BOM_UTF8, "\ufeff \n".encode("utf-16"), "\u3000".encode()])
+def test_empty(refuse, data: bytes) -> None:
+    assert "empty" in str(refuse("a.txt", data))
+
+
+def test_declared_encodings() -> None:
+    def text(declared: str, data: bytes) -> str:
+        return decode_markup("n", f'<meta charset="{declared}">'.encode() + data)[0].partition(">")[2]
+
+    assert text("shift_jis", "日本".encode("shift_jis")) == "日本"
+    assert text("iso-2022-jp", "日本".encode("iso-2022-jp")) == "日本"
+    assert text("iso-8859-1", "“é”".encode("cp1252")) == "“é”"
+    assert text("iso-8859-1", "“é”".encode()) == "“é”"  # converted, the declaration left behind
+    for nonsense in ("unicode_escape", "utf-7", "hex", "nope", "idna"):
+        assert text(nonsense, rb"\ud800 +2AA-") == rb"\ud800 +2AA-".decode()
+
+
+def test_markdown_is_verbatim_and_its_headings_are_sections(read) -> None:
+    source = "intro\n\n# One *big* `x`\ntext\n```\n# not one\n```\n    # nor this\nTwo\nlines\n===\n> ## Three ##\n"
+    document = read("a.md", source)
+    assert document.text == source
+    assert [(source[mark.start :].split()[0], mark.section) for mark in document.marks] == [
+        ("#", "One big x"),
+        ("Two", "Two lines"),
+        (">", "Three"),
+    ]
+    assert document.place(0, 5).section is None
+    assert document.place(source.index("not one"), len(source)).section == "One big x"
+
+
+def test_front_matter_is_no_heading(read) -> None:
+    document = read("a.markdown", "---\ntitle: x\n---\n# H\n")
+    assert [(mark.start, mark.section) for mark in document.marks] == [(17, "H")]

@@ -1,0 +1,241 @@
+"""A margin leaves no trace: after a rollback the logits equal those of a cache that never saw it.
+
+Bit for bit wherever the batches have equal shapes, for every kind of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.real
+pytest.importorskip("llama_cpp")
+
+from tests.tiny import write_tiny  # noqa: E402
+from wim_edge.engine.api import Interrupted, MemoryKind  # noqa: E402
+from wim_edge.engine.context import Context  # noqa: E402
+from wim_edge.engine.model import Model  # noqa: E402
+from wim_edge.engine.sequence import Sequence  # noqa: E402
+from wim_edge.errors import ContextOverflowError, EngineError  # noqa: E402
+from wim_edge.settings import Settings  # noqa: E402
+
+STEP, STEPS = 256, 5  # 1,280 tokens: well past Gemma's window of 512
+
+CASES = {
+    "smollm2 (attention)": (MemoryKind.ATTENTION, None),
+    "gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True),
+    "gemma3 (window, window-sized cache)": (MemoryKind.WINDOW, False),
+    "tiny llama (attention)": (MemoryKind.ATTENTION, None),
+    "tiny mamba (recurrent)": (MemoryKind.RECURRENT, None),
+    "tiny lfm2 (hybrid)": (MemoryKind.HYBRID, None),
+}
+
+
+class Case:
+    """A model with a context, a text, and the logits after each step of an undisturbed reading."""
+
+    def __init__(self, path: Path, text: str, kind: MemoryKind, swa_full: bool | None) -> None:
+        self.model = Model(path, Settings(n_batch=STEP))
+        assert self.model.info.memory is kind
+        self.context = self.model.context(2048, swa_full=swa_full)
+        self.tokens = [*self.model.bos_tokens, *self.model.tokenize(text)][: STEP * STEPS + 200]
+        self.margin = self.tokens[-60:]
+        with self.context.sequence() as sequence:
+            self.expected = [self.step(sequence, i) for i in range(STEPS)]
+
+    def step(self, sequence: Sequence, i: int) -> np.ndarray:
+        sequence.append(self.tokens[i * STEP : (i + 1) * STEP])
+        return sequence.logits.copy()
+
+    def write_margin(self, sequence: Sequence, n: int = 24) -> list[int]:
+        """Append a prompt and decode greedily."""
+        sequence.append(self.margin)
+        for _ in range(n):
+            sequence.append([int(sequence.logits.argmax())])
+        return list(sequence.tokens[-n:])
+
+
+@pytest.fixture(scope="module", params=CASES, ids=list(CASES))
+def case(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, long_text: str
+) -> Iterator[Case]:
+    kind, swa_full = CASES[request.param]
+    name = request.param.split()[0]
+    if name == "tiny":
+        architecture = request.param.split()[1]
+        path = write_tiny(tmp_path_factory.mktemp("tiny") / f"{architecture}.gguf", architecture)
+    else:
+        path = request.getfixturevalue(name)
+    case = Case(path, long_text, kind, swa_full)
+    yield case
+    case.model.close()
+
+
+def equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool((a == b).all())
+
+
+def test_margins_on_forks_leave_no_trace(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        for i in range(STEPS):
+            assert equal(case.step(sequence, i), case.expected[i])
+            with sequence.fork() as branch:
+                case.write_margin(branch)
+            assert len(sequence) == (i + 1) * STEP
+
+
+def test_margins_truncated_leave_no_trace(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        for i in range(STEPS):
+            assert equal(case.step(sequence, i), case.expected[i])
+            sequence.checkpoint()
+            case.write_margin(sequence)
+            sequence.truncate((i + 1) * STEP)
+
+
+def test_a_long_margin_beyond_the_window_leaves_no_trace(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        for i in range(3):
+            case.step(sequence, i)
+        with sequence.fork() as branch:
+            branch.append(case.tokens[-600:])
+        assert equal(case.step(sequence, 3), case.expected[3])
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_fork_at_an_earlier_position(case: Case, marked: bool) -> None:
+    with case.context.sequence() as sequence:
+        for i in range(STEPS):
+            case.step(sequence, i)
+            if marked:
+                sequence.checkpoint()
+        for i in (0, 2):
+            with sequence.fork((i + 1) * STEP) as branch:
+                assert list(branch.tokens) == case.tokens[: (i + 1) * STEP]
+                assert equal(case.step(branch, i + 1), case.expected[i + 1])
+
+
+def test_fork_anywhere_continues_as_the_same_text(case: Case) -> None:
+    at = STEP + 77
+    with case.context.sequence() as sequence:
+        for i in range(3):
+            case.step(sequence, i)
+        with sequence.fork(at) as branch:
+            branch.append(case.tokens[at : 2 * STEP])
+            # Other batch shapes: the same up to float noise (4-bit weights amplify it)
+            got, want = branch.logits, case.expected[1]
+            assert np.corrcoef(got, want)[0, 1] > 0.99
+        assert equal(case.step(sequence, 3), case.expected[3])
+
+
+def test_a_fork_outlives_its_source(case: Case) -> None:
+    sequence = case.context.sequence()
+    case.step(sequence, 0)
+    case.step(sequence, 1)
+    branch = sequence.fork()
+    sequence.close()
+    assert equal(case.step(branch, 2), case.expected[2])
+    branch.close()
+
+
+def test_snapshot_and_restore(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        for i in range(3):
+            case.step(sequence, i)
+            sequence.checkpoint()
+        snapshot = sequence.snapshot()
+    with case.context.sequence() as other:
+        other.restore(snapshot)
+        assert list(other.tokens) == case.tokens[: 3 * STEP]
+        assert equal(other.logits, case.expected[2])
+        with other.fork(2 * STEP) as branch:
+            assert equal(case.step(branch, 2), case.expected[2])
+        assert equal(case.step(other, 3), case.expected[3])
+
+
+def test_a_damaged_snapshot_is_refused_and_leaves_an_empty_sequence(case: Case) -> None:
+    from dataclasses import replace
+
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        snapshot = sequence.snapshot()
+        with pytest.raises(EngineError):
+            sequence.restore(replace(snapshot, state=snapshot.state[: len(snapshot.state) // 2]))
+        assert len(sequence) == 0
+        assert equal(case.step(sequence, 0), case.expected[0])
+
+
+def test_interrupted_in_the_middle_and_usable_after(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        case.context.interrupt()
+        with pytest.raises(Interrupted):
+            sequence.append(case.tokens[STEP : 2 * STEP])
+        case.context.resume()
+        assert len(sequence) == STEP
+        assert equal(case.step(sequence, 1), case.expected[1])
+
+
+def test_interrupted_inside_a_decode(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """llama.cpp gives up in the middle of its graph, and the sequence goes on as if it had not begun."""
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        # The flag is up, but our own look at it before the call is not: llama.cpp has to see it
+        monkeypatch.setattr(Context, "interrupted", property(lambda self: False))
+        case.context.interrupt()
+        with pytest.raises(Interrupted):
+            sequence.append(case.tokens[STEP : 2 * STEP])
+        monkeypatch.undo()
+        case.context.resume()
+        assert len(sequence) == STEP
+        assert equal(case.step(sequence, 1), case.expected[1])
+
+
+def test_several_sequences_in_one_batch(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        with sequence.fork() as a, sequence.fork() as b:
+            for branch in (a, b):
+                branch.append(case.margin)
+            alone = a.logits.copy()
+            with sequence.fork() as c:
+                case.write_margin(c, 1)
+            together = case.context.append_each([(a, case.margin[:3]), (b, case.margin[:3])])
+            assert together.shape == (2, case.model.n_vocab)
+            assert len(a) == len(b) == STEP + len(case.margin) + 3
+            assert np.corrcoef(together[0], together[1])[0, 1] > 0.99
+            assert not equal(a.logits, alone)
+        assert equal(case.step(sequence, 1), case.expected[1])
+
+
+def test_logits_for_the_wanted_rows_only(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        rows = sequence.append(case.tokens[:100], rows=50)
+        assert rows.shape == (50, case.model.n_vocab)
+        assert equal(rows[-1], sequence.logits)
+        with case.context.sequence() as other:
+            other.append(case.tokens[:60])
+            assert np.corrcoef(rows[9], other.logits)[0, 1] > 0.99
+
+
+def test_a_full_context_is_an_error_with_the_numbers(case: Case) -> None:
+    if case.model.info.memory is MemoryKind.RECURRENT:
+        pytest.skip("a recurrent memory has no cells to fill")
+    with case.context.sequence() as sequence:
+        with pytest.raises(ContextOverflowError, match="2,048"):
+            sequence.append((case.tokens * 2)[:2300])
+        sequence.truncate(0)
+        assert equal(case.step(sequence, 0), case.expected[0])
+
+
+def test_too_many_sequences_is_an_error(case: Case) -> None:
+    with pytest.raises(EngineError, match="sequences are in use"):
+        taken = [case.context.sequence() for _ in range(Context.N_SEQUENCES)]
+        try:
+            case.context.sequence()
+        finally:
+            for sequence in taken:
+                sequence.close()
