@@ -102,13 +102,16 @@ class Runtime:
         )
         stack.callback(reading.close)
         notes = [f"{document.name}: {note}" for document in read for note in document.notes]
-        return self._run(stack, reading, prompts, [*([warning] if warning else []), *notes])
+        stream = self._run(stack, reading, prompts, [*([warning] if warning else []), *notes])
+        next(stream)
+        return stream  # type: ignore[return-value]  # its one None is taken
 
     def _run(
         self, stack: ExitStack, reading: Reading, prompts: Prompts, warnings: Seq[str]
-    ) -> Iterator[events.Event]:
+    ) -> Iterator[events.Event | None]:
         control, plan = self._control, reading.plan
         with stack:
+            yield None  # entered, so that closing a stream nobody began cleans up too
             control.attach(reading.context)
             yield self._started(plan, reading)
             for text in warnings:

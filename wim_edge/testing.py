@@ -74,7 +74,9 @@ class FakeModel:
         return "".join(self._texts[token] for token in tokens)
 
     def piece(self, token: int) -> bytes:
-        return b"" if token < len(_SPECIAL) else self._texts[token].encode()
+        if token < len(_SPECIAL):
+            return b""
+        return self._texts[token].encode() if token < len(self._texts) else b"?"
 
     def is_eog(self, token: int) -> bool:
         return token == 1
