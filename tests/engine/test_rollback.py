@@ -237,10 +237,8 @@ def test_a_full_context_is_an_error_with_the_numbers(case: Case) -> None:
 
 
 def test_too_many_sequences_is_an_error(case: Case) -> None:
+    taken = [case.context.sequence() for _ in range(Context.N_SEQUENCES)]
     with pytest.raises(EngineError, match="sequences are in use"):
-        taken = [case.context.sequence() for _ in range(Context.N_SEQUENCES)]
-        try:
-            case.context.sequence()
-        finally:
-            for sequence in taken:
-                sequence.close()
+        case.context.sequence()
+    for sequence in taken:
+        sequence.close()

@@ -1,0 +1,38 @@
+"""Record what `wim-edge ask` shows on a terminal as docs/ask.svg, from a real run.
+
+    python scripts/record_display.py [DOCUMENT QUESTION]
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from wim_edge import Runtime, Settings, events
+from wim_edge.cli.display import Live
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    document, question = (sys.argv[1:] or [str(ROOT / "examples" / "gpl-3.0.txt"), "What is the GPL for?"])[:2]
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, highlight=False)
+    console.print(f'$ wim-edge ask {Path(document).name} "{question}"', style="bold")
+    display = Live(console, margins=True)
+    # A picture does not move: the live region is drawn once, where the answer begins
+    display._live.start = lambda *_, **__: None
+    drawn = False
+    with Runtime(Settings(segment_tokens=1024, answer_tokens=96)) as runtime:
+        for event in runtime.stream(document, question):
+            if isinstance(event, events.AnswerDelta) and not drawn:
+                console.print(display._progress)
+                drawn = True
+            display.show(event)
+    console.save_svg(str(ROOT / "docs" / "ask.svg"), title="wim-edge ask")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""`wim-edge ask` on a scripted engine: output forms, exit codes, errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.wim.test_reading import TEXT, reply
+from wim_edge import runtime as runtime_module
+from wim_edge.cli import main
+from wim_edge.testing import FakeModel
+
+SMALL = ["--segment-tokens", "160", "--margin-tokens", "24"]
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
+    """Every runtime opened by a command gets this model."""
+    fake = FakeModel(reply)
+    monkeypatch.setattr(runtime_module.Runtime, "_open_model", lambda self: fake)
+    return fake
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> str:
+    path = tmp_path / "story.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return str(path)
+
+
+def ask(*args: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["ask", *SMALL, *args], input=stdin)
+
+
+def test_plain_lines(model: FakeModel, story: str) -> None:
+    result = ask(story, "Which colour?")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("margin 1/")
+    assert "answer: the answer is blue" in lines
+    assert any(line.startswith("source: characters ") for line in lines)
+    assert "read segment 1 of" in result.stderr
+    assert "tokens read" in result.stderr
+    assert "\x1b" not in result.output
+
+
+def test_json_is_one_event_a_line_and_nothing_else(model: FakeModel, story: str) -> None:
+    result = ask("--json", story, "Which colour?")
+    types = [json.loads(line)["type"] for line in result.stdout.splitlines()]
+    assert types[0] == "reading.started"
+    assert types[-1] == "answer.finished"
+    assert {"segment.read", "margin.written", "margin.judged", "answer.delta"} <= set(types)
+    assert result.stderr == ""
+
+
+def test_quiet_is_the_answer_alone(model: FakeModel, story: str) -> None:
+    result = ask("--quiet", story, "Which colour?")
+    assert (result.stdout, result.stderr) == ("the answer is blue\n", "")
+
+
+def test_no_margins(model: FakeModel, story: str) -> None:
+    result = ask("--no-margins", story, "Which colour?")
+    assert "margin" not in result.stdout
+    assert "answer: the answer is blue" in result.stdout
+
+
+def test_standard_input(model: FakeModel) -> None:
+    result = ask("-", "Which colour?", stdin=TEXT)
+    assert "answer: the answer is blue" in result.stdout
+    assert "standard input" in result.stderr
+
+
+def test_several_documents_are_named(model: FakeModel, story: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.md"
+    other.write_text("# Red\n\nRed is another colour.", encoding="utf-8")
+    result = ask(story, str(other), "Which colour?")
+    assert "[story.txt characters" in result.stdout
+    assert "[other.md characters" in result.stdout
+
+
+def test_control_characters_do_not_reach_the_terminal(model: FakeModel, story: str) -> None:
+    model.reply = lambda prompt: "a\x1b[31mred\x07 note"
+    assert "\x1b" not in ask(story, "Which colour?").output
+
+
+def test_stopping_early_by_option_is_a_success(model: FakeModel, story: str) -> None:
+    result = ask("--json", "--stop-after", "1", story, "Which colour?")
+    assert json.loads(result.stdout.splitlines()[-1])["finish_reason"] == "early_exit"
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message", "hint"),
+    [
+        (["/no/such/file.txt", "Why?"], 3, "no such file", ""),
+        (["STORY", "  "], 2, "the question is empty", "last argument"),
+        (["--segment-tokens", "9000", "STORY", "Why?"], 2, "segments of 9,000 tokens do not fit", "--segment-tokens"),
+        (["--ctx", "10", "STORY", "Why?"], 2, "n_ctx is 10", "at least 256"),
+        (["--temperature", "-1", "STORY", "Why?"], 2, "temperature is -1", "0 (greedy)"),
+        (["--templates", "/no/such/dir", "STORY", "Why?"], 2, "/no/such/dir", "final_answer.jinja"),
+        (["--json", "--quiet", "STORY", "Why?"], 2, "exclude each other", "one of them"),
+        (["-p", "llm", "--ctx", "600", "STORY", "Why?"], 5, "the context holds 600", "--pattern wim"),
+    ],
+)  # fmt: skip
+def test_errors_are_two_lines_and_a_code(
+    model: FakeModel, story: str, args: list[str], code: int, message: str, hint: str
+) -> None:
+    result = ask(*[story if arg == "STORY" else arg for arg in args])
+    assert result.exit_code == code, result.output
+    error, *rest = result.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert message in error
+    assert len(rest) <= 1
+    assert hint in "".join(rest)
+    assert "Traceback" not in result.output
+
+
+def test_debug_shows_the_traceback(model: FakeModel) -> None:
+    result = ask("--debug", "/no/such/file.txt", "Why?")
+    assert result.exit_code == 3
+    assert "Traceback" in result.stderr
+
+
+def test_an_unknown_model_names_the_nearest(story: str) -> None:
+    result = ask("--model", "smolm2-135m", story, "Why?")
+    assert result.exit_code == 4
+    assert "smollm2-135m" in result.stderr
+
+
+def test_a_file_that_is_no_model(story: str, tmp_path: Path) -> None:
+    pytest.importorskip("llama_cpp")
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"no model" * 100)
+    result = ask("--model", str(bad), story, "Why?")
+    assert result.exit_code == 4
+    assert "not a GGUF file" in result.stderr

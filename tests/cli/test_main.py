@@ -1,0 +1,78 @@
+"""The command line as a whole: start-up, help, completion, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from wim_edge.cli import main
+
+COMMAND = [sys.executable, "-m", "wim_edge"]
+
+
+def test_help_of_every_command() -> None:
+    for command in ([], ["ask"], ["doctor"], ["models"], ["models", "list"], ["models", "pull"]):
+        result = CliRunner().invoke(main, [*command, "--help"])
+        assert result.exit_code == 0
+        assert "Usage:" in result.output
+
+
+def test_help_loads_no_native_library_and_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom wim_edge.cli import main\n"
+        "assert CliRunner().invoke(main, ['ask', '--help']).exit_code == 0\n"
+        "heavy = {'llama_cpp', 'numpy', 'rich', 'jinja2', 'psutil', 'lxml', 'huggingface_hub', 'pypdfium2'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_completion_script() -> None:
+    environment = {**os.environ, "_WIM_EDGE_COMPLETE": "zsh_source"}
+    done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, check=False)
+    assert "wim-edge" in done.stdout
+
+
+def asking(story: Path, *options: str) -> subprocess.Popen[str]:
+    """A real reading in a process of its own, until its second segment is read."""
+    process = subprocess.Popen(
+        [*COMMAND, "ask", "-m", "smollm2-135m", "--segment-tokens", "256", "--margin-tokens", "16", *options,
+         str(story), "What is it about?"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("read segment 2"):
+            return process
+    raise AssertionError(f"ended early with {process.wait()}")
+
+
+@pytest.mark.real
+@pytest.mark.skipif(os.name == "nt", reason="sends POSIX signals")
+@pytest.mark.parametrize(("presses", "code"), [(1, 10), (2, 130)])
+def test_ctrl_c_once_answers_twice_cancels(
+    smollm2: Path, tmp_path: Path, long_text: str, presses: int, code: int
+) -> None:
+    story = tmp_path / "story.txt"
+    story.write_text(long_text, encoding="utf-8")
+    process = asking(story)
+    process.send_signal(signal.SIGINT)
+    for _ in range(presses - 1):
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    if presses == 1:
+        assert "answer: " in out
+        assert "stopped early" in err
+    else:
+        assert "cancelled" in err

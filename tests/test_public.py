@@ -1,0 +1,81 @@
+"""The public names, the settings and the errors: one list, one default, one tree."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wim_edge
+from wim_edge import errors
+from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.settings import Paths, Settings, shipped
+
+
+def test_the_public_names() -> None:
+    assert sorted(wim_edge.__all__) == [
+        "AnswerFinished", "Decision", "Document", "Runtime", "Settings", "WimEdgeError", "events",
+        "read_document", "stop_after", "stop_at",
+    ]  # fmt: skip
+    for name in wim_edge.__all__:
+        assert getattr(wim_edge, name) is not None
+    with pytest.raises(AttributeError):
+        _ = wim_edge.nonsense
+
+
+def test_import_is_light() -> None:
+    code = "import sys, wim_edge; print(sorted({'llama_cpp', 'numpy', 'click', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_only_the_engine_imports_llama_cpp() -> None:
+    root = Path(wim_edge.__file__).parent
+    importers = {
+        path.relative_to(root).parts[0]
+        for path in root.rglob("*.py")
+        if any(line.lstrip().startswith(("import llama_cpp", "from llama_cpp")) for line in path.read_text().splitlines())
+    }
+    assert importers == {"engine"}
+
+
+def test_every_error_has_a_hint_and_a_documented_exit_code() -> None:
+    tree = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, WimEdgeError)]
+    assert len(tree) == 11
+    for kind in tree:
+        error = kind("what", "do this")
+        assert (str(error), error.hint) == ("what", "do this")
+        (line,) = [line for line in (errors.__doc__ or "").splitlines() if f" {kind.__name__} " in f" {line} "]
+        assert str(kind.exit_code) in line
+
+
+def test_settings_from_the_environment() -> None:
+    found = Settings.from_environment(
+        {"WIM_EDGE_N_CTX": "4096", "WIM_EDGE_FLASH_ATTN": "no", "WIM_EDGE_TEMPERATURE": "0.5", "WIM_EDGE_MODEL": "m",
+         "WIM_EDGE_TEMPLATES": "/t"}
+    )  # fmt: skip
+    assert (found.n_ctx, found.flash_attn, found.temperature, found.model) == (4096, False, 0.5, "m")
+    assert found.templates == Path("/t")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("N_CTX", "many"), ("FLASH_ATTN", "perhaps"), ("KV_TYPE", "q3"), ("SEED", "-1"), ("TOP_P", "0"), ("PATTERN", "x")],
+)
+def test_bad_settings_are_named(name: str, value: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"(?i){name}") as caught:
+        Settings.from_environment({f"WIM_EDGE_{name}": value})
+    assert caught.value.hint
+
+
+def test_home_moves_everything(tmp_path: Path) -> None:
+    paths = Paths.from_environment({"WIM_EDGE_HOME": str(tmp_path)})
+    assert all(path.is_relative_to(tmp_path) for path in (paths.config, paths.models, paths.cache))
+
+
+def test_shipped_files_are_there() -> None:
+    assert shipped("models.toml").is_file()
+    assert (shipped("templates") / "final_answer.jinja").is_file()
