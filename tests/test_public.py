@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_only_the_engine_imports_llama_cpp() -> None:
     importers = {
         path.relative_to(root).parts[0]
         for path in root.rglob("*.py")
-        if any(line.lstrip().startswith(("import llama_cpp", "from llama_cpp")) for line in path.read_text().splitlines())
+        if re.search(r"^\s*(import|from) llama_cpp", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert importers == {"engine"}
 

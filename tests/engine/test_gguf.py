@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from pathlib import Path
 
@@ -55,10 +56,8 @@ def test_a_damaged_header_is_read_or_refused_but_never_worse(tiny: Path, at: int
     data[at] = value
     damaged = tiny.with_name("damaged.gguf")
     damaged.write_bytes(data)
-    try:
-        read_header(damaged)
-    except ModelFileError as error:
-        assert error.hint
+    with contextlib.suppress(ModelFileError):
+        assert read_header(damaged).tensors
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"PK\x03\x04" * 100, b"GGUF" + b"\xff" * 100, b"\0" * 1000])
@@ -121,7 +120,9 @@ def test_the_smallest_accepted_header(tmp_path: Path) -> None:
         (GOOD, [text("t") + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)], "cut short"),
     ],
 )
-def test_what_llama_cpp_would_abort_on(tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str) -> None:
+def test_what_llama_cpp_would_abort_on(
+    tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str
+) -> None:
     with pytest.raises(ModelFileError, match=message):
         read_header(write_header(tmp_path / "bad.gguf", metadata, tensors))
 
@@ -130,7 +131,7 @@ def test_parts_of_a_split_model(tiny: Path, tmp_path: Path) -> None:
     data = tiny.read_bytes()
     first = tmp_path / "m-00001-of-00002.gguf"
     first.write_bytes(data)
-    with pytest.raises(ModelFileError, match="00002-of-00002.gguf: a part of the model is missing"):
+    with pytest.raises(ModelFileError, match=r"00002-of-00002\.gguf: a part of the model is missing"):
         read_header(first)
     second = tmp_path / "m-00002-of-00002.gguf"
     second.write_bytes(data)

@@ -29,6 +29,13 @@ def test_cut_at_the_longest() -> None:
     assert (generation.text, generation.finish_reason, generation.n_tokens) == ("one two", "length", 3)
 
 
+def test_a_model_that_repeats_itself_is_stopped() -> None:
+    generation, _ = generate("It is so. " * 100, max_tokens=500)
+    assert generation.finish_reason == "length"
+    assert generation.n_tokens < 40
+    assert generate("one two three " * 3, max_tokens=500)[0].finish_reason == "stop"
+
+
 @pytest.mark.parametrize("says", ["one\n\ntwo", "one\nQuestion: two"])
 def test_stop_texts_never_show(says: str) -> None:
     generation, pieces = generate(says, stops=("\n\n", "\nQuestion:"))

@@ -25,19 +25,22 @@ class Generation:
     finish_reason: Literal["stop", "length"] = "length"
 
     def pieces(self) -> Iterator[str]:
-        """Decode until an end-of-generation token, a stop text or ``max_tokens``; yields whole UTF-8.
+        """Decode until an end-of-generation token, a stop text, ``max_tokens``, or until the model
+        repeats itself (which ends as if at ``max_tokens``); yields whole UTF-8.
 
         Leading white space is dropped. Text that might be the start of a stop text is held back until
         it is clear. Raises Interrupted, ContextOverflowError.
         """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         held = ""
+        tokens: list[int] = []
         while self.n_tokens < self.max_tokens:
             token = self.sampler(self.sequence.logits)
             self.n_tokens += 1
             if self.model.is_eog(token):
                 self.finish_reason = "stop"
                 break
+            tokens.append(token)
             held += decoder.decode(self.model.piece(token))
             if not self.text:
                 held = held.lstrip()
@@ -49,6 +52,8 @@ class Generation:
             if safe:
                 yield self._out(held[:safe])
                 held = held[safe:]
+            if _loops(tokens):
+                break
             if self.n_tokens < self.max_tokens:
                 self.sequence.append([token])
         held += decoder.decode(b"", final=True) if self.finish_reason == "length" else ""
@@ -72,3 +77,20 @@ class Generation:
             if any(stop.startswith(held[-n:]) for stop in self.stops):
                 return n
         return 0
+
+
+_LONGEST_LOOP, _LOOP_TOKENS = 64, 24
+
+
+def _loops(tokens: list[int]) -> bool:
+    """Whether the end is the same run three times or more, over 24 tokens or more.
+
+    Small models, decoded greedily, fall into such loops and never leave them.
+    """
+    for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
+        if tokens[-1] != tokens[-1 - period]:
+            continue
+        span = max(3, -(-_LOOP_TOKENS // period)) * period
+        if span <= len(tokens) and tokens[-span + period :] == tokens[-span:-period]:
+            return True
+    return False

@@ -20,7 +20,7 @@ from wim_edge.wim.relevance import prompt_parts
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
-_MARGINS_AT_LEAST = 8  # so many relevant margins must fit beside the whole context, else windows
+_MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,14 @@ def make_plan(
     wim = settings.pattern == "wim"
     beside = len(opening) + _SLACK + (max(len(extract) + settings.margin_tokens, question) if wim else question)
     beside += classify if wim else 0
+    each = settings.margin_tokens + _LABEL if wim else 0
+    beside += each * _MARGINS_AT_LEAST
     if beside + settings.segment_tokens > limit:
         raise _too_small(settings, limit, beside)
     pieces = _segment(model, prompts, settings, documents)
     total = sum(piece.size for piece in pieces)
     need = beside + total
-    each = settings.margin_tokens + _LABEL if wim else 0
-    if need + each * min(len(pieces), _MARGINS_AT_LEAST) <= limit:
+    if need <= limit:
         n_ctx = min(limit, padded(need + each * len(pieces)))
         room = n_ctx - len(opening) - total - (classify if wim else 0) - _SLACK
         return Plan(tuple(documents), query, opening, extract, (pieces,), n_ctx, room)
