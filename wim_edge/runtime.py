@@ -102,6 +102,8 @@ class Runtime:
         )
         stack.callback(reading.close)
         notes = [f"{document.name}: {note}" for document in read for note in document.notes]
+        if self.settings.n_ctx is not None and self.settings.n_ctx > model.info.n_ctx_train:
+            notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
         stream = self._run(stack, reading, prompts, [*([warning] if warning else []), *notes])
         next(stream)
         return stream  # type: ignore[return-value]  # its one None is taken
@@ -215,7 +217,9 @@ class Runtime:
             reason,
             self.settings.pattern,
             reading.model.info.name,
-            tuple(events.Source(m.segment, m.document, m.page, m.chars, m.relevance, m.text) for m in used),
+            tuple(
+                events.Source(m.segment, m.document, m.page, m.section, m.chars, m.relevance, m.text) for m in used
+            ),
             usage,
         )
 

@@ -112,6 +112,17 @@ class TestHub:
             fetch(make_entry(bytes=2_500_000_000), paths)
         assert not calls
 
+    def test_what_is_there_already_needs_no_space(
+        self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hub(gguf)
+        entry = make_entry(source=HubSource("owner/tiny-GGUF", "tiny.gguf", sha256=sha256(gguf)))
+        partial = paths.models / f"owner/tiny-GGUF/.cache/huggingface/download/x.{sha256(gguf)}.incomplete"
+        partial.parent.mkdir(parents=True)
+        partial.write_bytes(gguf[:100])
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9, 10**9, len(gguf) - 100))
+        assert fetch(entry, paths).read_bytes() == gguf
+
     def test_without_the_package(self, make_entry: Make, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "huggingface_hub", None)
         with pytest.raises(DownloadError) as caught:
@@ -167,42 +178,79 @@ class TestHub:
             fetch(make_entry(), paths)
 
 
+class LocalHub(ThreadingHTTPServer):
+    """A hub of one file on this machine, which notes what is asked of it."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), LocalHubHandler)
+        self.data = data
+        self.breaks_at: int | None = None
+        """Where the connection breaks, once."""
+        self.sent = 0
+        self.gets: list[tuple[str, str | None]] = []
+        """Each path asked for, with its Range header."""
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class LocalHubHandler(BaseHTTPRequestHandler):
+    server: LocalHub
+
+    def do_HEAD(self) -> None:
+        self.answer()
+
+    def do_GET(self) -> None:
+        self.server.gets.append((self.path, self.headers["Range"]))
+        body = self.answer()
+        breaks_at, self.server.breaks_at = self.server.breaks_at, None
+        self.server.sent += len(body[:breaks_at])
+        self.wfile.write(body[:breaks_at])
+
+    def answer(self) -> bytes:
+        """Send the headers; the body."""
+        data = self.server.data
+        if self.path != "/owner/tiny-GGUF/resolve/main/tiny.gguf":
+            self.send_response(404)
+            self.send_header("X-Error-Code", "EntryNotFound")
+            self.end_headers()
+            return b""
+        start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - start))
+        self.send_header("ETag", f'"{sha256(data)}"')
+        self.send_header("X-Repo-Commit", "1" * 40)
+        # as Hugging Face does for models: there is a second way to fetch this
+        self.send_header("X-Xet-Hash", "2" * 64)
+        self.send_header("X-Xet-Refresh-Route", f"{self.server.endpoint}/xet")
+        self.end_headers()
+        return data[start:]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 class TestRealClient:
     """The real huggingface_hub against a hub of one file on this machine."""
 
     @pytest.fixture
-    def endpoint(self, gguf: bytes) -> Iterator[str]:
-        class Hub(BaseHTTPRequestHandler):
-            def do_HEAD(self) -> None:
-                found = self.path == "/owner/tiny-GGUF/resolve/main/tiny.gguf"
-                self.send_response(200 if found else 404)
-                self.send_header("X-Repo-Commit", "1" * 40)
-                self.send_header("ETag", f'"{sha256(gguf)}"')
-                self.send_header("Content-Length", str(len(gguf)))
-                if not found:
-                    self.send_header("X-Error-Code", "EntryNotFound")
-                self.end_headers()
-
-            def do_GET(self) -> None:
-                self.do_HEAD()
-                self.wfile.write(gguf)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+    def hub(self, gguf: bytes) -> Iterator[LocalHub]:
+        with LocalHub(gguf) as server:
             Thread(target=server.serve_forever, daemon=True).start()
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield server
             server.shutdown()
 
     @staticmethod
-    def pull(endpoint: str, file: str, home: Path, offline: str = "0") -> subprocess.CompletedProcess[str]:
+    def pull(hub: LocalHub, file: str, home: Path, offline: str = "0") -> subprocess.CompletedProcess[str]:
         # in a process of its own, as the package reads its variables once
-        (home / "config").mkdir(parents=True)
+        (home / "config").mkdir(parents=True, exist_ok=True)
         (home / "config/models.toml").write_text(
             '[models.tiny]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 1\nrank = 1\n'
             'bytes = 1\n[models.tiny.source]\nkind = "hub"\nrepo = "owner/tiny-GGUF"\n'
-            f'file = "{file}"\n'
+            f'file = "{file}"\nsha256 = "{sha256(hub.data)}"\n'
         )
         code = (
             "from wim_edge import catalog\n"
@@ -213,30 +261,53 @@ class TestRealClient:
             "except DownloadError as error: print(error)\n"
         )
         environment = os.environ | {
-            "HF_ENDPOINT": endpoint,
+            "HF_ENDPOINT": hub.endpoint,
             "HF_HUB_OFFLINE": offline,
             "NO_PROXY": "127.0.0.1",
         }
+        environment.pop("HF_HUB_DISABLE_XET", None)
         return subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
         )
 
-    def test_progress_and_file_arrive(self, endpoint: str, home: Path, gguf: bytes) -> None:
+    def test_an_interrupted_download_continues(self, hub: LocalHub, home: Path, gguf: bytes) -> None:
+        client = pytest.importorskip("huggingface_hub")
+        if tuple(int(number) for number in client.__version__.split(".")[:2]) >= (1, 18):
+            pytest.skip(f"huggingface-hub {client.__version__} cannot continue a download, wim-edge[hub] wants <1.18")
+        block = 10 * 1024**2  # the package writes whole blocks; what it has of the next one is lost
+        hub.data = gguf + bytes(2 * block)
+        hub.breaks_at = block + 1000
+
+        broken = self.pull(hub, "tiny.gguf", home)
+        assert "tiny.gguf could not be downloaded" in broken.stdout, broken.stderr
+        assert not (home / "models/owner/tiny-GGUF/tiny.gguf").exists()
+
+        done = self.pull(hub, "tiny.gguf", home)
+        progress = done.stdout.splitlines()
+        assert progress.pop() == str(home / "models/owner/tiny-GGUF/tiny.gguf"), done.stderr
+        assert (home / "models/owner/tiny-GGUF/tiny.gguf").read_bytes() == hub.data
+        assert progress[0] == f"{block} {len(hub.data)}"
+        assert progress[-1] == f"{len(hub.data)} {len(hub.data)}"
+        path = "/owner/tiny-GGUF/resolve/main/tiny.gguf"
+        assert hub.gets == [(path, None), (path, f"bytes={block}-")]
+        assert hub.sent == len(hub.data) + 1000
+
+    def test_progress_and_file_arrive(self, hub: LocalHub, home: Path, gguf: bytes) -> None:
         pytest.importorskip("huggingface_hub")
-        done = self.pull(endpoint, "tiny.gguf", home)
+        done = self.pull(hub, "tiny.gguf", home)
         assert done.stdout.splitlines()[-2:] == [
             f"{len(gguf)} {len(gguf)}",
             str(home / "models/owner/tiny-GGUF/tiny.gguf"),
         ], done.stderr
 
-    def test_a_file_that_is_not_there(self, endpoint: str, home: Path) -> None:
+    def test_a_file_that_is_not_there(self, hub: LocalHub, home: Path) -> None:
         pytest.importorskip("huggingface_hub")
-        done = self.pull(endpoint, "other.gguf", home)
+        done = self.pull(hub, "other.gguf", home)
         assert "owner/tiny-GGUF has no file other.gguf" in done.stdout, done.stderr
 
-    def test_offline(self, endpoint: str, home: Path) -> None:
+    def test_offline(self, hub: LocalHub, home: Path) -> None:
         pytest.importorskip("huggingface_hub")
-        done = self.pull(endpoint, "tiny.gguf", home, offline="1")
+        done = self.pull(hub, "tiny.gguf", home, offline="1")
         assert "HF_HUB_OFFLINE forbids downloads" in done.stdout, done.stderr
 
 

@@ -77,8 +77,8 @@ def test_several_documents_are_named(model: FakeModel, story: str, tmp_path: Pat
     other = tmp_path / "other.md"
     other.write_text("# Red\n\nRed is another colour.", encoding="utf-8")
     result = ask(story, str(other), "Which colour?")
-    assert "[story.txt characters" in result.stdout
-    assert "[other.md characters" in result.stdout
+    assert "[story.txt, characters" in result.stdout
+    assert "[other.md, Red, characters" in result.stdout
 
 
 def test_control_characters_do_not_reach_the_terminal(model: FakeModel, story: str) -> None:

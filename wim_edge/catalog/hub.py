@@ -40,6 +40,7 @@ def _in_cache(source: HubSource) -> Path | None:
     cache = _cache()
     if not (cache / ("models--" + source.repo.replace("/", "--"))).is_dir():
         return None
+    _prefer_http()
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:
@@ -57,12 +58,22 @@ def _is_same(found: Path, source: HubSource) -> bool:
     return source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256
 
 
+def _prefer_http() -> None:
+    """Have the package fetch over HTTP, which continues an interrupted file; its other way, Xet, begins anew.
+
+    The package reads the variable when it is first imported. What the user has set it to stays.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
+
+
 def download(source: HubSource, models: Path, size: int, progress: Progress) -> Path:
     """Fetch the file (of about ``size`` bytes) into our own folder and return its path.
 
-    HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
+    What an interrupted download has left there is continued, and counts as done from the first call to
+    ``progress``. HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
     with a hint for: the package missing, no network, nothing of that name, access to be asked for, disk full.
     """
+    _prefer_http()
     try:
         from huggingface_hub import errors, hf_hub_download
     except ImportError:
@@ -70,7 +81,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
             "Downloading from Hugging Face needs the huggingface-hub package", "pip install 'wim-edge[hub]'"
         ) from None
     into = folder(source, models)
-    require_space(into, size)
+    require_space(into, max(0, size - _begun(source, into)))
     options: dict[str, Any] = {}
     if "tqdm_class" in inspect.signature(hf_hub_download).parameters:  # older versions draw their own bar
         options["tqdm_class"] = _bar(progress)
@@ -82,6 +93,14 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
         raise _explain(error, errors, source, into, size) from error
     return Path(path)
+
+
+def _begun(source: HubSource, into: Path) -> int:
+    """The bytes an interrupted download has left. Only a file of known SHA-256 can be told by its name."""
+    if source.sha256 is None:
+        return 0
+    left = (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256}.incomplete")
+    return max((path.stat().st_size for path in left), default=0)
 
 
 def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:

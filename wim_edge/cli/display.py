@@ -42,9 +42,14 @@ def clean(text: str) -> str:
 
 
 def place(event: events.SegmentRead | events.MarginWritten | events.Source, several: bool) -> str:
-    """"page 12", "report.pdf page 12" or "characters 100-300"."""
-    where = f"page {event.page}" if event.page is not None else f"characters {event.chars[0]}-{event.chars[1]}"
-    return f"{clean(event.document)} {where}" if several else where
+    """"page 12", "report.pdf, page 12", "Costs, characters 100-300" or "characters 100-300"."""
+    parts = [clean(event.document)] if several else []
+    if event.page is not None:
+        parts.append(f"page {event.page}")
+    else:
+        parts += [clean(event.section)[:60]] if event.section else []
+        parts.append(f"characters {event.chars[0]}-{event.chars[1]}")
+    return ", ".join(parts)
 
 
 def outcome(event: events.AnswerFinished) -> str:
@@ -167,16 +172,13 @@ class Live(_Base):
     def _margin(self, event: events.MarginJudged) -> None:
         if not self._margins:
             return
-        from rich.table import Table
+        from rich.padding import Padding
 
-        row = Table.grid(padding=(0, 1))
-        row.add_column(no_wrap=True)
-        row.add_column()
         style = "green" if event.relevant else "dim"
-        label = f"{'●' if event.relevant else '○'} {place(event, self._several)} · {event.relevance:.2f}"
+        label = f"{'●' if event.relevant else '○'} {event.relevance:.2f} · {place(event, self._several)}"
         text = self._text(clean(event.text) or "(empty)", "" if event.relevant else "dim")
-        row.add_row(self._text(label, style), text)
-        self.console.print(row)
+        self.console.print(self._text(label, style))
+        self.console.print(Padding(text, (0, 0, 0, 2)))
 
     def _finish(self, event: events.AnswerFinished) -> None:
         self._live.stop()

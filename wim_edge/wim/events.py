@@ -63,6 +63,7 @@ class SegmentRead(Event):
     of: int
     document: str
     page: int | None
+    section: str | None
     chars: Chars
     tokens: int
 
@@ -84,6 +85,7 @@ class MarginWritten(Event):
     segment: int
     document: str
     page: int | None
+    section: str | None
     chars: Chars
     text: str
     relevance: float
@@ -114,6 +116,7 @@ class Source:
     segment: int
     document: str
     page: int | None
+    section: str | None
     chars: Chars
     relevance: float
     margin: str

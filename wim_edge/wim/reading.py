@@ -112,7 +112,7 @@ class Reading:
         relevant = bool(text) and relevance >= self.settings.relevance_threshold
         segment, document = piece.segment, self.plan.documents[piece.segment.document]
         place = document.place(segment.start, segment.end)
-        margin = (index, document.name, place.page, place.chars, text, relevance, relevant)
+        margin = (index, document.name, place.page, place.section, place.chars, text, relevance, relevant)
         yield events.MarginWritten(*margin)
         judged = events.MarginJudged(*margin)
         self.margins.append(judged)
@@ -125,7 +125,13 @@ class Reading:
         document = self.plan.documents[segment.document]
         place = document.place(segment.start, segment.end)
         return events.SegmentRead(
-            index, len(self.plan.segments), document.name, place.page, place.chars, len(segment.tokens)
+            index,
+            len(self.plan.segments),
+            document.name,
+            place.page,
+            place.section,
+            place.chars,
+            len(segment.tokens),
         )
 
     @property
