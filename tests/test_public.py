@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_bad_settings_are_named(name: str, value: str) -> None:
     with pytest.raises(InvalidRequestError, match=f"(?i){name}") as caught:
         Settings.from_environment({f"WIM_EDGE_{name}": value})
     assert caught.value.hint
+
+
+def test_a_misspelt_variable_is_named_with_the_nearest() -> None:
+    with pytest.raises(InvalidRequestError, match="WIM_EDGE_SEGMENTS_TOKEN is not a setting") as caught:
+        Settings.from_environment({"WIM_EDGE_SEGMENTS_TOKEN": "5"})
+    assert "WIM_EDGE_SEGMENT_TOKENS" in caught.value.hint
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+    for field in fields(Settings):
+        assert f"| `{field.name}` | `{field.default}` |" in text
 
 
 def test_home_moves_everything(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ name in capitals, for example ``WIM_EDGE_N_CTX=8192``.
 
 from __future__ import annotations
 
+import difflib
 import os
 import types
 import typing
@@ -79,7 +80,7 @@ class Settings:
         for name, good, wanted in rules:
             if not good:
                 raise InvalidRequestError(
-                    f"{name} is {getattr(self, name)!r}", f"{name} takes {wanted}."
+                    f"{name} is {getattr(self, name)!r}", f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
                 )
 
     def but(self, **changes: object) -> Settings:
@@ -91,6 +92,11 @@ class Settings:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """The defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
         environ = os.environ if environ is None else environ
+        known = ["WIM_EDGE_HOME", *("WIM_EDGE_" + field.name.upper() for field in fields(cls))]
+        for variable in environ:
+            if variable.startswith("WIM_EDGE_") and variable not in known:
+                near = difflib.get_close_matches(variable, known, 3, 0.4)
+                raise InvalidRequestError(f"{variable} is not a setting", f"Nearest: {', '.join(near or known)}.")
         hints = typing.get_type_hints(cls)
         changes: dict[str, object] = {}
         for field in fields(cls):
@@ -109,9 +115,8 @@ def _parse(variable: str, text: str, hint: object) -> object:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
         return kind(text)
     except (ValueError, KeyError):
-        raise InvalidRequestError(
-            f"{variable} is {text!r}", f"It takes a {getattr(kind, '__name__', kind)}."
-        ) from None
+        wanted = {int: "a whole number", float: "a number", bool: "yes or no"}.get(kind, "another value")
+        raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {wanted}.") from None
 
 
 @dataclass(frozen=True)

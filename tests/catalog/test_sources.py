@@ -127,7 +127,7 @@ class TestHub:
         monkeypatch.setitem(sys.modules, "huggingface_hub", None)
         with pytest.raises(DownloadError) as caught:
             fetch(make_entry(), paths)
-        assert caught.value.hint == "pip install 'wim-edge[hub]'"
+        assert caught.value.hint == "pip install 'huggingface-hub>=1.1,<1.18'"
 
     @pytest.mark.parametrize(
         ("kind", "message", "hint"),

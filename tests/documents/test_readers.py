@@ -109,7 +109,7 @@ def test_a_missing_library_says_what_to_install(
         raise ImportError(module)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    assert refuse(name, content).hint == "pip install 'wim-edge[documents]'"
+    assert refuse(name, content).hint == "pip install lxml pypdfium2 python-docx"
 
 
 def test_the_room_loads_no_library_by_itself() -> None:

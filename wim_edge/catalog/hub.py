@@ -78,7 +78,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
         from huggingface_hub import errors, hf_hub_download
     except ImportError:
         raise DownloadError(
-            "Downloading from Hugging Face needs the huggingface-hub package", "pip install 'wim-edge[hub]'"
+            "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
         ) from None
     into = folder(source, models)
     require_space(into, max(0, size - _begun(source, into)))

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,13 +24,13 @@ EXIT_EARLY, EXIT_CANCELLED = 10, 130
 
 
 @click.command(short_help="Ask a question of documents.")
-@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
+@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...", type=click.Path())
 @click.argument("question")
 @pattern_options
 @engine_options
 @click.option("--stop-after", type=click.IntRange(min=1), metavar="N", help="Answer after N relevant margins.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
-              help="Answer as soon as a margin is this relevant.")  # fmt: skip
+              help="Answer as soon as a margin is this relevant, whatever --threshold says.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One event a line on standard output (docs/events.md).")
 @click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
 @click.option("--no-margins", is_flag=True, help="Do not show the margins.")
@@ -48,20 +49,26 @@ def ask(
 ) -> None:
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, EPUB; - is standard input).
 
-    Ctrl-C once answers with what has been read so far, twice cancels. Margins and answer go to
-    standard output, progress and warnings to standard error.
+    Ctrl-C once answers with what has been read so far, twice cancels. When standard output is not a
+    terminal, margins, answer and sources go there as plain lines, progress and warnings to standard error.
 
     \b
       wim-edge ask report.pdf "What were the costs in 2023?"
       wim-edge ask --stop-after 2 a.txt b.md "Who signed?"
       curl -s https://example.org/long.html | wim-edge ask - "What is it about?"
     """
+    settings = settings_from(options)
     if not question.strip():
         raise InvalidRequestError("the question is empty", "Give the question as the last argument, in quotes.")
+    if Path(question).is_file():
+        raise InvalidRequestError(
+            f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
+        )
+    if (stop_after is not None or stop_at is not None) and settings.pattern == "llm":
+        raise InvalidRequestError("the pattern llm writes no margins to stop at", "Use --pattern wim.")
     if as_json and quiet:
         raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
     show_llama_log(ctx)
-    settings = settings_from(options)
     from wim_edge.cli.display import display_for
     from wim_edge.runtime import Runtime
 
@@ -99,7 +106,8 @@ class _Interruptible:
 
     def __init__(self, runtime: Runtime, start: Callable[[], Iterator[Event]]) -> None:
         self._runtime, self._start = runtime, start
-        self._queue: queue.Queue[Event | BaseException | None] = queue.Queue()
+        # SimpleQueue: a signal handler may put while the same thread gets
+        self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
         self._reading = self._answering = False
         self._presses = 0
 
@@ -140,6 +148,9 @@ class _Interruptible:
             raise KeyboardInterrupt
         self._presses += 1
         if self._presses == 1 and not self._answering:
+            from wim_edge.wim.events import Warning
+
+            self._queue.put(Warning("stopping; the answer comes from what has been read. Ctrl-C again cancels"))
             self._runtime.answer_now()
         else:
             self._runtime.cancel()

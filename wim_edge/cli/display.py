@@ -139,6 +139,7 @@ class Live(_Base):
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
         self._several, self._writing, self._answered = False, "", False
+        self._wrap = WordWrap(console.width)
 
     def __exit__(self, *exc: object) -> None:
         self._live.stop()
@@ -147,12 +148,14 @@ class Live(_Base):
         match event:
             case events.ReadingStarted():
                 self._several = len(event.documents) > 1
+                margins = "● relevant to the question, ○ not; " if self._margins and event.pattern != "llm" else ""
                 self.console.print(self._text(_plan(event), "dim"))
+                self.console.print(self._text(f"{margins}Ctrl-C answers with what has been read", "dim"))
                 self._task = self._progress.add_task("", total=event.tokens)
                 self._live.start()
             case events.ReadingProgress() if self._task is not None:
                 self._progress.update(self._task, completed=event.tokens)
-            case events.MarginDelta():
+            case events.MarginDelta() if self._margins:
                 self._writing += event.text
             case events.MarginJudged():
                 self._writing = ""
@@ -162,7 +165,7 @@ class Live(_Base):
                     self._live.stop()
                     self.console.print(self._text("\nAnswer", "bold"))
                 self._answered = True
-                self.console.print(self._text(clean(event.text)), end="", soft_wrap=True)
+                self.console.print(self._text(self._wrap(clean(event.text))), end="", soft_wrap=True)
             case events.AnswerFinished():
                 self._finish(event)
             case events.Warning():
@@ -183,7 +186,7 @@ class Live(_Base):
     def _finish(self, event: events.AnswerFinished) -> None:
         self._live.stop()
         if self._answered:
-            self.console.print()
+            self.console.print(self._text(self._wrap.rest()), soft_wrap=True)
         if event.sources:
             self.console.print(self._text("\nSources", "bold"))
         for source in event.sources:
@@ -206,11 +209,39 @@ class Live(_Base):
         return Text(text, style=style)
 
 
+class WordWrap:
+    """Breaks streamed text between words: a word is held back until it is whole."""
+
+    def __init__(self, width: int) -> None:
+        self._width, self._column, self._word = max(width, 10), 0, ""
+
+    def __call__(self, text: str) -> str:
+        """What can be printed now."""
+        out = ""
+        for c in text:
+            if not c.isspace():
+                self._word += c
+                continue
+            out += self.rest()
+            if c == "\n" or self._column >= self._width - 1:
+                out, self._column = out + "\n", 0
+            elif self._column or out:
+                out, self._column = out + " ", self._column + 1
+        return out
+
+    def rest(self) -> str:
+        """The word held back."""
+        word, self._word = self._word, ""
+        fresh = self._column and self._column + len(word) > self._width
+        self._column = len(word) if fresh else self._column + len(word)
+        return "\n" + word if fresh else word
+
+
 def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ""
     return (
-        f"{names}: {event.tokens:,} tokens in {event.segments} segments{windows}; "
+        f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
         f"{event.model}, pattern {event.pattern}, context {event.n_ctx:,}"
     )
 

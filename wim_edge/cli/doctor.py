@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wim_edge.cli.options import engine_options, settings_from, show_llama_log
+from wim_edge.errors import WimEdgeError
+from wim_edge.settings import Paths, Settings
+
+if TYPE_CHECKING:
+    from wim_edge.engine.probe import Machine
 
 
 @click.command(short_help="Show what this machine offers and how fast it is.")
@@ -19,22 +24,40 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
     options, and the measured prefill and decode speed (under 20 seconds)."""
     show_llama_log(ctx)
-    settings = settings_from(options)
+    settings, paths = settings_from(options), Paths.from_environment()
+    from wim_edge.engine import probe
+
+    machine = probe.machine()
+    if not as_json:
+        _show_machine(machine, paths)
+    report: dict[str, Any] = {"machine": asdict(machine)}
+    try:
+        report |= _use(settings, paths)
+    except WimEdgeError:
+        if as_json:
+            click.echo(json.dumps(report, indent=2))
+        raise
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    else:
+        _show_use(**report["use"])
+        _show_speed(**report["speed"])
+
+
+def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
+    """What `ask` would use, and its measured speed."""
     from wim_edge.catalog import resolve
     from wim_edge.engine import memory, probe
     from wim_edge.engine.context import Context
     from wim_edge.engine.model import Model
-    from wim_edge.settings import Paths
 
-    paths = Paths.from_environment()
-    facts = probe.machine()
     found = resolve(settings.model, paths)
     with Model(found.path, settings, found.name) as model:
         n_ctx = min(settings.n_ctx or model.largest_n_ctx(), model.info.n_ctx_train)
         need = memory.estimate(
-            model.header, n_ctx, settings.n_batch, settings.kv_type, True, Context.N_SEQUENCES
+            model.header, n_ctx, settings.n_batch, settings.kv_type, n_seq_max=Context.N_SEQUENCES
         )
-        speed = probe.measure(model)
+        flash = {None: "llama.cpp's choice" if model.n_gpu_layers else "off", True: "on", False: "off"}
         use = {
             "model": model.info.name,
             "file": str(model.info.path),
@@ -44,42 +67,63 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
             "threads": model.n_threads,
             "gpu_layers": model.n_gpu_layers,
             "kv_type": settings.kv_type,
-            "flash_attention": _flash(settings.flash_attn, model.n_gpu_layers),
+            "flash_attention": flash[settings.flash_attn],
             "largest_context": n_ctx,
-            "memory_at_that_context": {**asdict(need), "total": need.total},
+            "bytes_at_that_context": {**asdict(need), "total": need.total},
         }
-    if as_json:
-        click.echo(json.dumps({"machine": asdict(facts), "use": use, "speed": asdict(speed)}, indent=2))
-        return
+        return {"use": use, "speed": asdict(probe.measure(model))}
+
+
+def _show_machine(machine: Machine, paths: Paths) -> None:
+    from wim_edge.engine.memory import mib
+
     click.echo("This machine")
-    _line("system", f"{facts.system}, Python {facts.python}")
-    _line("llama-cpp-python", facts.llama_cpp_python)
-    _line("processor", facts.cpu_features)
-    _line("physical cores", str(facts.physical_cores))
-    _line("memory available", memory.mib(facts.memory_available))
-    _line("GPU in this build", "yes" if facts.gpu_offload else "no")
-    for device in facts.devices:
-        size = f", {memory.mib(device.free)} of {memory.mib(device.total)} free" if device.total else ""
+    _line("system", f"{machine.system}, Python {machine.python}")
+    _line("llama-cpp-python", machine.llama_cpp_python)
+    _line("processor", machine.cpu_features)
+    _line("physical cores", str(machine.physical_cores))
+    _line("memory available", mib(machine.memory_available))
+    _line("GPU in this build", "yes" if machine.gpu_offload else "no")
+    for device in machine.devices:
+        size = f", {mib(device.free)} of {mib(device.total)} free" if device.total else ""
         _line("device", f"{device.name}: {device.description}{size}")
     _line("files in", f"{paths.models}, {paths.config}")
+
+
+def _show_use(
+    model: str,
+    file: str,
+    architecture: str,
+    memory: str,
+    chat_template: bool,
+    threads: int,
+    gpu_layers: int,
+    kv_type: str,
+    flash_attention: str,
+    largest_context: int,
+    bytes_at_that_context: dict[str, int],
+) -> None:
+    from wim_edge.engine.memory import mib
+
+    sizes = {name: mib(n) for name, n in bytes_at_that_context.items()}
     click.echo("Would be used")
-    _line("model", f"{use['model']} ({use['architecture']}, {use['memory']} memory)")
-    _line("file", f"{use['file']}")
-    _line("chat template", "the model's own" if use["chat_template"] else "none: plain few-shot prompts")
-    _line("threads", str(use["threads"]))
-    _line("layers on the GPU", "all" if use["gpu_layers"] == -1 else str(use["gpu_layers"]))
-    _line("KV cache", f"{use['kv_type']}, flash attention {use['flash_attention']}")
-    _line("largest context", f"{n_ctx:,} tokens: {memory.mib(need.total)} (weights {memory.mib(need.weights)}, "
-                             f"KV cache {memory.mib(need.kv)}, compute {memory.mib(need.compute)})")  # fmt: skip
+    _line("model", f"{model} ({architecture}, {memory} memory)")
+    _line("file", file)
+    _line("chat template", "the model's own" if chat_template else "none: plain few-shot prompts")
+    _line("threads", str(threads))
+    _line("layers on the GPU", "all" if gpu_layers == -1 else str(gpu_layers))
+    _line("KV cache", f"{kv_type}, flash attention {flash_attention}")
+    _line(
+        "largest context",
+        f"{largest_context:,} tokens: {sizes['total']} (weights {sizes['weights']}, KV cache {sizes['kv']}, "
+        f"compute {sizes['compute']})",
+    )
+
+
+def _show_speed(prefill: float, prefill_tokens: int, decode: float, decode_tokens: int) -> None:
     click.echo("Speed")
-    _line("prefill", f"{speed.prefill:,.0f} tokens/s (over {speed.prefill_tokens})")
-    _line("decode", f"{speed.decode:,.1f} tokens/s (over {speed.decode_tokens})")
-
-
-def _flash(wanted: bool | None, n_gpu_layers: int) -> str:
-    if wanted is not None:
-        return "on" if wanted else "off"
-    return "llama.cpp's choice" if n_gpu_layers else "off"
+    _line("prefill", f"{prefill:,.0f} tokens/s (over {prefill_tokens} tokens)")
+    _line("decode", f"{decode:,.1f} tokens/s (over {decode_tokens} tokens)")
 
 
 def _line(name: str, value: str) -> None:

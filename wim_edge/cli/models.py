@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog, HubSource, ModelEntry, PackageSource, Progress
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.files import megabytes
+from wim_edge.cli.options import model_names
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths
 
@@ -46,18 +47,21 @@ def list_models(as_json: bool) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("Model", "Parameters", "Context", "Size", "Memory", "Fits", "On disk"):
         numeric = heading in ("Parameters", "Context", "Size", "Memory")
-        table.add_column(heading, no_wrap=True, justify="right" if numeric else "left")
+        wide = max(len(row["name"]) for row in rows) if heading == "Model" else None
+        table.add_column(heading, no_wrap=True, min_width=wide, justify="right" if numeric else "left")
     for row in rows:
         size, memory = megabytes(row["bytes"]), megabytes(row["memory_bytes"])
         marks = ("yes" if row["fits"] else "no", "yes" if row["path"] else "")
         table.add_row(row["name"], row["parameters"], f"{row['context']:,}", size, memory, *marks)
     Console().print(table)
+    with suppress(ModelNotFoundError):
+        click.echo(f"Without --model: {catalog.resolve(None, paths).name}")
     click.echo(f"wim-edge keeps models in {paths.models}")
     click.echo(f"Your own entries go into {catalog.own_file(paths)}")
 
 
 @models.command(help="Show all that is known of a model; if it is on this disk, its header too.\n\n" + _MEMORY)
-@click.argument("name")
+@click.argument("name", shell_complete=model_names)
 @_as_json
 def info(name: str, as_json: bool) -> None:
     paths = Paths.from_environment()
@@ -84,11 +88,11 @@ def info(name: str, as_json: bool) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=model_names)
 def pull(name: str) -> None:
     """Fetch a model and verify it; one that is here already is only verified.
 
-    Models on Hugging Face need the huggingface-hub package: pip install 'wim-edge[hub]'.
+    Models on Hugging Face need the huggingface-hub package (the extra `hub`).
     """
     paths = Paths.from_environment()
     entry = Catalog.load(paths).get(name)
@@ -99,7 +103,7 @@ def pull(name: str) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=model_names)
 def path(name: str) -> None:
     """Print where a model's file lies, and nothing else."""
     paths = Paths.from_environment()
@@ -110,7 +114,7 @@ def path(name: str) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=model_names)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(name: str, yes: bool) -> None:
     """Delete a model's file, if wim-edge fetched it."""

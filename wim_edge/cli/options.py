@@ -25,7 +25,7 @@ debug_option = click.option(
 )
 
 
-def _model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from wim_edge.catalog import Catalog
     from wim_edge.settings import Paths
 
@@ -38,7 +38,7 @@ def engine_options(command: F) -> F:
     """Which model, and how it runs."""
     for option in reversed(
         (
-            click.option("-m", "--model", metavar="NAME|FILE", shell_complete=_model_names,
+            click.option("-m", "--model", metavar="NAME|FILE", shell_complete=model_names,
                          help="A name from `wim-edge models list` or a GGUF file. "
                               "Default: the best model already on disk."),
             click.option("--ctx", "n_ctx", type=int, metavar="TOKENS",

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from wim_edge.errors import DocumentError
 
-INSTALL_HINT = "pip install 'wim-edge[documents]'"
+INSTALL_HINT = "pip install lxml pypdfium2 python-docx"
 
 _SECTION_CHARS = 200
 _INK = re.compile(r"\S")

@@ -71,6 +71,8 @@ class Answering:
 
     def _choose_margins(self) -> Iterator[events.Event]:
         relevant = [margin for margin in self.reading.margins if margin.relevant]
+        if self.reading.margins and not relevant:
+            yield events.Warning("no margin was judged relevant; answering from the context alone")
         self.used = self._that_fit(relevant, with_passages=False)
         if len(self.used) < len(relevant):
             yield events.Warning(
@@ -88,9 +90,9 @@ class Answering:
             )
         self.used = self._that_fit(relevant, with_passages=True)
         yield events.Warning(
-            f"the context is longer than the cache of {self.reading.plan.n_ctx:,} tokens and was read in "
-            f"{len(self.reading.plan.windows)} windows; answering from {len(self.used)} of {len(relevant)} "
-            "passages with their margins"
+            f"documents, prompts and answer together exceed the context of {self.reading.plan.n_ctx:,} tokens, "
+            f"so the reading went in {len(self.reading.plan.windows)} windows; answering from {len(self.used)} "
+            f"of {len(relevant)} passages with their margins"
         )
 
     def _that_fit(self, margins: Seq[events.MarginJudged], *, with_passages: bool) -> list[events.MarginJudged]:

@@ -108,7 +108,8 @@ def _too_small(settings: Settings, limit: int, beside: int) -> Exception:
     numbers = f"{limit:,} tokens of context, {beside:,} of them for prompts, margin and answer"
     if largest < 16:
         return ContextOverflowError(
-            f"question and prompts do not fit: {numbers}", "Raise --ctx, or shorten the question."
+            f"question and prompts do not fit: {numbers}",
+            "Raise --ctx, lower --answer-tokens or --margin-tokens, or shorten the question.",
         )
     return InvalidRequestError(
         f"segments of {settings.segment_tokens:,} tokens do not fit: {numbers}",

@@ -106,7 +106,7 @@ class Reading:
                     yield events.MarginDelta(index, text)
             finally:
                 self.decoded_tokens += generation.n_tokens
-        text = " ".join(generation.text.split())
+        text = " ".join(generation.text.split()) + ("…" if generation.finish_reason == "length" else "")
         with self.clock.stage("relevance"):
             relevance = self.verdict.score(text) if text else 0.0
         relevant = bool(text) and relevance >= self.settings.relevance_threshold

@@ -1,0 +1,59 @@
+"""The live display and its parts, on a recording console."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tests.wim.test_reading import reply, run
+from wim_edge.cli.display import Live, WordWrap, clean, place
+from wim_edge.testing import FakeModel
+from wim_edge.wim import events
+
+
+LONG = "verylongwordthatfitsnowhere"
+
+
+def shown(width: int, *, margins: bool = True, color: str | None = "standard") -> str:
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=color, highlight=False)  # type: ignore[arg-type]
+    with Live(console, margins) as display:
+        for event in run(FakeModel(reply)):
+            display.show(event)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize("width", [10, 40, 100])
+def test_live_at_any_width(width: int) -> None:
+    text = shown(width)
+    assert "●" in text
+    assert "○" in text
+    assert "Answer" in text
+    assert "Sources" in text
+
+
+def test_live_without_margins_shows_none() -> None:
+    text = shown(100, margins=False)
+    assert "note:" not in text
+    assert "the answer is blue" in text
+
+
+def test_words_are_not_broken() -> None:
+    wrap = WordWrap(20)
+    pieces = ["The board deci", "ded to rep", "lace the ro", "of in Sept", "ember.\n", "Then ", "a", LONG]
+    text = "".join(map(wrap, pieces)) + wrap.rest()
+    assert [line.rstrip() for line in text.split("\n")] == [
+        "The board decided to", "replace the roof in", "September.", "Then", "a" + LONG,
+    ]  # fmt: skip
+
+
+def test_control_characters_are_dropped() -> None:
+    assert clean("a\x1b[2Jb\x07\n\tc\u202ed") == "a[2Jb\n\tcd"
+
+
+def test_places() -> None:
+    margin = events.MarginWritten(0, "a.md", None, "Costs", (3, 9), "", 0.0, False)
+    assert place(margin, several=True) == "a.md, Costs, characters 3-9"
+    paged = events.MarginWritten(0, "a.pdf", 12, "Costs", (3, 9), "", 0.0, False)
+    assert place(paged, several=False) == "page 12"
