@@ -12,7 +12,6 @@ from wim_edge.cli.display import Live, WordWrap, clean, place
 from wim_edge.testing import FakeModel
 from wim_edge.wim import events
 
-
 LONG = "verylongwordthatfitsnowhere"
 
 
