@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import fields
@@ -14,7 +15,7 @@ from typing import Any, Self
 from wim_edge.documents import Document, read_documents
 from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Paths, Settings
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
@@ -50,6 +51,7 @@ class Runtime:
         self._chat_variables: dict[str, Any] = {}
         self._control = Control()
         self._busy = threading.Lock()
+        self._stream: Generator[events.Event | None, None, None] | None = None
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, on_margin: Policy | None = None
@@ -79,8 +81,10 @@ class Runtime:
         read = _read(documents)
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError("this runtime is answering another question", "Use one runtime a thread.")
-        try:
-            self._control = Control()
+        with ExitStack() as stack:
+            stack.callback(self._busy.release)
+            control = self._control = Control()
+            stack.callback(control.detach)
             with clock.stage("load"):
                 model = self._open_model()
             chat, warning = chat_format(model, self._chat_variables)
@@ -88,30 +92,25 @@ class Runtime:
             plan = make_plan(model, chat, prompts, self.settings, read, question.strip())
             with clock.stage("load"):
                 context = self._open_context(model, plan.n_ctx)
-        except BaseException:
-            self._busy.release()
-            raise
-        stack = ExitStack()
-        stack.callback(self._busy.release)
-        stack.callback(self._control.detach)
-        verdict = None
-        if self.settings.pattern == "wim":
-            verdict = stack.enter_context(Verdict(model, context, chat, prompts, plan.query))
-        reading = Reading(
-            model, context, chat, plan, self.settings, self._sampler(), verdict, self._control, clock, on_margin
-        )
-        stack.callback(reading.close)
+            verdict = None
+            if self.settings.pattern == "wim":
+                verdict = stack.enter_context(Verdict(model, context, chat, prompts, plan.query))
+            reading = Reading(
+                model, context, chat, plan, self.settings, self._sampler(), verdict, control, clock, on_margin
+            )
+            stack.callback(reading.close)
+            kept = stack.pop_all()  # from here on the stream owns them
         notes = [f"{document.name}: {note}" for document in read for note in document.notes]
         if self.settings.n_ctx is not None and self.settings.n_ctx > model.info.n_ctx_train:
             notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-        stream = self._run(stack, reading, prompts, [*([warning] if warning else []), *notes])
+        self._stream = stream = self._run(kept, reading, prompts, [*([warning] if warning else []), *notes])
         next(stream)
         return stream  # type: ignore[return-value]  # its one None is taken
 
     def _run(
         self, stack: ExitStack, reading: Reading, prompts: Prompts, warnings: Seq[str]
-    ) -> Iterator[events.Event | None]:
-        control, plan = self._control, reading.plan
+    ) -> Generator[events.Event | None, None, None]:
+        control, plan = reading.control, reading.plan
         with stack:
             yield None  # entered, so that closing a stream nobody began cleans up too
             control.attach(reading.context)
@@ -144,7 +143,15 @@ class Runtime:
         self._control.ask_for(Decision.CANCEL)
 
     def close(self) -> None:
-        """Free the model and its cache."""
+        """Free the model and its cache. A stream under way is abandoned; one that another thread is
+        iterating is cancelled, and its thread waited for."""
+        self.cancel()
+        while self._stream is not None:
+            try:
+                self._stream.close()
+                self._stream = None
+            except ValueError:  # it is running
+                time.sleep(0.01)
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -228,13 +235,16 @@ def _read(documents: Source | Iterable[Source]) -> list[Document]:
     given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
     if not given:
         raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
+    for one in given:
+        if isinstance(one, Document) and not one.text.strip():
+            raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
     paths = [one for one in given if not isinstance(one, Document)]
     read = iter(read_documents(paths))
     return [one if isinstance(one, Document) else next(read) for one in given]
 
 
 def _nothing_read(reading: Reading) -> bool:
-    return reading.read_tokens == 0 or (reading.plan.windowed and not reading.margins)
+    return reading.read_tokens == 0
 
 
 def _all_read(reading: Reading) -> bool:

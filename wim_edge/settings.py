@@ -72,7 +72,7 @@ class Settings:
             ("margin_tokens", self.margin_tokens >= 1, "at least 1"),
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= self.relevance_threshold <= 1, "0 to 1"),
-            ("temperature", 0 <= self.temperature <= 10, "0 (greedy) to 10"),
+            ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
             ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
             ("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1"),
@@ -132,7 +132,7 @@ class Paths:
         environ = os.environ if environ is None else environ
         home = environ.get("WIM_EDGE_HOME", "").strip()
         if home:
-            root = Path(home).expanduser()
+            root = Path(os.path.expanduser(home))  # unlike Path.expanduser it never raises
             return cls(root / "config", root / "models", root / "cache")
         import platformdirs
 

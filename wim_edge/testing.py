@@ -159,6 +159,8 @@ class FakeSequence:
         return logits
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
+        if not 1 <= rows <= len(tokens):
+            raise ValueError(f"{rows} rows of {len(tokens)} tokens")
         for start in range(0, len(tokens), self.context.n_batch):
             batch = tokens[start : start + self.context.n_batch]
             self.context.evaluate(self, len(batch))

@@ -118,6 +118,16 @@ def test_errors_are_two_lines_and_a_code(
     assert "Traceback" not in result.output
 
 
+def test_a_file_in_place_of_the_question(model: FakeModel, story: str) -> None:
+    result = ask(story, story)
+    assert result.exit_code == 2
+    assert "the question is missing" in result.stderr
+
+
+def test_a_very_long_question(model: FakeModel, story: str) -> None:
+    assert ask("--quiet", story, "why " * 300).exit_code == 0
+
+
 def test_debug_shows_the_traceback(model: FakeModel) -> None:
     result = ask("--debug", "/no/such/file.txt", "Why?")
     assert result.exit_code == 3

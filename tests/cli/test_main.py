@@ -56,6 +56,24 @@ def asking(story: Path, *options: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.real
+@pytest.mark.skipif(os.name == "nt", reason="a POSIX shell")
+@pytest.mark.parametrize(
+    ("redirection", "codes"),
+    [("| head -1", {0}), ("> /dev/full", {1}), ("--json > /dev/full", {1}), (">&-", {0}), ("2>&-", {0})],
+)
+def test_output_that_fails_never_kills_the_process(
+    smollm2: Path, tmp_path: Path, redirection: str, codes: set[int]
+) -> None:
+    story = tmp_path / "story.txt"
+    story.write_text("The house is blue. " * 60, encoding="utf-8")
+    options = "-m smollm2-135m --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
+    command = f"{sys.executable} -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode in codes, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.real
 @pytest.mark.skipif(os.name == "nt", reason="sends POSIX signals")
 @pytest.mark.parametrize(("presses", "code"), [(1, 10), (2, 130)])
 def test_ctrl_c_once_answers_twice_cancels(

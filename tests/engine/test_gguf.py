@@ -93,6 +93,10 @@ def number(key: str, value: int) -> bytes:
     return text(key) + struct.pack("<II", 4, value)
 
 
+def real(key: str, value: float) -> bytes:
+    return text(key) + struct.pack("<If", 6, value)
+
+
 def tokens(*values: str) -> bytes:
     return text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(text, values))
 
@@ -117,6 +121,18 @@ def test_the_smallest_accepted_header(tmp_path: Path) -> None:
         ([*GOOD, string("llama.rope.scaling.type", "magic")], [TENSOR], "unknown rope scaling"),
         ([*GOOD, number("llama.expert_count", 2), number("llama.expert_used_count", 3)], [TENSOR], "3 of 2 experts"),
         ([*GOOD, string("general.type", "adapter")], [TENSOR], "holds a adapter"),
+        ([*GOOD, number("llama.expert_count", 2)], [TENSOR], "0 of 2 experts"),
+        ([*GOOD, real("llama.attention.layer_norm_rms_epsilon", -1.0)], [TENSOR], "epsilon is -1"),
+        ([*GOOD, real("llama.attention.layer_norm_rms_epsilon", float("nan"))], [TENSOR], "epsilon is nan"),
+        (
+            [*GOOD, number("llama.attention.key_length", 8), number("llama.rope.dimension_count", 16)],
+            [TENSOR],
+            "rotates 16 dimensions of heads of 8",
+        ),
+        ([*GOOD, string("llama.attention.sliding_window", "abc")], [TENSOR], "good|not a number"),
+        ([*GOOD, string("general.alignment", "x")], [TENSOR], "damaged"),
+        ([*GOOD, number("general.alignment", 1)], [TENSOR], "damaged"),
+        ([*GOOD, string("tokenizer.ggml.model", "bert")], [TENSOR], "embedding model"),
         (GOOD, [text("t") + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)], "cut short"),
     ],
 )
@@ -124,7 +140,7 @@ def test_what_llama_cpp_would_abort_on(
     tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str
 ) -> None:
     with pytest.raises(ModelFileError, match=message):
-        read_header(write_header(tmp_path / "bad.gguf", metadata, tensors))
+        memory.estimate(read_header(write_header(tmp_path / "bad.gguf", metadata, tensors)), 1024)
 
 
 def test_parts_of_a_split_model(tiny: Path, tmp_path: Path) -> None:

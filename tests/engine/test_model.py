@@ -16,7 +16,7 @@ pytest.importorskip("llama_cpp")
 
 from wim_edge.engine import memory  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
-from wim_edge.errors import MemoryBudgetError, ModelFileError  # noqa: E402
+from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")
@@ -121,6 +121,29 @@ def test_llama_cpp_is_silent_by_default(smollm2: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_what_is_closed_raises_instead_of_crashing(smollm2: Path) -> None:
+    model = Model(smollm2)
+    context = model.context(256)
+    sequence = context.sequence()
+    sequence.append([1, 2, 3])
+    model.close()
+    uses = (
+        lambda: sequence.append([1]),
+        sequence.fork,
+        lambda: sequence.truncate(1),
+        sequence.snapshot,
+        lambda: model.tokenize("a"),
+        lambda: model.piece(1),
+        lambda: model.is_eog(1),
+        lambda: model.context(256),
+    )
+    for use in uses:
+        with pytest.raises(EngineError, match="closed"):
+            use()
+    sequence.close()
+    model.close()
 
 
 def test_settings_reach_the_context(smollm2: Path) -> None:

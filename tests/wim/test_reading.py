@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wim_edge import Decision, Document, Runtime, Settings, events, stop_after, stop_at
-from wim_edge.errors import ContextOverflowError, InvalidRequestError
+from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, ModelFileError
 from wim_edge.testing import FakeModel
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(60))
@@ -30,10 +33,10 @@ def reply(prompt: str) -> str:
 
 
 def run(
-    model: FakeModel, settings: Settings = SMALL, text: str | Document = TEXT, **more: object
+    model: FakeModel, chosen: Settings = SMALL, text: str | Document = TEXT, **more: object
 ) -> list[events.Event]:
     document = text if isinstance(text, Document) else Document("story.txt", text)
-    with Runtime(settings, model=model) as runtime:
+    with Runtime(chosen, model=model) as runtime:
         return list(runtime.stream(document, "Which colour?", **more))  # type: ignore[arg-type]
 
 
@@ -249,6 +252,101 @@ def test_template_syntax_and_control_tokens_are_inert(text: str) -> None:
     assert model.tokenize(text).count(opening) == 0
 
 
+def test_the_classifier_shows_the_question_and_the_margin_apart() -> None:
+    prompts: list[str] = []
+    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    with Runtime(SMALL, model=model) as runtime:
+        runtime.ask(Document("d", TEXT), "What is [[wim-edge:margin]] here?")
+    judged = [prompt for prompt in prompts if "YES or NO" in prompt]
+    assert all("Question: What is [[wim-edge:margin]] here?\n" in prompt for prompt in judged)
+    assert all("Note: note: " in prompt for prompt in judged)
+
+
+def test_an_empty_margin_is_never_relevant() -> None:
+    found = run(FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else " \n" * 50))
+    assert {(event.text, event.relevant) for event in of_type(found, events.MarginJudged)} == {("", False)}
+
+
+def test_a_margin_cut_at_its_longest_shows_it() -> None:
+    found = run(FakeModel(lambda prompt: " ".join(map(str, range(100)))))
+    assert all(event.text.endswith("…") for event in of_type(found, events.MarginJudged))
+
+
+def test_answer_now_while_answering_lets_the_answer_go_on() -> None:
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        for event in runtime.stream(Document("d", TEXT), "Which colour?"):
+            if isinstance(event, events.AnswerDelta):
+                runtime.answer_now()
+    assert isinstance(event, events.AnswerFinished)
+    assert (event.text, event.finish_reason) == ("the answer is blue", "stop")
+
+
+def test_early_exit_in_the_first_window_answers_from_the_cache() -> None:
+    prompts: list[str] = []
+    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt), n_ctx_train=900)
+    found = run(model, on_margin=lambda margin: Decision.ANSWER)
+    assert found[0].windows > 1  # type: ignore[attr-defined]
+    assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]
+    assert TEXT[:200] in prompts[-1]
+
+
+def test_closing_the_runtime_ends_a_stream_under_way() -> None:
+    runtime = Runtime(SMALL, model=FakeModel(reply))
+    stream = runtime.stream(Document("d", TEXT), "Which colour?")
+    next(stream)
+    runtime.close()
+    with pytest.raises(StopIteration):
+        next(stream)
+
+
+def test_closing_the_runtime_from_another_thread_waits_for_the_reading() -> None:
+    runtime = Runtime(SMALL, model=FakeModel(reply))
+    found: list[events.Event] = []
+    stream = runtime.stream(Document("d", TEXT * 5), "Which colour?")
+    reader = threading.Thread(target=lambda: found.extend(stream))
+    reader.start()
+    runtime.close()
+    reader.join(10)
+    assert not reader.is_alive()
+
+
+def test_what_fails_while_opening_leaves_the_runtime_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = FakeModel(reply)
+    with Runtime(SMALL, model=model) as runtime:
+        with monkeypatch.context() as patch:
+            patch.setattr(model, "_id", lambda word: 7)  # a tokenizer that tells nothing apart
+            with pytest.raises(ModelFileError, match="YES from NO"):
+                runtime.stream(Document("d", TEXT), "Which colour?")
+        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
+
+
+def test_an_empty_document_is_an_error() -> None:
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime, pytest.raises(DocumentError, match="empty"):
+        runtime.stream(Document("d", " \n"), "Which colour?")
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    sentences=st.integers(1, 60),
+    n_ctx=st.integers(300, 2500),
+    segment=st.integers(40, 400),
+    margin=st.integers(1, 60),
+    answer=st.integers(1, 60),
+)
+def test_what_the_plan_accepts_fits(sentences: int, n_ctx: int, segment: int, margin: int, answer: int) -> None:
+    """Whatever the sizes: refused with the numbers before any work, or read and answered to the end."""
+    model = FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else "many words " * 40, n_ctx_train=n_ctx)
+    chosen = Settings(segment_tokens=segment, margin_tokens=margin, answer_tokens=answer)
+    text = TEXT[: TEXT.index(f"number {sentences - 1} ")] + "end."
+    try:
+        found = run(model, chosen, text)
+    except (ContextOverflowError, InvalidRequestError):
+        assert model.history == []
+        return
+    assert found[-1].finish_reason in ("stop", "length")  # type: ignore[attr-defined]
+    assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+
+
 def test_several_documents_are_told_apart() -> None:
     model = FakeModel(reply)
     with Runtime(SMALL, model=model) as runtime:
@@ -296,6 +394,9 @@ def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None
         ("final_answer.jinja", b"{{ nonsense }}", "nonsense"),
         ("final_answer.jinja", b"\xff\xfe\x00", "cannot be read"),
         ("classification.jinja", b"no margin here", "does not show the margin"),
+        ("final_answer.jinja", b"{{ query }}{% if windowed %}{{ nonsense }}{% endif %}", "nonsense"),
+        ("final_answer.jinja", b"{{ query }}{{ margins[0].place if margins | length > 1 else 1 // 0 }}", "zero"),
+        ("extractive_summary.jinja", b"  ", "renders to nothing"),
         ("system_message.jinja", b"{{ ''.__class__.__mro__ }}", "unsafe|access"),
     ],
 )

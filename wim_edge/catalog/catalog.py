@@ -92,12 +92,12 @@ def resolve(
     Raises ModelNotFoundError for an unknown name, or one that is not on this disk.
     """
     if model is not None and _is_path(model):
-        path = Path(model).expanduser()
+        path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
     catalog = Catalog.load(paths)
     if model is None:
         return _default(catalog, paths, fits, fetch_embedded)
-    if model not in catalog.entries and Path(model).is_file():
+    if model not in catalog.entries and os.path.isfile(model):
         return ResolvedModel(Path(model).stem, Path(model), None)
     entry = catalog.get(model)
     found = locate(entry, paths)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os.path
 import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,7 +61,7 @@ def ask(
     settings = settings_from(options)
     if not question.strip():
         raise InvalidRequestError("the question is empty", "Give the question as the last argument, in quotes.")
-    if Path(question).is_file():
+    if os.path.isfile(question):
         raise InvalidRequestError(
             f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
         )
@@ -77,12 +78,13 @@ def ask(
         policy = _policy(stop_after, stop_at)
         reading = _Interruptible(runtime, lambda: runtime.stream(documents, question, on_margin=policy))
         reason = ""
-        for event in reading:
-            display.show(event)
-            reason = getattr(event, "finish_reason", reason)
+        with closing(reading.events()) as found:
+            for event in found:
+                display.show(event)
+                reason = getattr(event, "finish_reason", reason)
     if reason == "cancelled":
         sys.exit(EXIT_CANCELLED)
-    if reading.answered_early:
+    if reading.pressed and reason == "early_exit":
         sys.exit(EXIT_EARLY)
 
 
@@ -109,15 +111,19 @@ class _Interruptible:
         # SimpleQueue: a signal handler may put while the same thread gets
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
         self._reading = self._answering = False
+        self._abandoned = threading.Event()
         self._presses = 0
 
     @property
-    def answered_early(self) -> bool:
+    def pressed(self) -> bool:
+        """Whether Ctrl-C was heard."""
         return self._presses > 0
 
-    def __iter__(self) -> Iterator[Event]:
-        threading.Thread(target=self._work, daemon=True).start()
+    def events(self) -> Generator[Event, None, None]:
+        """The stream's events. When it ends, however it ends, the worker has left the engine."""
+        worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
+        worker.start()
         try:
             while (item := self._next()) is not None:
                 if isinstance(item, BaseException):
@@ -126,6 +132,10 @@ class _Interruptible:
                 self._answering |= item.type == "answer.delta"
                 yield item
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self._abandoned.set()
+            self._runtime.cancel()
+            worker.join()
             signal.signal(signal.SIGINT, before)
 
     def _next(self) -> Event | BaseException | None:
@@ -137,8 +147,11 @@ class _Interruptible:
 
     def _work(self) -> None:
         try:
-            for event in self._start():
-                self._queue.put(event)
+            if not self._abandoned.is_set():
+                for event in self._start():
+                    self._queue.put(event)
+                    if self._abandoned.is_set():
+                        break
             self._queue.put(None)
         except BaseException as error:  # noqa: BLE001 - carried over to the main thread and raised there
             self._queue.put(error)

@@ -29,7 +29,7 @@ def display_for(*, as_json: bool, quiet: bool, margins: bool) -> Display:
         return JsonLines()
     if quiet:
         return AnswerAlone()
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         from rich.console import Console
 
         return Live(Console(highlight=False), margins)
@@ -246,6 +246,7 @@ def _plan(event: events.ReadingStarted) -> str:
     )
 
 
-def _write(file: TextIO, text: str) -> None:
-    file.write(text)
-    file.flush()
+def _write(file: TextIO | None, text: str) -> None:
+    if file is not None:  # it is None where the descriptor was closed
+        file.write(text)
+        file.flush()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 import traceback
 from typing import IO, Any
@@ -51,10 +53,19 @@ class Group(click.Group):
     """Turns every WimEdgeError of a command into its two lines and its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except WimEdgeError as error:
             raise _Shown(error, bool(ctx.find_root().meta.get("debug"))) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # click ends quietly when nobody reads our output any more
+            what = f"{error.strerror}: {error.filename or 'while writing'}"
+            shown = WimEdgeError(what, "Check the disk and the path.")
+            raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)
             sys.exit(130)

@@ -52,6 +52,8 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None) -> Document
     """
     if source == "-":
         name, path, ending = STANDARD_INPUT, None, ""
+        if stdin is None and sys.stdin is None:
+            raise DocumentError(f"{name}: it is closed", "Pipe a text into the command, or name a file.")
         data = _read(name, stdin or sys.stdin.buffer)
     else:
         path = Path(source)

@@ -54,12 +54,18 @@ class Context:
                 f"llama.cpp cannot create a context of {n_ctx:,} tokens: {last_errors() or 'no reason given'}",
                 "Lower the context size (--ctx) or use --kv-type f16.",
             )
-        self.memory = lib.llama_get_memory(self.handle)
         self.n_ctx: int = lib.llama_n_ctx(self.handle)
         self.n_batch: int = lib.llama_n_batch(self.handle)
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
         self._free_ids = list(range(self.N_SEQUENCES - 1, -1, -1))
         self._watch_flag()
+
+    @property
+    def memory(self) -> object:
+        """llama.cpp's handle of the cache. Raises EngineError when the context is closed."""
+        if not self.handle:
+            raise EngineError("the context is closed", "Open the model again.")
+        return lib.llama_get_memory(self.handle)
 
     # Sequences
 
@@ -95,7 +101,7 @@ class Context:
 
         Returns float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError.
         """
-        if self.interrupted:
+        if not self.memory or self.interrupted:
             raise Interrupted
         batch, n, wanted = self._batch, 0, []
         total = sum(len(tokens) for _, _, tokens, _ in parts)

@@ -8,7 +8,9 @@ string in an array); this takes 0.1 and 0.4 s.
 
 from __future__ import annotations
 
+import math
 import mmap
+import os
 import re
 import struct
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ TENSOR_TYPES = {
     28: ("f64", 1, 8), 29: ("iq1_m", 256, 56), 30: ("bf16", 1, 2), 34: ("tq1_0", 256, 54),
     35: ("tq2_0", 256, 66), 39: ("mxfp4", 32, 17),
 }  # fmt: skip
+_REFUSED = "This file cannot be used; fetch another model."
 _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
 
@@ -76,28 +79,29 @@ class GGUFHeader:
 
     def number(self, key: str, default: int = 0) -> int:
         """``{architecture}.{key}`` as a whole number; the largest, where it is a list over layers."""
+        return max(self._numbers(key, default), default=default)
+
+    def _numbers(self, key: str, default: int) -> list[int]:
         value = self.arch(key)
-        if isinstance(value, list):
-            return max((int(v) for v in value), default=default)
-        return int(value) if value is not None else default
+        try:
+            return [int(v) for v in (value if isinstance(value, list) else [default if value is None else value])]
+        except (ValueError, OverflowError):
+            raise ModelFileError(f"{self.path}: {key} is {value!r}, not a number", _REFUSED) from None
 
     def per_layer(self, key: str, default: int = 0) -> list[int]:
         """``{architecture}.{key}`` for every layer, one number repeated where it is not a list."""
         n = self.number("block_count")
-        value = self.arch(key)
-        if isinstance(value, list):
-            numbers = [int(v) for v in value]
-            return (numbers + [numbers[-1] if numbers else default] * n)[:n]
-        return [int(value) if value is not None else default] * n
+        numbers = self._numbers(key, default)
+        return (numbers + [numbers[-1] if numbers else default] * n)[:n]
 
 
 def read_header(path: Path) -> GGUFHeader:
     """Read and check the header. Raises ModelFileError for anything that is not a whole, usable GGUF model."""
     path = Path(path)
     hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists it never raises
         raise ModelFileError(f"{path}: no such file", hint)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ModelFileError(f"{path}: not a file", hint)
     size = path.stat().st_size
     if size < 24:
@@ -186,8 +190,8 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
         if value is not None:
             metadata[key] = value
     tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
-    alignment = int(metadata.get("general.alignment", 32))  # type: ignore[arg-type]
-    if alignment < 1:
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
         raise IndexError("alignment")
     start = -(-cursor.at // alignment) * alignment
     for tensor in tensors:
@@ -248,7 +252,7 @@ def _check(header: GGUFHeader) -> None:
     """Refuse what llama.cpp would abort on (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
 
     def refuse(why: str) -> NoReturn:
-        raise ModelFileError(f"{header.path}: {why}", "This file cannot be used; fetch another model.")
+        raise ModelFileError(f"{header.path}: {why}", _REFUSED)
 
     if not isinstance(header.metadata.get("general.architecture"), str):
         refuse("the header names no architecture")
@@ -258,15 +262,22 @@ def _check(header: GGUFHeader) -> None:
         refuse("holds no weights")
     if not header.n_vocab:
         refuse("holds no vocabulary")
-    try:
-        layers = header.number("block_count")
-        experts, used = header.number("expert_count"), header.number("expert_used_count")
-    except (TypeError, ValueError):
-        refuse("the layer and expert counts are not numbers")
+    layers = header.number("block_count")
+    experts, used = header.number("expert_count"), header.number("expert_used_count")
     if not 1 <= layers <= 512:
         refuse(f"claims {layers} layers")
-    if not 0 <= used <= experts <= 512:
+    if not min(experts, 1) <= used <= experts <= 512:
         refuse(f"claims {used} of {experts} experts")
     scaling = header.arch("rope.scaling.type")
     if scaling is not None and scaling not in _ROPE_SCALINGS:
         refuse(f"names the unknown rope scaling {scaling!r}")
+    for key in ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"):
+        epsilon = header.arch(key)
+        if epsilon is not None and not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
+            refuse(f"{key} is {epsilon}")
+    heads = header.number("attention.head_count")
+    head_size = header.number("attention.key_length", header.number("embedding_length") // heads if heads else 0)
+    if head_size and header.number("rope.dimension_count") > head_size:
+        refuse(f"rotates {header.number('rope.dimension_count')} dimensions of heads of {head_size}")
+    if header.metadata.get("tokenizer.ggml.model") == "bert":
+        refuse("holds an embedding model's tokenizer")

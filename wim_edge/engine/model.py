@@ -16,7 +16,7 @@ from wim_edge.engine.api import MemoryKind, ModelInfo
 from wim_edge.engine.context import Context
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.native import Device, devices, last_errors, lib
-from wim_edge.errors import MemoryBudgetError, ModelFileError
+from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
@@ -36,7 +36,7 @@ class Model:
         params = lib.llama_model_default_params()
         params.n_gpu_layers = self.n_gpu_layers
         last_errors()
-        self.handle = lib.llama_model_load_from_file(str(self.header.path).encode(), params)
+        self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
         if not self.handle:
             raise ModelFileError(
                 f"{self.header.path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",
@@ -91,6 +91,7 @@ class Model:
         return [token for part in self._split_literals(text) for token in self._tokenize(part, False)]
 
     def _tokenize(self, text: str, special: bool) -> list[int]:
+        self._check_open()
         data = text.encode("utf-8", "replace")
         room = len(data) + 8
         while True:
@@ -129,7 +130,12 @@ class Model:
         text: bytes | None = lib.llama_vocab_get_text(self.vocab, token)
         return (text or b"").decode("utf-8", "replace")
 
+    def _check_open(self) -> None:
+        if not self.handle:
+            raise EngineError("the model is closed", "Open it again.")
+
     def piece(self, token: int) -> bytes:
+        self._check_open()
         buffer = ctypes.create_string_buffer(64)
         n = lib.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, False)
         if n < 0:
@@ -138,6 +144,7 @@ class Model:
         return buffer.raw[: max(0, n)]
 
     def is_eog(self, token: int) -> bool:
+        self._check_open()
         return bool(lib.llama_vocab_is_eog(self.vocab, token))
 
     @property
@@ -158,6 +165,7 @@ class Model:
     def context(self, n_ctx: int, *, swa_full: bool | None = None) -> Context:
         """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
         memory allows (rollback by position), else of window size (rollback by saved states)."""
+        self._check_open()
         free = memory.available() + self._resident()
         if swa_full is None:
             swa_full = self._need(n_ctx, swa_full=True).total <= free

@@ -207,6 +207,7 @@ def _remove(context: Context, seq_id: int, start: int) -> None:
 
 
 def _get_state(context: Context, seq_id: int, flags: int) -> bytes:
+    assert context.memory  # raises when closed
     size = lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags)
     buffer = (ctypes.c_uint8 * size)()
     if lib.llama_state_seq_get_data_ext(context.handle, buffer, size, seq_id, flags) != size:
@@ -215,6 +216,7 @@ def _get_state(context: Context, seq_id: int, flags: int) -> bytes:
 
 
 def _set_state(context: Context, seq_id: int, state: bytes, flags: int) -> None:
+    assert context.memory  # raises when closed
     buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
     if lib.llama_state_seq_set_data_ext(context.handle, buffer, len(state), seq_id, flags) != len(state):
         lib.llama_memory_seq_rm(context.memory, seq_id, -1, -1)

@@ -23,6 +23,8 @@ class Answering:
     prompts: Prompts
     used: list[events.MarginJudged] = field(default_factory=list)
     """The margins that stand in the final prompt, in the order of the document."""
+    from_passages: bool = False
+    """Whether the context has left the cache (windows), so that the passages are read again."""
     generation: Generation | None = None
 
     def run(self) -> Iterator[events.Event]:
@@ -30,10 +32,11 @@ class Answering:
         reading, plan = self.reading, self.reading.plan
         sequence = reading.context_sequence
         assert sequence is not None
-        if plan.windowed:
-            yield from self._choose_passages()
+        self.from_passages = reading.window > 0
+        if self.from_passages:
             with reading.clock.stage("answer"):
                 sequence.truncate(len(plan.opening))
+            yield from self._choose_passages()
         else:
             yield from self._choose_margins()
         with reading.clock.stage("answer"):
@@ -47,8 +50,8 @@ class Answering:
 
     def _final_prompt(self) -> Iterator[list[int]]:
         """Token runs: passages where the context is not in the cache, then the prompt and the turn's end."""
-        reading, plan = self.reading, self.reading.plan
-        if plan.windowed:
+        reading = self.reading
+        if self.from_passages:
             for margin in self.used:
                 yield self._passage(margin)
         yield [*reading.model.tokenize(self._question(self.used)), *reading.chat.after_user]
@@ -61,7 +64,7 @@ class Answering:
             segment = plan.segments[margin.segment].segment
             place = place_of(plan.documents[segment.document], segment.start, segment.end, several)
             notes.append(Note(place, margin.text))
-        return self.prompts.answer(plan.query, notes, windowed=plan.windowed)
+        return self.prompts.answer(plan.query, notes, windowed=self.from_passages)
 
     def _passage(self, margin: events.MarginJudged) -> list[int]:
         plan, model = self.reading.plan, self.reading.model
@@ -73,7 +76,7 @@ class Answering:
         relevant = [margin for margin in self.reading.margins if margin.relevant]
         if self.reading.margins and not relevant:
             yield events.Warning("no margin was judged relevant; answering from the context alone")
-        self.used = self._that_fit(relevant, with_passages=False)
+        self.used = self._that_fit(relevant)
         if len(self.used) < len(relevant):
             yield events.Warning(
                 f"{len(relevant) - len(self.used)} of {len(relevant)} relevant margins, the least relevant, "
@@ -88,22 +91,24 @@ class Answering:
             yield events.Warning(
                 f"no margin was judged relevant; answering from the {len(relevant)} most relevant passages"
             )
-        self.used = self._that_fit(relevant, with_passages=True)
+        self.used = self._that_fit(relevant)
         yield events.Warning(
             f"documents, prompts and answer together exceed the context of {self.reading.plan.n_ctx:,} tokens, "
             f"so the reading went in {len(self.reading.plan.windows)} windows; answering from {len(self.used)} "
             f"of {len(relevant)} passages with their margins"
         )
 
-    def _that_fit(self, margins: Seq[events.MarginJudged], *, with_passages: bool) -> list[events.MarginJudged]:
+    def _that_fit(self, margins: Seq[events.MarginJudged]) -> list[events.MarginJudged]:
         """The most relevant that the final prompt holds, in the order of the document."""
         reading = self.reading
-        room = reading.plan.answer_room - reading.settings.answer_tokens - len(reading.chat.after_user)
+        assert reading.context_sequence is not None
+        room = reading.plan.n_ctx - reading.plan.reserved - len(reading.context_sequence)
+        room -= reading.settings.answer_tokens + len(reading.chat.after_user)
         chosen: list[events.MarginJudged] = []
         for margin in sorted(margins, key=lambda margin: (-margin.relevance, margin.segment)):
             trial = sorted([*chosen, margin], key=lambda margin: margin.segment)
             need = len(reading.model.tokenize(self._question(trial)))
-            if with_passages:
+            if self.from_passages:
                 need += sum(len(self._passage(one)) for one in trial)
             if need <= room:
                 chosen = trial

@@ -53,7 +53,7 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
         return base, None
     try:
         runs, system_in_user = _cut(template, model.info.bos, model.info.eos, dict(variables or {}))
-    except (jinja2.TemplateError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except Exception as error:  # noqa: BLE001 - a template is a program of the model file's author
         return base, f"the model's chat template cannot be used ({error}); asking in plain text"
     tokens = [model.tokenize(run, special=True) for run in runs]
     if bos and tokens[0][:1] != list(bos) and not (not tokens[0] and tokens[1][:1] == list(bos)):

@@ -6,6 +6,7 @@ progress, and the answer may be asked for as soon as they suffice.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from enum import IntEnum
 
@@ -52,27 +53,34 @@ class Control:
     def __init__(self) -> None:
         self.wish = Decision.GO_ON
         self._context: Context | None = None
+        self._answering = False
+        self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it
 
     def ask_for(self, decision: Decision) -> None:
-        """Stop what the engine does now, and go on as decided."""
-        self.wish = max(self.wish, decision)
-        if decision and self._context is not None:
-            self._context.interrupt()
+        """Stop what the engine does now, and go on as decided. An answer under way is not stopped by ANSWER."""
+        with self._lock:
+            self.wish = max(self.wish, decision)
+            begun = self._answering and decision is Decision.ANSWER
+            if decision and not begun and self._context is not None:
+                self._context.interrupt()
 
     def attach(self, context: Context) -> None:
         """Interrupt this context from now on; a wish uttered earlier counts."""
-        self._context = context
-        context.resume()
-        if self.wish:
-            context.interrupt()
+        with self._lock:
+            self._context = context
+            context.resume()
+            if self.wish:
+                context.interrupt()
 
     def detach(self) -> None:
-        self._context = None
+        with self._lock:
+            self._context = None
 
     def begin_answer(self) -> None:
         """Let the engine work again, unless the reader cancelled. Raises Interrupted then."""
-        if self._context is not None:
-            self._context.resume()
-        # Read after resuming, so that a cancel in between is not lost
-        if self.wish is Decision.CANCEL:
-            raise Interrupted
+        with self._lock:
+            if self.wish is Decision.CANCEL:
+                raise Interrupted
+            self._answering = True
+            if self._context is not None:
+                self._context.resume()

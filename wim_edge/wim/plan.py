@@ -48,8 +48,8 @@ class Plan:
     windows: tuple[tuple[Piece, ...], ...]
     n_ctx: int
     """Cells the context must have."""
-    answer_room: int
-    """Cells left for the final prompt and the answer; in windows, for the passages too."""
+    reserved: int
+    """Cells of it that are not for the context, the final prompt or the answer."""
 
     segments: tuple[Piece, ...] = field(init=False)
 
@@ -79,8 +79,8 @@ def make_plan(
     question = len(model.tokenize(prompts.answer(query, (), windowed=False))) + end + settings.answer_tokens
     classify = sum(map(len, prompt_parts(model, chat, prompts, query))) + settings.margin_tokens + _SLACK
     wim = settings.pattern == "wim"
-    beside = len(opening) + _SLACK + (max(len(extract) + settings.margin_tokens, question) if wim else question)
-    beside += classify if wim else 0
+    reserved = _SLACK + (classify if wim else 0)
+    beside = reserved + len(opening) + (max(len(extract) + settings.margin_tokens, question) if wim else question)
     each = settings.margin_tokens + _LABEL if wim else 0
     beside += each * _MARGINS_AT_LEAST
     if beside + settings.segment_tokens > limit:
@@ -90,8 +90,7 @@ def make_plan(
     need = beside + total
     if need <= limit:
         n_ctx = min(limit, padded(need + each * len(pieces)))
-        room = n_ctx - len(opening) - total - (classify if wim else 0) - _SLACK
-        return Plan(tuple(documents), query, opening, extract, (pieces,), n_ctx, room)
+        return Plan(tuple(documents), query, opening, extract, (pieces,), n_ctx, reserved)
     if not wim:
         raise ContextOverflowError(
             f"the documents have {total:,} tokens; with the question and the answer that is {need:,}, "
@@ -99,8 +98,7 @@ def make_plan(
             "Use --pattern wim, which reads in windows, or a model with a larger context.",
         )
     windows = _windows(pieces, limit - beside)
-    room = limit - len(opening) - classify - _SLACK
-    return Plan(tuple(documents), query, opening, extract, windows, limit, room)
+    return Plan(tuple(documents), query, opening, extract, windows, limit, reserved)
 
 
 def _too_small(settings: Settings, limit: int, beside: int) -> Exception:

@@ -12,6 +12,8 @@ know no turns, use `templates/base/`. Values are inserted as they are and never 
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,6 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import shipped
 
 NAMES = ("system_message", "document", "extractive_summary", "classification", "final_answer")
-_MARGIN = "[[wim-edge:margin]]"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Prompts:
     """The five texts. Raises InvalidRequestError for a template that cannot be read or rendered."""
 
     def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
-        if directory is not None and not directory.is_dir():
+        if directory is not None and not os.path.isdir(directory):
             raise InvalidRequestError(
                 f"{directory}: no such directory of templates", "Give one with files such as final_answer.jinja."
             )
@@ -55,19 +56,22 @@ class Prompts:
         self._templates = {name: self._load(environment, name) for name in NAMES}
         # A template that fails must fail before anything is read
         self.system()
-        self.document("name", several=True)
-        self.extract("query")
         self.classify("query")
-        self.answer("query", [Note("place", "text")], windowed=False)
+        notes = [Note("place", "text")] * 2
+        for several in (False, True):
+            self.document("name", several=several)
+            answers = [self.answer("query", notes[:n], windowed=several) for n in (0, 1, 2)]
+        for name, text in (("extractive_summary", self.extract("query")), ("final_answer", answers[0])):
+            if not text.strip():
+                raise InvalidRequestError(f"{name}.jinja renders to nothing", "It must put the question.")
 
     @staticmethod
     def _load(environment: jinja2.Environment, name: str) -> jinja2.Template:
         try:
             return environment.get_template(f"{name}.jinja")
-        except jinja2.TemplateSyntaxError as error:
-            raise InvalidRequestError(
-                f"{error.filename}, line {error.lineno}: {error.message}", "Mend the template."
-            ) from error
+        except (jinja2.TemplateSyntaxError, SyntaxError) as error:
+            where = f"{error.filename}, line {error.lineno}"
+            raise InvalidRequestError(f"{where}: {error}", "Mend the template.") from error
         except (OSError, UnicodeDecodeError, jinja2.TemplateNotFound) as error:
             raise InvalidRequestError(
                 f"template {name}.jinja cannot be read: {error}", "It must be a readable UTF-8 file."
@@ -77,7 +81,7 @@ class Prompts:
         template = self._templates[which]
         try:
             return template.render(**values)
-        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+        except Exception as error:  # a template is a program of its author
             raise InvalidRequestError(
                 f"{template.filename or which}: {error}", "See docs/how-it-works.md for each template's variables."
             ) from error
@@ -93,7 +97,8 @@ class Prompts:
 
     def classify(self, query: str) -> tuple[str, str]:
         """The text before and after the margin: the first part is the same for all margins."""
-        before, found, after = self._render("classification", query=query, margin=_MARGIN).partition(_MARGIN)
+        mark = f"[[{secrets.token_hex(8)}]]"  # nothing that a question could hold
+        before, found, after = self._render("classification", query=query, margin=mark).partition(mark)
         if not found:
             raise InvalidRequestError("classification.jinja does not show the margin", "Put {{ margin }} into it.")
         return before, after

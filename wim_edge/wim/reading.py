@@ -45,6 +45,8 @@ class Reading:
     margins: list[events.MarginJudged] = field(default_factory=list)
     read_tokens: int = 0
     decoded_tokens: int = 0
+    window: int = 0
+    """The window being read."""
     context_sequence: Sequence | None = None
     """System text and what has been read of the last window; None before the first."""
 
@@ -54,7 +56,8 @@ class Reading:
         Raises Interrupted when the reader does; what was read until then is kept.
         """
         index = 0
-        for window in self.plan.windows:
+        for number, window in enumerate(self.plan.windows):
+            self.window = number
             self._open_window()
             for piece in window:
                 yield from self._prefill(piece)
@@ -106,7 +109,9 @@ class Reading:
                     yield events.MarginDelta(index, text)
             finally:
                 self.decoded_tokens += generation.n_tokens
-        text = " ".join(generation.text.split()) + ("…" if generation.finish_reason == "length" else "")
+        text = " ".join(generation.text.split())
+        if text and generation.finish_reason == "length":
+            text += "…"
         with self.clock.stage("relevance"):
             relevance = self.verdict.score(text) if text else 0.0
         relevant = bool(text) and relevance >= self.settings.relevance_threshold
