@@ -13,7 +13,7 @@ DT_RANK = 4
 
 
 def write_tiny(path: Path, architecture: str, seed: int = 7) -> Path:
-    """A GGUF of "llama" (plain attention), "mamba" (recurrent) or "lfm2" (hybrid), 4 layers."""
+    """A GGUF of "llama" (plain attention), "gemma3" (window of 64), "mamba" (recurrent) or "lfm2" (hybrid)."""
     random = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, architecture)
     _metadata(writer, architecture)
@@ -25,7 +25,7 @@ def write_tiny(path: Path, architecture: str, seed: int = 7) -> Path:
     add("token_embd.weight", n_vocab, N_EMBD, scale=1.0)
     norm = "token_embd_norm.weight" if architecture == "lfm2" else "output_norm.weight"
     add(norm, N_EMBD, scale=0.1, offset=1.0)
-    for layer in range(N_LAYER):
+    for layer in range(n_layer(architecture)):
         prefix = f"blk.{layer}."
         add(prefix + "attn_norm.weight", N_EMBD, scale=0.1, offset=1.0)
         if architecture == "mamba":
@@ -38,9 +38,12 @@ def write_tiny(path: Path, architecture: str, seed: int = 7) -> Path:
         else:
             for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
                 add(f"{prefix}{name}.weight", N_EMBD, N_EMBD)
-            if architecture == "lfm2":
+            if architecture in ("lfm2", "gemma3"):
                 add(prefix + "attn_q_norm.weight", N_EMBD // N_HEAD, scale=0.1, offset=1.0)
                 add(prefix + "attn_k_norm.weight", N_EMBD // N_HEAD, scale=0.1, offset=1.0)
+        if architecture == "gemma3":
+            add(prefix + "post_attention_norm.weight", N_EMBD, scale=0.1, offset=1.0)
+            add(prefix + "post_ffw_norm.weight", N_EMBD, scale=0.1, offset=1.0)
         add(prefix + "ffn_norm.weight", N_EMBD, scale=0.1, offset=1.0)
         add(prefix + "ffn_gate.weight", N_FF, N_EMBD)
         add(prefix + "ffn_up.weight", N_FF, N_EMBD)
@@ -50,6 +53,11 @@ def write_tiny(path: Path, architecture: str, seed: int = 7) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def n_layer(architecture: str) -> int:
+    """Gemma's layers 0 to 4 of every six see a window, the sixth sees all."""
+    return 6 if architecture == "gemma3" else N_LAYER
 
 
 def _lfm2_heads() -> list[int]:
@@ -71,7 +79,7 @@ def _mamba(add, prefix: str) -> None:  # type: ignore[no-untyped-def]
 def _metadata(writer: gguf.GGUFWriter, architecture: str) -> None:
     writer.add_context_length(4096)
     writer.add_embedding_length(N_EMBD)
-    writer.add_block_count(N_LAYER)
+    writer.add_block_count(n_layer(architecture))
     writer.add_layer_norm_rms_eps(1e-5)
     if architecture == "mamba":
         writer.add_feed_forward_length(0)
@@ -88,6 +96,10 @@ def _metadata(writer: gguf.GGUFWriter, architecture: str) -> None:
         writer.add_shortconv_l_cache(3)
     else:
         writer.add_head_count_kv(N_HEAD)
+    if architecture == "gemma3":
+        writer.add_sliding_window(64)
+        writer.add_key_length(N_EMBD // N_HEAD)
+        writer.add_value_length(N_EMBD // N_HEAD)
     writer.add_rope_dimension_count(N_EMBD // N_HEAD)
     writer.add_rope_freq_base(10000.0)
 

@@ -1,6 +1,7 @@
 """A margin leaves no trace: after a rollback the logits equal those of a cache that never saw it.
 
-Bit for bit wherever the batches have equal shapes, for every kind of memory.
+Bit for bit where batches and cache layout are equal, for every kind of memory; a window-sized cache may
+order its cells otherwise, which is tested within float tolerance.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ CASES = {
     "gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True),
     "gemma3 (window, window-sized cache)": (MemoryKind.WINDOW, False),
     "tiny llama (attention)": (MemoryKind.ATTENTION, None),
+    "tiny gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True),
+    "tiny gemma3 (window, window-sized cache)": (MemoryKind.WINDOW, False),
     "tiny mamba (recurrent)": (MemoryKind.RECURRENT, None),
     "tiny lfm2 (hybrid)": (MemoryKind.HYBRID, None),
 }
@@ -43,13 +46,15 @@ class Case:
         self.context = self.model.context(3072, swa_full=swa_full)
         self.tokens = [*self.model.bos_tokens, *self.model.tokenize(text)][: STEP * STEPS + 200]
         self.margin = self.tokens[-60:]
-        # A window-sized cache may put the same cells in another order, and sums then differ in their last bits
+        # A window-sized cache may put the same cells in another order, so sums differ in their last bits:
+        # little in float weights (tiny models), more where 4-bit weights quantize the activations too
         self.keeps_layout = swa_full is not False
+        self.tolerance = 1e-3 if path.name.startswith("gemma3.") else 1.0
         with self.context.sequence() as sequence:
             self.expected = [self.step(sequence, i) for i in range(STEPS)]
 
     def same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        return equal(a, b) if self.keeps_layout else bool(np.corrcoef(a, b)[0, 1] > 0.9995)
+        return equal(a, b) if self.keeps_layout else bool(np.abs(a - b).max() < self.tolerance)
 
     def step(self, sequence: Sequence, i: int) -> np.ndarray:
         sequence.append(self.tokens[i * STEP : (i + 1) * STEP])
@@ -95,7 +100,7 @@ def test_margins_on_forks_leave_no_trace(case: Case) -> None:
 def test_margins_truncated_leave_no_trace(case: Case) -> None:
     with case.context.sequence() as sequence:
         for i in range(STEPS):
-            assert equal(case.step(sequence, i), case.expected[i])
+            assert case.same(case.step(sequence, i), case.expected[i])
             sequence.checkpoint()
             case.write_margin(sequence)
             sequence.truncate((i + 1) * STEP)
@@ -155,7 +160,7 @@ def test_snapshot_and_restore(case: Case) -> None:
     with case.context.sequence() as other:
         other.restore(snapshot)
         assert list(other.tokens) == case.tokens[: 3 * STEP]
-        assert equal(other.logits, case.expected[2])
+        assert case.same(other.logits, case.expected[2])
         with other.fork(2 * STEP) as branch:
             assert case.same(case.step(branch, 2), case.expected[2])
         assert case.same(case.step(other, 3), case.expected[3])

@@ -68,11 +68,11 @@ def measure(model: Model) -> Speed:
     context = model.context(1024)
     tokens = list(islice(cycle(model.tokenize(_TEXT)), 512))
     with context.sequence() as sequence:
-        sequence.append([*model.bos_tokens, *tokens[:16]])
+        sequence.append([*model.bos_tokens, *tokens[:4]])
         started = time.perf_counter()
-        sequence.append(tokens[:16])
-        per_token = (time.perf_counter() - started) / 16
-        n = int(np.clip(_PREFILL_SECONDS / max(per_token, 1e-6), 16, 512))
+        sequence.append(tokens[:8])
+        per_token = (time.perf_counter() - started) / 8
+        n = int(np.clip(_PREFILL_SECONDS / max(per_token, 1e-6), 8, 512))
         prefill, n = _timed(context, sequence, [tokens[:n]], _PREFILL_SECONDS)
         decode, m = _timed(context, sequence, [[token] for token in tokens[:64]], _DECODE_SECONDS)
     context.close()
