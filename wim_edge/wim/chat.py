@@ -48,7 +48,7 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
     """The format of a model, and a warning if its template could not be used."""
     template = model.info.chat_template
     bos = tuple(model.bos_tokens)
-    base = ChatFormat(False, bos, model_newlines(model), (), stops=("\n\n", "\nQuestion:", "\nDocument:"))
+    base = ChatFormat(False, bos, model_newlines(model), (), stops=("\n\n", "\nQuestion:", "\nNote:", "\nAnswer:"))
     if template is None:
         return base, None
     try:
