@@ -170,9 +170,10 @@ class Runtime:
     def _open_model(self) -> Model:
         if self._model is None:
             from wim_edge.catalog import resolve
-            from wim_edge.engine.model import Model as NativeModel  # the native library loads here, not before
 
             found = resolve(self.settings.model, Paths.from_environment())
+            from wim_edge.engine.model import Model as NativeModel  # the native library loads here, not before
+
             if found.entry is not None:
                 self.settings = _under(self.settings, found.entry.settings)
                 self._chat_variables = dict(found.entry.chat)

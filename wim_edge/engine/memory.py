@@ -93,9 +93,11 @@ def available() -> int:
     free = int(psutil.virtual_memory().available)
     root = Path("/sys/fs/cgroup")
     try:
-        limit, used = (root / "memory.max").read_text(), (root / "memory.current").read_text()
+        limit, used = (root / "memory.max").read_text(), int((root / "memory.current").read_text())
         if limit.strip() != "max":
-            free = min(free, max(0, int(limit) - int(used)))
+            stat = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
+            cached = int(stat.get("active_file", 0)) + int(stat.get("inactive_file", 0))  # given back when asked for
+            free = min(free, max(0, int(limit) - used + cached))
     except (OSError, ValueError):
         pass  # not Linux, or no cgroup v2
     return free

@@ -155,9 +155,9 @@ class Model:
     # Contexts
 
     def largest_n_ctx(self) -> int:
-        best, step = 256, 256
+        best, step, free = 256, 256, memory.available() + self._resident()
         for n_ctx in range(step, memory.padded(self.info.n_ctx_train) + 1, step):
-            if self._need(n_ctx, swa_full=False).total - self._resident() > memory.available():
+            if self._need(n_ctx, swa_full=False).total > free:
                 break
             best = n_ctx
         return min(best, self.info.n_ctx_train) if self.info.n_ctx_train > 256 else best
