@@ -12,12 +12,12 @@ N_INNER = 2 * N_EMBD
 DT_RANK = 4
 
 
-def write_tiny(path: Path, architecture: str, seed: int = 7) -> Path:
+def write_tiny(path: Path, architecture: str, seed: int = 7, *, space_prefix: bool = False) -> Path:
     """A GGUF of "llama" (plain attention), "gemma3" (window of 64), "mamba" (recurrent) or "lfm2" (hybrid)."""
     random = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, architecture)
     _metadata(writer, architecture)
-    n_vocab = _vocabulary(writer)
+    n_vocab = _vocabulary(writer, space_prefix)
 
     def add(name: str, *shape: int, scale: float = 0.3, offset: float = 0.0) -> None:
         writer.add_tensor(name, (offset + scale * random.standard_normal(shape)).astype(np.float32))
@@ -104,10 +104,10 @@ def _metadata(writer: gguf.GGUFWriter, architecture: str) -> None:
     writer.add_rope_freq_base(10000.0)
 
 
-def _vocabulary(writer: gguf.GGUFWriter) -> int:
+def _vocabulary(writer: gguf.GGUFWriter, space_prefix: bool) -> int:
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     types = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL, *[gguf.TokenType.BYTE] * 256]
-    tokens += [chr(c) for c in range(33, 127)]
+    tokens += ["▁", *(chr(c) for c in range(33, 127))]
     types += [gguf.TokenType.NORMAL] * (len(tokens) - len(types))
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
@@ -118,5 +118,5 @@ def _vocabulary(writer: gguf.GGUFWriter) -> int:
     writer.add_eos_token_id(2)
     writer.add_unk_token_id(0)
     writer.add_add_bos_token(True)
-    writer.add_add_space_prefix(False)
+    writer.add_add_space_prefix(space_prefix)
     return len(tokens)

@@ -25,7 +25,7 @@ def test_a_good_header(tiny: Path) -> None:
     header = read_header(tiny)
     assert header.architecture == "llama"
     assert header.number("block_count") == N_LAYER
-    assert header.n_vocab == 353
+    assert header.n_vocab == 354
     assert header.nbytes == tiny.stat().st_size
     assert header.tensors[0].shape[0] == N_EMBD
     assert header.chat_template is None

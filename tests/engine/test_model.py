@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
+from tests.tiny import write_tiny  # noqa: E402
 from wim_edge.engine import memory  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
@@ -51,6 +52,13 @@ def test_any_text_comes_back_and_holds_no_special_token(model: Model, text: str)
     tokens = model.tokenize(text)
     assert not model._reserved.intersection(tokens)
     assert text_of(model, tokens) == text
+
+
+def test_no_space_is_put_before_a_text(tmp_path: Path) -> None:
+    """SentencePiece models want one before a text; before a segment in mid-sentence it would be an invention."""
+    with Model(write_tiny(tmp_path / "tiny.gguf", "llama", space_prefix=True)) as model:
+        for text in ("abc", " abc", "\nabc", "\n\nabc", "", "<s>", "é"):
+            assert text_of(model, model.tokenize(text)) == text
 
 
 def test_our_own_template_may_use_them(model: Model) -> None:

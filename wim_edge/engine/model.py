@@ -46,6 +46,7 @@ class Model:
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self.n_threads = self.settings.n_threads or physical_cores()
         self._contexts: list[Context] = []
+        self._line_end = self._tokenize("\n", False) if _adds_space(self.header) else []
         self._reserved = self._reserved_tokens()
         self.info = ModelInfo(
             name=name or self.header.path.stem,
@@ -83,12 +84,22 @@ class Model:
     # Tokens
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        tokens = self._tokenize(text, special)
-        if special or not self._reserved.intersection(tokens):
+        if special:
+            return self._tokenize(text, True)
+        tokens = self._tokenize_exactly(text)
+        if not self._reserved.intersection(tokens):
             return tokens
         # Some files mark their turn markers as user-defined tokens, which llama.cpp recognizes in
         # plain text too; splitting the literal after its first character makes it text again.
-        return [token for part in self._split_literals(text) for token in self._tokenize(part, False)]
+        return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
+
+    def _tokenize_exactly(self, text: str) -> list[int]:
+        """Without the space that SentencePiece models put before a text: a segment is not a beginning."""
+        if self._line_end and text:
+            tokens = self._tokenize("\n" + text, False)
+            if tokens[: len(self._line_end)] == self._line_end:
+                return tokens[len(self._line_end) :]
+        return self._tokenize(text, False)
 
     def _tokenize(self, text: str, special: bool) -> list[int]:
         self._check_open()
@@ -208,6 +219,13 @@ class Model:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _adds_space(header: GGUFHeader) -> bool:
+    """Whether the tokenizer puts a space before every text: llama.cpp's default for SentencePiece."""
+    return header.metadata.get("tokenizer.ggml.model") == "llama" and bool(
+        header.metadata.get("tokenizer.ggml.add_space_prefix", True)
+    )
 
 
 def physical_cores() -> int:
