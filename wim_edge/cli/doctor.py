@@ -75,17 +75,17 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 
 
 def _show_machine(machine: Machine, paths: Paths) -> None:
-    from wim_edge.engine.memory import mib
+    from wim_edge.engine.memory import readable
 
     click.echo("This machine")
     _line("system", f"{machine.system}, Python {machine.python}")
     _line("llama-cpp-python", machine.llama_cpp_python)
     _line("processor", machine.cpu_features)
     _line("physical cores", str(machine.physical_cores))
-    _line("memory available", mib(machine.memory_available))
+    _line("memory available", readable(machine.memory_available))
     _line("GPU in this build", "yes" if machine.gpu_offload else "no")
     for device in machine.devices:
-        size = f", {mib(device.free)} of {mib(device.total)} free" if device.total else ""
+        size = f", {readable(device.free)} of {readable(device.total)} free" if device.total else ""
         _line("device", f"{device.name}: {device.description}{size}")
     _line("files in", f"{paths.models}, {paths.config}")
 
@@ -103,9 +103,9 @@ def _show_use(
     largest_context: int,
     bytes_at_that_context: dict[str, int],
 ) -> None:
-    from wim_edge.engine.memory import mib
+    from wim_edge.engine.memory import readable
 
-    sizes = {name: mib(n) for name, n in bytes_at_that_context.items()}
+    sizes = {name: readable(n) for name, n in bytes_at_that_context.items()}
     click.echo("Would be used")
     _line("model", f"{model} ({architecture}, {memory} memory)")
     _line("file", file)

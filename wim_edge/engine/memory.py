@@ -103,6 +103,6 @@ def available() -> int:
     return free
 
 
-def mib(n: int) -> str:
+def readable(n: int) -> str:
     """Bytes as a person reads them."""
-    return f"{n / 2**30:.1f} GiB" if n >= 10 * 2**30 // 10 else f"{n / 2**20:.0f} MiB"
+    return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"

@@ -77,7 +77,7 @@ class Model:
         need, free = self.header.nbytes, memory.available()
         if self.settings.n_gpu_layers in (None, 0) and need > free and not any(d.is_gpu for d in devices()):
             raise MemoryBudgetError(
-                f"{self.header.path.name} needs {memory.mib(need)} for its weights, {memory.mib(free)} are free",
+                f"{self.header.path.name} needs {memory.readable(need)} for its weights, {memory.readable(free)} are free",
                 "Use a smaller model or a smaller quantization (`wim-edge models list`), or close programs.",
             )
 
@@ -183,9 +183,9 @@ class Model:
         need = self._need(n_ctx, swa_full=swa_full)
         if need.total > free and not self._offloaded():
             raise MemoryBudgetError(
-                f"a context of {n_ctx:,} tokens needs {memory.mib(need.total)} (weights "
-                f"{memory.mib(need.weights)}, KV cache {memory.mib(need.kv)}, compute "
-                f"{memory.mib(need.compute)}); {memory.mib(free)} are free",
+                f"a context of {n_ctx:,} tokens needs {memory.readable(need.total)} (weights "
+                f"{memory.readable(need.weights)}, KV cache {memory.readable(need.kv)}, compute "
+                f"{memory.readable(need.compute)}); {memory.readable(free)} are free",
                 f"Lower the context size (--ctx), for example to {max(256, self.largest_n_ctx()):,}, "
                 "use --kv-type q8_0, or use a smaller model.",
             )

@@ -15,7 +15,7 @@ from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.prompts import Note, Prompts
+from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.relevance import prompt_parts
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
@@ -153,6 +153,3 @@ def place_of(document: Document, start: int, end: int, several: bool) -> str:
     elif place.section:
         parts.append(place.section[:60])
     return ", ".join(parts) or f"characters {start}-{end}"
-
-
-__all__ = ["Note", "Piece", "Plan", "make_plan", "place_of"]
