@@ -77,7 +77,8 @@ class Model:
         need, free = self.header.nbytes, memory.available()
         if self.settings.n_gpu_layers in (None, 0) and need > free and not any(d.is_gpu for d in devices()):
             raise MemoryBudgetError(
-                f"{self.header.path.name} needs {memory.readable(need)} for its weights, {memory.readable(free)} are free",
+                f"{self.header.path.name} needs {memory.readable(need)} for its weights, "
+                f"{memory.readable(free)} are free",
                 "Use a smaller model or a smaller quantization (`wim-edge models list`), or close programs.",
             )
 
