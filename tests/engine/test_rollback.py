@@ -204,6 +204,22 @@ def test_interrupted_inside_a_decode(case: Case, monkeypatch: pytest.MonkeyPatch
         assert equal(case.step(sequence, 1), case.expected[1])
 
 
+def test_interrupted_after_a_truncation(case: Case) -> None:
+    """What was kept to recover from before the truncation must not come back."""
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        sequence.checkpoint()
+        case.step(sequence, 1)
+        case.write_margin(sequence, 1)
+        sequence.truncate(STEP)
+        case.context.interrupt()
+        with pytest.raises(Interrupted):
+            sequence.append(case.tokens[:1])
+        case.context.resume()
+        assert len(sequence) == STEP
+        assert case.same(case.step(sequence, 1), case.expected[1])
+
+
 def test_several_sequences_in_one_batch(case: Case) -> None:
     with case.context.sequence() as sequence:
         case.step(sequence, 0)

@@ -84,6 +84,9 @@ class Context:
     def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]]) -> Logits:
         """Evaluate tokens of several sequences in one batch; logits after each one's last token,
         float32 (len(parts), n_vocab). The tokens together must not exceed ``n_batch``."""
+        for sequence, tokens in parts:
+            if len(tokens) > 1:
+                self.rollback.before_prefill(sequence)
         try:
             logits = self.decode([(sequence.id, len(sequence), tokens, 1) for sequence, tokens in parts])
         except Interrupted:

@@ -184,6 +184,8 @@ class ByState(ByPosition):
             _set_state(seq.context, seq.id, state, self._PARTIAL)
             _remove(seq.context, seq.id, position)
             seq.forget(position)
+        # What was kept to recover from may lie beyond this position
+        seq.recovery = (len(seq), state or b"")
         self.verify(seq)
 
     def _nearest(self, seq: Sequence, at: int) -> int:

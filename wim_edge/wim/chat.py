@@ -53,7 +53,7 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
         return base, None
     try:
         runs, system_in_user = _cut(template, model.info.bos, model.info.eos, dict(variables or {}))
-    except Exception as error:  # noqa: BLE001 - a template is a program of the model file's author
+    except (jinja2.TemplateError, ValueError) as error:
         return base, f"the model's chat template cannot be used ({error}); asking in plain text"
     tokens = [model.tokenize(run, special=True) for run in runs]
     if bos and tokens[0][:1] != list(bos) and not (not tokens[0] and tokens[1][:1] == list(bos)):
@@ -74,12 +74,13 @@ def _cut(template: str, bos: str, eos: str, variables: dict[str, Any]) -> tuple[
     )
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)
-    compiled = environment.from_string(template)
 
     def render(messages: list[dict[str, str]]) -> str:
-        return compiled.render(
-            messages=messages, add_generation_prompt=True, bos_token=bos, eos_token=eos, **variables
-        )
+        values = {"messages": messages, "add_generation_prompt": True, "bos_token": bos, "eos_token": eos}
+        try:
+            return environment.from_string(template).render({**values, **variables})
+        except Exception as error:  # the template is a program of the model file's author, it may raise anything
+            raise jinja2.TemplateError(f"{type(error).__name__}: {error}") from error
 
     user = {"role": "user", "content": _USER}
     try:

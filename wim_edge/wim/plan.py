@@ -57,10 +57,6 @@ class Plan:
         object.__setattr__(self, "segments", tuple(piece for window in self.windows for piece in window))
 
     @property
-    def windowed(self) -> bool:
-        return len(self.windows) > 1
-
-    @property
     def tokens(self) -> int:
         """Tokens of the documents' text."""
         return sum(len(piece.segment.tokens) for piece in self.segments)

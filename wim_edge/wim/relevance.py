@@ -33,7 +33,7 @@ class Verdict:
     """
 
     def __init__(self, model: Model, context: Context, chat: ChatFormat, prompts: Prompts, query: str) -> None:
-        self._model, self._chat = model, chat
+        self._model = model
         self._preamble, self._after = prompt_parts(model, chat, prompts, query)
         yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
         self._yes, self._no = sorted(yes - no), sorted(no - yes)
