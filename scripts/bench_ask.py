@@ -57,7 +57,7 @@ def run_one(options: argparse.Namespace) -> dict:
         answer_tokens=options.answer_tokens,
     )
     with Runtime(settings) as runtime:
-        model = runtime._open_model()
+        model = runtime.open()
         text = options.text.read_text(encoding="utf-8")
         tokens = model.tokenize(text)[: options.tokens]
         cut = b"".join(map(model.piece, tokens)).decode("utf-8", "ignore")

@@ -8,10 +8,10 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
+from wim_edge.catalog import ResolvedModel, resolve
 from wim_edge.documents import Document, read_documents
 from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
@@ -22,10 +22,11 @@ from wim_edge.wim.answer import Answering
 from wim_edge.wim.chat import chat_format
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
+from wim_edge.wim.methods import Judge, relevance_for
+from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.relevance import Verdict
 
 Source = str | Path | Document
 
@@ -47,8 +48,9 @@ class Runtime:
     def __init__(self, settings: Settings | None = None, *, model: Model | None = None) -> None:
         self.settings = settings or Settings.from_environment()
         self._given, self._model = model, model
+        self._judging: Judge | None = None
         self._context: Context | None = None
-        self._chat_variables: dict[str, Any] = {}
+        self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
         self._busy = threading.Lock()
         self._stream: Generator[events.Event | None, None, None] | None = None
@@ -68,7 +70,8 @@ class Runtime:
         """Read documents and answer a question, yielding events as things happen.
 
         Args:
-            documents: a path, ``"-"`` for standard input, a `Document`, or several of them.
+            documents: a path, ``"-"`` for standard input, a `Document`, or several of them; none with the
+                pattern ``llm``: the model answers from what it knows.
             question: what to find out.
             on_margin: asked after each judged margin whether to go on, answer now, or cancel.
 
@@ -86,17 +89,29 @@ class Runtime:
             control = self._control = Control()
             stack.callback(control.detach)
             with clock.stage("load"):
-                model = self._open_model()
+                model = self.open()
+                settings = self.settings
+                choices = Choices.of(settings)
+                judge = self._open_judge(choices)
+            if not read and choices.pattern.name != "llm":
+                raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
             chat, warning = chat_format(model, self._chat_variables)
-            prompts = Prompts(self.settings.templates, chat=chat.is_chat)
-            plan = make_plan(model, chat, prompts, self.settings, read, question.strip())
+            prompts = Prompts(settings.templates, chat=chat.is_chat)
+            query = question.strip()
+            relevance = None
+            if choices.pattern.scores:
+                auxiliary = judge is not None
+                judge = judge or Judge(model, chat, prompts)
+                relevance = relevance_for(settings, choices, judge, query, auxiliary=auxiliary)
+            plan = make_plan(
+                model, chat, prompts, settings, choices, read, query, relevance.cells if relevance else 0
+            )
             with clock.stage("load"):
                 context = self._open_context(model, plan.n_ctx)
-            verdict = None
-            if self.settings.pattern == "wim":
-                verdict = stack.enter_context(Verdict(model, context, chat, prompts, plan.query))
+            if relevance is not None:
+                stack.callback(relevance.close)
             reading = Reading(
-                model, context, chat, plan, self.settings, self._sampler(), verdict, control, clock, on_margin
+                model, context, chat, plan, settings, choices, self._sampler(), relevance, control, clock, on_margin
             )
             stack.callback(reading.close)
             kept = stack.pop_all()  # from here on the stream owns them
@@ -142,6 +157,23 @@ class Runtime:
         """Stop reading or answering; from any thread."""
         self._control.ask_for(Decision.CANCEL)
 
+    def open(self) -> Model:
+        """Load the model, if it is not yet loaded. Raises ModelError, CapacityError."""
+        if self._model is None:
+            found = resolve(self.settings.model, Paths.from_environment())
+            if found.entry is not None:
+                self.settings = _filled(self.settings, found.entry.settings)
+                self._chat_variables = found.entry.chat
+            self._model = _native(found, self.settings)
+        return self._model
+
+    def but(self, **changes: object) -> Runtime:
+        """Another runtime with these settings changed, on the same loaded model, which stays this one's."""
+        model = self.open()
+        other = Runtime(self.settings.but(**changes), model=model)
+        other._chat_variables = self._chat_variables
+        return other
+
     def close(self) -> None:
         """Free the model and its cache. A stream under way is abandoned; one that another thread is
         iterating is cancelled, and its thread waited for."""
@@ -155,6 +187,9 @@ class Runtime:
         if self._context is not None:
             self._context.close()
             self._context = None
+        if self._judging is not None:
+            self._judging.model.close()
+            self._judging = None
         if self._model is not None and self._given is None:
             self._model.close()
             self._model = None
@@ -167,18 +202,16 @@ class Runtime:
 
     # Parts
 
-    def _open_model(self) -> Model:
-        if self._model is None:
-            from wim_edge.catalog import resolve
-
-            found = resolve(self.settings.model, Paths.from_environment())
-            from wim_edge.engine.model import Model as NativeModel  # the native library loads here, not before
-
-            if found.entry is not None:
-                self.settings = _under(self.settings, found.entry.settings)
-                self._chat_variables = dict(found.entry.chat)
-            self._model = NativeModel(found.path, self.settings, found.name)
-        return self._model
+    def _open_judge(self, choices: Choices) -> Judge | None:
+        """The model that scores, where it is not the one that reads."""
+        if self.settings.relevance_model is None or not choices.pattern.scores:
+            return None
+        if self._judging is None:
+            found = resolve(self.settings.relevance_model, Paths.from_environment())
+            model = _native(found, self.settings)
+            chat, _ = chat_format(model, found.entry.chat if found.entry else None)
+            self._judging = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
+        return self._judging
 
     def _open_context(self, model: Model, n_ctx: int) -> Context:
         if self._context is not None and self._context.n_ctx < n_ctx:
@@ -195,12 +228,13 @@ class Runtime:
     def _started(self, plan: Plan, reading: Reading) -> events.ReadingStarted:
         return events.ReadingStarted(
             reading.model.info.name,
-            self.settings.pattern,
+            reading.choices.pattern.name,
             tuple(document.name for document in plan.documents),
             len(plan.segments),
             plan.tokens,
             reading.context.n_ctx,
-            len(plan.windows),
+            len(plan.windows) if reading.choices.pattern.deep else 0,
+            reading.choices.relevance if reading.choices.pattern.scores else None,
         )
 
     def _finished(
@@ -212,7 +246,6 @@ class Runtime:
             reason = "cancelled"
         elif interrupted and not _all_read(reading):
             reason = "early_exit"
-        used = sorted(answering.used, key=lambda margin: (-margin.relevance, margin.segment))
         usage = events.Usage(
             reading.read_tokens,
             0,
@@ -223,19 +256,15 @@ class Runtime:
         return events.AnswerFinished(
             generation.text.strip() if generation else "",
             reason,
-            self.settings.pattern,
+            reading.choices.pattern.name,
             reading.model.info.name,
-            tuple(
-                events.Source(m.segment, m.document, m.page, m.section, m.chars, m.relevance, m.text) for m in used
-            ),
+            answering.sources(),
             usage,
         )
 
 
 def _read(documents: Source | Iterable[Source]) -> list[Document]:
     given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
-    if not given:
-        raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
     for one in given:
         if isinstance(one, Document) and not one.text.strip():
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
@@ -245,19 +274,22 @@ def _read(documents: Source | Iterable[Source]) -> list[Document]:
 
 
 def _nothing_read(reading: Reading) -> bool:
-    return reading.read_tokens == 0
+    return bool(reading.plan.segments) and not reading.read_tokens and not reading.done
 
 
 def _all_read(reading: Reading) -> bool:
-    margins = len(reading.margins) == len(reading.plan.segments) or reading.verdict is None
-    return margins and reading.read_tokens == reading.plan.tokens
+    return reading.done == len(reading.plan.segments)
 
 
-def _under(settings: Settings, suggested: Mapping[str, object]) -> Settings:
-    """What models.toml suggests for a model, where the user has not changed the default."""
-    default = Settings()
-    unchanged = {f.name for f in fields(Settings) if getattr(settings, f.name) == getattr(default, f.name)}
-    return settings.but(**{name: value for name, value in suggested.items() if name in unchanged})
+def _native(found: ResolvedModel, settings: Settings) -> Model:
+    from wim_edge.engine.model import Model as NativeModel  # the native library loads here, not before
+
+    return NativeModel(found.path, settings, found.name)
+
+
+def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
+    """What models.toml says of a model, where the user has left the choice open."""
+    return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})
 
 
 def peak_rss_bytes() -> int:

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from wim_edge.errors import InvalidRequestError
 
-PATTERNS = ("wim", "llm")
+PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
+RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
+MARGINS = ("verbatim", "free")
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -41,15 +43,27 @@ class Settings:
     flash_attn: bool | None = None
     """None: llama.cpp's choice on a GPU, off on a CPU, where it slows decoding at depth."""
 
-    # The pattern
-    pattern: str = "wim"
-    segment_tokens: int = 1024
+    # The pattern; where it says None, models.toml names what measured best for the model
+    pattern: str | None = None
+    """One of PATTERNS (`wim_edge.wim.pattern` says what each does)."""
+    relevance: str | None = None
+    """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance`)."""
+    relevance_model: str | None = None
+    """Another model that scores them, named as ``model`` is; None: the model itself."""
+    relevance_threshold: float | None = None
+    """Relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, else 0.1 of the best one's."""
+    max_passages: int | None = None
+    """Most segments or margins that the answer is given from."""
+    margins: str | None = None
+    """verbatim: quotations of the segment; free: the model's own words."""
+    query_first: bool = False
+    """Put the question before the context too ("Lost in the Middle", section 5.2)."""
+    segment_tokens: int | None = None
+    """Longest segment."""
     margin_tokens: int = 64
     """Longest margin."""
     answer_tokens: int = 256
     """Longest answer."""
-    relevance_threshold: float = 0.5
-    """A margin judged at or above this (0 to 1) is relevant."""
     templates: Path | None = None
     """A directory whose templates stand before the shipped ones."""
 
@@ -67,11 +81,14 @@ class Settings:
             ("n_threads", self.n_threads is None or 1 <= self.n_threads <= 1024, "1 to 1024"),
             ("n_gpu_layers", self.n_gpu_layers is None or self.n_gpu_layers >= -1, "-1 (all) or more"),
             ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
-            ("pattern", self.pattern in PATTERNS, "one of " + ", ".join(PATTERNS)),
-            ("segment_tokens", self.segment_tokens >= 16, "at least 16"),
+            ("pattern", self.pattern in (None, *PATTERNS), "one of " + ", ".join(PATTERNS)),
+            ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
+            ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
+            ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
+            ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),
             ("margin_tokens", self.margin_tokens >= 1, "at least 1"),
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
-            ("relevance_threshold", 0 <= self.relevance_threshold <= 1, "0 to 1"),
+            ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
             ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
             ("min_p", 0 <= self.min_p < 1, "0 to below 1"),

@@ -166,7 +166,10 @@ class FakeSequence:
             self.context.evaluate(self, len(batch))
             self.tokens.extend(batch)
             self.context.model.history.append(("append", self.id, len(batch)))
-        return np.tile(self.logits, (rows, 1))
+        # Before the last row: a unigram model of the sequence, so that a text's own words are likelier
+        unigrams = np.zeros(_N_VOCAB, np.float32)
+        unigrams[self.tokens[: len(self.tokens) - rows]] = 5
+        return np.stack([*[unigrams] * (rows - 1), self.logits])
 
     def fork(self, at: int | None = None) -> Self:
         at = len(self) if at is None else at

@@ -110,7 +110,7 @@ class TestOwnFile:
             (entry_text(source='kind = "package"\nfile = "a.gguf"\nparts = []'), "models.mine.source.parts"),
             (entry_text(more="[models.mine.settings]\nmodel = 'x'"), "models.mine.settings.model"),
             (entry_text(more="[models.mine.settings]\nseed = 'x'"), "models.mine.settings.seed"),
-            (entry_text(more="[models.mine.settings]\nn_batch = 1"), "models.mine.settings: n_batch"),
+            (entry_text(more="[models.mine.settings]\nmax_passages = 0"), "models.mine.settings: max_passages"),
         ],
     )
     def test_mistakes_are_named(self, own_models: Callable[[str], Path], paths: Paths, text: str, named: str) -> None:

@@ -13,14 +13,16 @@ from wim_edge import runtime as runtime_module
 from wim_edge.cli import main
 from wim_edge.testing import FakeModel
 
-SMALL = ["--segment-tokens", "160", "--margin-tokens", "24"]
+SMALL = [
+    "--pattern", "wim", "--relevance", "verdict", "--margins", "free", "--segment-tokens", "160", "--margin-tokens", "24"
+]  # fmt: skip
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Every runtime opened by a command gets this model."""
     fake = FakeModel(reply)
-    monkeypatch.setattr(runtime_module.Runtime, "_open_model", lambda self: fake)
+    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
     return fake
 
 

@@ -52,7 +52,7 @@ def test_control_characters_are_dropped() -> None:
 
 
 def test_places() -> None:
-    margin = events.MarginWritten(0, "a.md", None, "Costs", (3, 9), "", 0.0, False)
+    margin = events.MarginWritten(0, "a.md", None, "Costs", (3, 9), "", None, 0.0, False)
     assert place(margin, several=True) == "a.md, Costs, characters 3-9"
-    paged = events.MarginWritten(0, "a.pdf", 12, "Costs", (3, 9), "", 0.0, False)
+    paged = events.MarginWritten(0, "a.pdf", 12, "Costs", (3, 9), "", None, 0.0, False)
     assert place(paged, several=False) == "page 12"

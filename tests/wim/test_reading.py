@@ -19,7 +19,10 @@ from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestE
 from wim_edge.testing import FakeModel
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(60))
-SMALL = Settings(segment_tokens=160, margin_tokens=24, answer_tokens=32)
+SMALL = Settings(
+    pattern="wim", relevance="verdict", margins="free", max_passages=8,
+    segment_tokens=160, margin_tokens=24, answer_tokens=32,
+)  # fmt: skip
 
 
 def reply(prompt: str) -> str:
@@ -122,7 +125,8 @@ def test_a_long_document_is_read_in_windows_and_said_so() -> None:
     assert [e.segment for e in of_type(found, events.SegmentRead)] == list(range(found[0].segments))  # type: ignore[attr-defined]
     finished = found[-1]
     assert isinstance(finished, events.AnswerFinished)
-    assert finished.usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+    again = sum(e.tokens for e in of_type(found, events.SegmentRead) if e.segment in {s.segment for s in finished.sources})
+    assert finished.usage.prefilled_tokens == found[0].tokens + again  # type: ignore[attr-defined]
     assert any("windows" in e.text for e in of_type(found, events.Warning))
     assert finished.text == "the answer is blue"
     assert 1 <= len(finished.sources) <= 2
@@ -133,7 +137,7 @@ def test_windows_without_a_relevant_margin_answer_from_the_best_and_say_so() -> 
         return "NO" if "YES or NO" in prompt else reply(prompt)
 
     found = run(FakeModel(nothing, n_ctx_train=700))
-    assert any("no margin was judged relevant" in e.text for e in of_type(found, events.Warning))
+    assert any("nothing was judged relevant" in e.text for e in of_type(found, events.Warning))
     assert 1 <= len(found[-1].sources) <= 2  # type: ignore[attr-defined]
 
 
@@ -336,7 +340,7 @@ def test_an_empty_document_is_an_error() -> None:
 def test_what_the_plan_accepts_fits(sentences: int, n_ctx: int, segment: int, margin: int, answer: int) -> None:
     """Whatever the sizes: refused with the numbers before any work, or read and answered to the end."""
     model = FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else "many words " * 40, n_ctx_train=n_ctx)
-    chosen = Settings(segment_tokens=segment, margin_tokens=margin, answer_tokens=answer)
+    chosen = SMALL.but(segment_tokens=segment, margin_tokens=margin, answer_tokens=answer)
     text = TEXT[: TEXT.index(f"number {sentences - 1} ")] + "end."
     try:
         found = run(model, chosen, text)
@@ -344,7 +348,7 @@ def test_what_the_plan_accepts_fits(sentences: int, n_ctx: int, segment: int, ma
         assert model.history == []
         return
     assert found[-1].finish_reason in ("stop", "length")  # type: ignore[attr-defined]
-    assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+    assert found[-1].usage.prefilled_tokens >= found[0].tokens  # type: ignore[attr-defined]
 
 
 def test_several_documents_are_told_apart() -> None:
@@ -394,7 +398,7 @@ def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None
         ("final_answer.jinja", b"{{ nonsense }}", "nonsense"),
         ("final_answer.jinja", b"\xff\xfe\x00", "cannot be read"),
         ("classification.jinja", b"no margin here", "does not show the margin"),
-        ("final_answer.jinja", b"{{ query }}{% if windowed %}{{ nonsense }}{% endif %}", "nonsense"),
+        ("final_answer.jinja", b"{{ query }}{% if read %}{{ nonsense }}{% endif %}", "nonsense"),
         ("final_answer.jinja", b"{{ query }}{{ margins[0].place if margins | length > 1 else 1 // 0 }}", "zero"),
         ("extractive_summary.jinja", b"  ", "renders to nothing"),
         ("system_message.jinja", b"{{ ''.__class__.__mro__ }}", "unsafe|access"),

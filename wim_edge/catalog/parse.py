@@ -7,6 +7,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path, PurePosixPath
 
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource, Source
@@ -19,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MODULE = re.compile(r"[A-Za-z_]\w*")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 # What a model cannot decide for the user: which model it is, and where templates lie.
-_NOT_A_MODEL_S = ("model", "templates")
+_NOT_A_MODEL_S = ("model", "relevance_model", "templates")
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
@@ -199,9 +200,10 @@ def _path(table: _Table) -> PathSource:
 
 
 def _settings(table: _Table) -> dict[str, object]:
-    """Checked as Settings checks them, so that a bad value shows here and not in the middle of a run."""
+    """The choices that Settings leaves open (None), checked as it checks them, so that a bad value shows
+    here and not in the middle of a run."""
     hints = typing.get_type_hints(Settings)
-    known = [name for name in hints if name not in _NOT_A_MODEL_S]
+    known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key, value in table.data.items():
         if key not in known:
             table.refuse(f"{table.key(key)} is not known", "The settings are " + ", ".join(known) + ".")

@@ -65,8 +65,8 @@ def ask(
         raise InvalidRequestError(
             f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
         )
-    if (stop_after is not None or stop_at is not None) and settings.pattern == "llm":
-        raise InvalidRequestError("the pattern llm writes no margins to stop at", "Use --pattern wim.")
+    if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
+        raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     if as_json and quiet:
         raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
     show_llama_log(ctx)

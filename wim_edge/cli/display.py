@@ -52,6 +52,12 @@ def place(event: events.SegmentRead | events.MarginWritten | events.Source, seve
     return ", ".join(parts)
 
 
+def noted(event: events.MarginWritten) -> str:
+    """A margin on one line, in quotation marks where it is a quotation."""
+    text = " ".join(clean(event.text).split())
+    return f"“{text}”" if event.quote else text
+
+
 def outcome(event: events.AnswerFinished) -> str:
     """How it ended and what it cost, in a line."""
     usage, ends = event.usage, {"length": "answer cut at its longest", "early_exit": "stopped early",
@@ -105,7 +111,7 @@ class PlainLines(_Base):
                 mark = "relevant" if event.relevant else "not relevant"
                 where = place(event, self._several)
                 _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, relevance "
-                                   f"{event.relevance:.2f}, {mark}] {clean(event.text) or '(empty)'}\n")  # fmt: skip
+                                   f"{event.relevance:.2f}, {mark}] {noted(event) or '(empty)'}\n")  # fmt: skip
             case events.AnswerDelta():
                 _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
                 self._answering = True
@@ -179,7 +185,7 @@ class Live(_Base):
 
         style = "green" if event.relevant else "dim"
         label = f"{'●' if event.relevant else '○'} {event.relevance:.2f} · {place(event, self._several)}"
-        text = self._text(clean(event.text) or "(empty)", "" if event.relevant else "dim")
+        text = self._text(noted(event) or "(empty)", "" if event.relevant else "dim")
         self.console.print(self._text(label, style))
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
@@ -239,10 +245,11 @@ class WordWrap:
 
 def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
-    windows = f", in {event.windows} windows" if event.windows > 1 else ""
+    windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
+    scores = f", relevance {event.relevance}" if event.relevance else ""
     return (
         f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
-        f"{event.model}, pattern {event.pattern}, context {event.n_ctx:,}"
+        f"{event.model}, pattern {event.pattern}{scores}, context {event.n_ctx:,}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from wim_edge.settings import KV_TYPES, Settings
+from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DEFAULT = Settings()
@@ -62,17 +62,26 @@ def pattern_options(command: F) -> F:
     """How the document is read and the answer decoded."""
     for option in reversed(
         (
-            click.option("-p", "--pattern", type=click.Choice(("wim", "llm")),
-                         help=f"wim: margins, then the answer; llm: the whole context, then the question. "
-                              f"Default: {_DEFAULT.pattern}."),
-            click.option("--segment-tokens", type=int, metavar="N",
-                         help=f"Longest segment. Default: {_DEFAULT.segment_tokens}."),
+            click.option("-p", "--pattern", type=click.Choice(PATTERNS),
+                         help="How to read and what to answer from (docs/how-it-works.md). "
+                              "Default: what measured best for the model."),
+            click.option("--relevance", type=click.Choice(RELEVANCES),
+                         help="How segments are scored. Default: what measured best for the model."),
+            click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
+                         help="Another model that scores them. Default: the model itself."),
+            click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
+                         help="Relevance from which a segment counts. Default: 0.5 for verdicts, else 0.1 of the best one's."),
+            click.option("--passages", "max_passages", type=int, metavar="N",
+                         help="Most segments or margins to answer from. Default: by the model."),
+            click.option("--margins", type=click.Choice(MARGINS),
+                         help="verbatim: quotations; free: the model's own words. Default: by the model."),
+            click.option("--query-first", is_flag=True, default=None,
+                         help="Put the question before the context too."),
+            click.option("--segment-tokens", type=int, metavar="N", help="Longest segment. Default: by the model."),
             click.option("--margin-tokens", type=int, metavar="N",
                          help=f"Longest margin. Default: {_DEFAULT.margin_tokens}."),
             click.option("--answer-tokens", type=int, metavar="N",
                          help=f"Longest answer. Default: {_DEFAULT.answer_tokens}."),
-            click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
-                         help=f"Relevance from which a margin counts. Default: {_DEFAULT.relevance_threshold}."),
             click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
                          help="Prompt templates that stand before the shipped ones."),
             click.option("--temperature", type=float, help="0 is greedy, the default."),

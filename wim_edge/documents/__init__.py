@@ -2,6 +2,6 @@
 
 from wim_edge.documents.document import Document, Mark, Place
 from wim_edge.documents.readers import read_document, read_documents
-from wim_edge.documents.segments import Segment, split
+from wim_edge.documents.segments import Segment, sentences, split
 
-__all__ = ["Document", "Mark", "Place", "Segment", "read_document", "read_documents", "split"]
+__all__ = ["Document", "Mark", "Place", "Segment", "read_document", "read_documents", "sentences", "split"]

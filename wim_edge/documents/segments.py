@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from wim_edge.errors import InvalidRequestError
 
@@ -27,7 +28,12 @@ _TRIES = 3
 _WORD, _SENTENCE, _PARAGRAPH = 1, 2, 3
 _BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』）】]*)(?P<after>\s*)|(?P<blank>\s+)""")
 _UNSPACED = "。！？"
+_ABBREVIATED = re.compile(r"(?:\b(?:[A-Z]|[A-Z][a-z]{1,2}|e\.g|i\.e|approx|vs)|(?:^|\n)\s*\d{1,3})\.$")
+"""Initials, titles, numbers of items ("J. S.", "Dr.", "12."): their full stop ends no sentence."""
+_ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _JOINER = "\u200d"
+_LINE = 40
+"""A line at least so long was wrapped, its end says nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,27 @@ def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list
         segments.append(Segment(document, start, end, text[start:end], tokens))
         start = end
     return segments
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Character spans ``[start, end)`` of the sentences; they concatenate to the text.
+
+    A line's end in the middle of a sentence is no break, an item of a list and a short line are.
+    """
+    cuts = [
+        cut
+        for cut, rank in _breaks(text, 0, len(text))
+        if cut < len(text) and (rank == _PARAGRAPH or (rank == _SENTENCE and _ends_sentence(text, cut)))
+    ]
+    return list(pairwise([0, *cuts, len(text)]))
+
+
+def _ends_sentence(text: str, cut: int) -> bool:
+    before = text[max(0, cut - _LINE - 2) : cut].rstrip()
+    if before[-1:] in ".!?…。！？'\"\u2019\u201d»›)]」』）】" and not _ABBREVIATED.search(before):
+        return True
+    wrapped = "\n" in text[len(text[:cut].rstrip()) : cut] and "\n" not in before[-_LINE:].lstrip("\n")
+    return "\n" in text[max(0, cut - 2) : cut] and (not wrapped or bool(_ITEM.match(text, cut)))
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:

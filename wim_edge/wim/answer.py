@@ -1,4 +1,4 @@
-"""The final prompt: context (or the passages that margins came from), relevant margins, question."""
+"""The final prompt: the context or the chosen passages, their margins, the question."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
+from wim_edge.engine.api import Sequence
 from wim_edge.wim import events
 from wim_edge.wim.generate import Generation
-from wim_edge.wim.plan import place_of
+from wim_edge.wim.plan import Piece, place_of
 from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
 
-_BEST_WITHOUT_VERDICT = 2  # passages to answer from when no margin was judged relevant
+_BEST_ANYHOW = 2  # passages to answer from when no segment was judged relevant
 
 
 @dataclass
@@ -21,96 +22,132 @@ class Answering:
 
     reading: Reading
     prompts: Prompts
-    used: list[events.MarginJudged] = field(default_factory=list)
-    """The margins that stand in the final prompt, in the order of the document."""
-    from_passages: bool = False
-    """Whether the context has left the cache (windows), so that the passages are read again."""
+    used: list[int] = field(default_factory=list)
+    """The segments that the final prompt draws on beside the context, in the order of the document."""
     generation: Generation | None = None
 
     def run(self) -> Iterator[events.Event]:
         """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
+        reading = self.reading
+        assert reading.context_sequence is not None
+        focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window > 0)
+        yield from self._choose(focus)
+        sequence = self._focus(self.used) if focus else reading.context_sequence
+        try:
+            with reading.clock.stage("answer"):
+                sequence.append(self._question(self.used))
+            self.generation = Generation(
+                reading.model, sequence, reading.sampler, reading.settings.answer_tokens, reading.chat.stops
+            )
+            for text in reading.clock.each("answer", self.generation.pieces()):
+                yield events.AnswerDelta(text)
+        finally:
+            if sequence is not reading.context_sequence:
+                sequence.close()
+
+    def sources(self) -> tuple[events.Source, ...]:
+        """What the answer drew on, most relevant first."""
+        ranking, found = self.reading.ranking, []
+        for index in sorted(self.used, key=ranking.order().index):
+            segment = self.reading.plan.segments[index].segment
+            document = self.reading.plan.documents[segment.document]
+            place, margin = document.place(segment.start, segment.end), self.reading.margins.get(index)
+            text, quote = (margin.text, margin.quote) if margin else ("", None)
+            relevance = ranking.relevance(index)
+            found.append(
+                events.Source(index, document.name, place.page, place.section, place.chars, relevance, text, quote)
+            )
+        return tuple(found)
+
+    # What to draw on
+
+    def _choose(self, focus: bool) -> Iterator[events.Event]:
+        reading, plan = self.reading, self.reading.plan
+        if reading.relevance is None:
+            return
+        chosen = reading.chosen()
+        if not focus:
+            chosen = [index for index in chosen if index in reading.margins]
+        if not chosen and reading.ranking.scores:
+            chosen = reading.ranking.order()[:_BEST_ANYHOW] if focus else []
+            rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
+            yield events.Warning(f"nothing was judged relevant; answering from {rest}")
+        self.used = self._that_fit(chosen, focus)
+        if len(self.used) < len(chosen):
+            yield events.Warning(
+                f"{len(chosen) - len(self.used)} of {len(chosen)} relevant {'passages' if focus else 'margins'}, "
+                "the least relevant, do not fit the context and are left out"
+            )
+        if focus and not reading.choices.pattern.focus:
+            yield events.Warning(
+                f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so the "
+                f"reading went in {len(plan.windows)} windows; answering from {len(self.used)} passages"
+            )
+        yield events.ReadingRanked(tuple(map(self._ranked, reading.ranking.order())))
+
+    def _ranked(self, index: int) -> events.Ranked:
+        plan = self.reading.plan
+        segment = plan.segments[index].segment
+        name, chars = plan.documents[segment.document].name, (segment.start, segment.end)
+        return events.Ranked(index, name, chars, self.reading.ranking.relevance(index), index in self.used)
+
+    def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
+        """As many of these, most relevant first, as the final prompt holds; in the order of the document."""
+        reading, plan = self.reading, self.reading.plan
+        assert reading.context_sequence is not None
+        held = len(plan.opening) if focus else len(reading.context_sequence)
+        room = plan.n_ctx - plan.reserved - held - reading.settings.answer_tokens
+        fitting: list[int] = []
+        for index in chosen:
+            trial = sorted([*fitting, index])
+            need = len(self._question(trial))
+            need += sum(len(self._passage(plan.segments[one])) for one in trial) if focus else 0
+            if need <= room:
+                fitting = trial
+        return fitting
+
+    # The prompt
+
+    def _question(self, used: Seq[int]) -> list[int]:
+        reading, plan = self.reading, self.reading.plan
+        notes = []
+        for index in used:
+            margin = reading.margins.get(index)
+            if margin is not None and margin.text:
+                segment = plan.segments[index].segment
+                place = place_of(
+                    plan.documents[segment.document], segment.start, segment.end, len(plan.documents) > 1
+                )
+                notes.append(Note(place, margin.text))
+        text = self.prompts.answer(plan.query, notes, read=bool(plan.documents))
+        return [*reading.model.tokenize(text), *reading.chat.after_user]
+
+    def _passage(self, piece: Piece) -> list[int]:
+        tokenize = self.reading.model.tokenize
+        return [*tokenize("\n\n"), *tokenize(piece.heading), *piece.segment.tokens]
+
+    def _focus(self, used: Seq[int]) -> Sequence:
+        """A sequence that holds the opening and these passages.
+
+        Where the cache has room for both, the context stays in it. In shallow reading the first passage
+        comes from its kept state, and only the others are evaluated again.
+        """
         reading, plan = self.reading, self.reading.plan
         sequence = reading.context_sequence
         assert sequence is not None
-        self.from_passages = reading.window > 0
-        if self.from_passages:
-            with reading.clock.stage("answer"):
-                sequence.truncate(len(plan.opening))
-            yield from self._choose_passages()
-        else:
-            yield from self._choose_margins()
+        passages = [self._passage(plan.segments[index]) for index in used]
+        lengths = [len(plan.opening), *map(len, passages), len(self._question(used)), reading.settings.answer_tokens]
         with reading.clock.stage("answer"):
-            for tokens in self._final_prompt():
-                sequence.append(tokens)
-        self.generation = Generation(
-            reading.model, sequence, reading.sampler, reading.settings.answer_tokens, reading.chat.stops
-        )
-        for text in reading.clock.each("answer", self.generation.pieces()):
-            yield events.AnswerDelta(text)
-
-    def _final_prompt(self) -> Iterator[list[int]]:
-        """Token runs: passages where the context is not in the cache, then the prompt and the turn's end."""
-        reading = self.reading
-        if self.from_passages:
-            for margin in self.used:
-                yield self._passage(margin)
-        yield [*reading.model.tokenize(self._question(self.used)), *reading.chat.after_user]
-
-    def _question(self, margins: Seq[events.MarginJudged]) -> str:
-        plan = self.reading.plan
-        several = len(plan.documents) > 1
-        notes = []
-        for margin in margins:
-            segment = plan.segments[margin.segment].segment
-            place = place_of(plan.documents[segment.document], segment.start, segment.end, several)
-            notes.append(Note(place, margin.text))
-        return self.prompts.answer(plan.query, notes, windowed=self.from_passages)
-
-    def _passage(self, margin: events.MarginJudged) -> list[int]:
-        plan, model = self.reading.plan, self.reading.model
-        segment = plan.segments[margin.segment].segment
-        name = self.prompts.document(margin.document, several=len(plan.documents) > 1)
-        return [*model.tokenize(name), *segment.tokens, *model.tokenize("\n\n")]
-
-    def _choose_margins(self) -> Iterator[events.Event]:
-        relevant = [margin for margin in self.reading.margins if margin.relevant]
-        if self.reading.margins and not relevant:
-            yield events.Warning("no margin was judged relevant; answering from the context alone")
-        self.used = self._that_fit(relevant)
-        if len(self.used) < len(relevant):
-            yield events.Warning(
-                f"{len(relevant) - len(self.used)} of {len(relevant)} relevant margins, the least relevant, "
-                "do not fit beside the context and are left out"
-            )
-
-    def _choose_passages(self) -> Iterator[events.Event]:
-        margins = self.reading.margins
-        relevant = [margin for margin in margins if margin.relevant]
-        if not relevant:
-            relevant = sorted(margins, key=lambda margin: -margin.relevance)[:_BEST_WITHOUT_VERDICT]
-            yield events.Warning(
-                f"no margin was judged relevant; answering from the {len(relevant)} most relevant passages"
-            )
-        self.used = self._that_fit(relevant)
-        yield events.Warning(
-            f"documents, prompts and answer together exceed the context of {self.reading.plan.n_ctx:,} tokens, "
-            f"so the reading went in {len(self.reading.plan.windows)} windows; answering from {len(self.used)} "
-            f"of {len(relevant)} passages with their margins"
-        )
-
-    def _that_fit(self, margins: Seq[events.MarginJudged]) -> list[events.MarginJudged]:
-        """The most relevant that the final prompt holds, in the order of the document."""
-        reading = self.reading
-        assert reading.context_sequence is not None
-        room = reading.plan.n_ctx - reading.plan.reserved - len(reading.context_sequence)
-        room -= reading.settings.answer_tokens + len(reading.chat.after_user)
-        chosen: list[events.MarginJudged] = []
-        for margin in sorted(margins, key=lambda margin: (-margin.relevance, margin.segment)):
-            trial = sorted([*chosen, margin], key=lambda margin: margin.segment)
-            need = len(reading.model.tokenize(self._question(trial)))
-            if self.from_passages:
-                need += sum(len(self._passage(one)) for one in trial)
-            if need <= room:
-                chosen = trial
-        return chosen
-
+            if reading.choices.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
+                sequence = sequence.fork(len(plan.opening))
+            elif used and used[0] in reading.kept:
+                sequence.restore(reading.kept[used[0]])
+                used, passages = used[1:], passages[1:]
+            else:
+                sequence.truncate(len(plan.opening))
+            if len(sequence) == len(plan.opening) and passages:
+                passages[0] = passages[0][len(reading.model.tokenize("\n\n")) :]
+            for index, passage in zip(used, passages, strict=True):
+                sequence.append(passage)
+                reading.read_tokens += len(plan.segments[index].segment.tokens)
+        return sequence

@@ -42,7 +42,10 @@ class ReadingStarted(Event):
     tokens: int
     n_ctx: int
     windows: int
-    """1: the whole context is in the cache at the end; more: it is longer than the cache."""
+    """1: the whole context is in the cache at the end; more: it is longer than the cache; 0: each segment
+    is read alone."""
+    relevance: str | None
+    """The method that scores; None where nothing is scored."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,15 @@ class SegmentRead(Event):
 
 
 @dataclass(frozen=True)
+class SegmentScored(Event):
+    """How much a segment matters, as of what has been read so far (0 to 1)."""
+
+    type = "segment.scored"
+    segment: int
+    relevance: float
+
+
+@dataclass(frozen=True)
 class MarginDelta(Event):
     """A piece of the margin being written."""
 
@@ -88,10 +100,12 @@ class MarginWritten(Event):
     section: str | None
     chars: Chars
     text: str
+    quote: Chars | None
+    """Where the text stands in the document, word for word; None: it is in the model's own words."""
     relevance: float
-    """To the question, 0 to 1."""
+    """To the question, 0 to 1, as of what has been read so far."""
     relevant: bool
-    """Whether it will stand beside the question when the answer is given."""
+    """Whether it would stand beside the question if the answer were given now."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,26 @@ class MarginJudged(MarginWritten):
     """The verdict on the margin; policies are asked after it."""
 
     type = "margin.judged"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A segment in the final order."""
+
+    segment: int
+    document: str
+    chars: Chars
+    relevance: float
+    chosen: bool
+    """Whether the answer draws on it."""
+
+
+@dataclass(frozen=True)
+class ReadingRanked(Event):
+    """The scored segments, most relevant first; once, before the answer."""
+
+    type = "reading.ranked"
+    ranking: tuple[Ranked, ...]
 
 
 @dataclass(frozen=True)
@@ -120,6 +154,9 @@ class Source:
     chars: Chars
     relevance: float
     margin: str
+    """Empty where the pattern writes none."""
+    quote: Chars | None
+    """Where the margin stands in the document, word for word."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +164,7 @@ class Usage:
     """What it cost. ``seconds`` by stage (load, prefill, margins, relevance, answer) and ``total``."""
 
     prefilled_tokens: int
-    """Document tokens evaluated now."""
+    """Document tokens evaluated now, those read again for the answer too."""
     reused_tokens: int
     """Document tokens taken from a cache."""
     decoded_tokens: int
@@ -161,9 +198,11 @@ EVENTS: tuple[type[Event], ...] = (
     ReadingStarted,
     ReadingProgress,
     SegmentRead,
+    SegmentScored,
     MarginDelta,
     MarginWritten,
     MarginJudged,
+    ReadingRanked,
     AnswerDelta,
     AnswerFinished,
     Warning,

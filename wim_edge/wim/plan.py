@@ -1,7 +1,7 @@
 """What will be read and how it fits, settled before any work starts.
 
 Nothing is silently cut: a context that does not hold what is asked is an error with the numbers, or
-for `wim` the named strategy of reading in windows.
+where margins are written the named strategy of reading in windows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance import prompt_parts
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
@@ -25,9 +25,11 @@ _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole cont
 
 @dataclass(frozen=True)
 class Piece:
-    """A segment with what stands before it in the cache: a document's heading, where one begins."""
+    """A segment with what stands before it in the cache: its document's heading, where the document
+    begins or the segment is read alone."""
 
     segment: Segment
+    heading: str
     lead: tuple[int, ...] = ()
 
     @property
@@ -63,41 +65,55 @@ class Plan:
 
 
 def make_plan(
-    model: Model, chat: ChatFormat, prompts: Prompts, settings: Settings, documents: Seq[Document], query: str
+    model: Model,
+    chat: ChatFormat,
+    prompts: Prompts,
+    settings: Settings,
+    choices: Choices,
+    documents: Seq[Document],
+    query: str,
+    scoring: int,
 ) -> Plan:
-    """Segment the documents and choose the context. Raises ContextOverflowError, InvalidRequestError."""
+    """Segment the documents and choose the context.
+
+    Args:
+        scoring: cells that relevance takes beside the reading.
+
+    Raises ContextOverflowError, InvalidRequestError.
+    """
+    pattern = choices.pattern
     limit = min(settings.n_ctx or model.info.n_ctx_train, model.info.n_ctx_train)
     if settings.n_ctx is None:
         limit = min(limit, model.largest_n_ctx())
-    opening = tuple(chat.opening(model, prompts.system()))
-    end = len(chat.after_user)
+    before = prompts.query_first(query) if settings.query_first else ""
+    opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
     extract = (*model.tokenize(prompts.extract(query)), *chat.after_user)
-    question = len(model.tokenize(prompts.answer(query, (), windowed=False))) + end + settings.answer_tokens
-    classify = sum(map(len, prompt_parts(model, chat, prompts, query))) + settings.margin_tokens + _SLACK
-    wim = settings.pattern == "wim"
-    reserved = _SLACK + (classify if wim else 0)
-    beside = reserved + len(opening) + (max(len(extract) + settings.margin_tokens, question) if wim else question)
-    each = settings.margin_tokens + _LABEL if wim else 0
-    beside += each * _MARGINS_AT_LEAST
-    if beside + settings.segment_tokens > limit:
-        raise _too_small(settings, limit, beside)
-    pieces = _segment(model, prompts, settings, documents)
+    question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
+    question += settings.answer_tokens
+    note = settings.margin_tokens + _LABEL if pattern.margins else 0
+    margin = len(extract) + settings.margin_tokens if pattern.margins else 0
+    reserved = _SLACK + scoring
+    beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
+    if documents and beside + choices.segment_tokens > limit:
+        raise _too_small(choices, limit, beside)
+    pieces = _segment(model, prompts, choices, documents)
     total = sum(piece.size for piece in pieces)
-    need = beside + total
-    if need <= limit:
-        n_ctx = min(limit, padded(need + each * len(pieces)))
-        return Plan(tuple(documents), query, opening, extract, (pieces,), n_ctx, reserved)
-    if not wim:
+    passages = choices.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
+    need = beside + (total if pattern.deep else 0)
+    if need > limit and not pattern.margins:
         raise ContextOverflowError(
             f"the documents have {total:,} tokens; with the question and the answer that is {need:,}, "
             f"and the context holds {limit:,}",
-            "Use --pattern wim, which reads in windows, or a model with a larger context.",
+            "Use --pattern wim-shallow or wim, which read longer documents, or a model with a larger context.",
         )
-    windows = _windows(pieces, limit - beside)
-    return Plan(tuple(documents), query, opening, extract, windows, limit, reserved)
+    windows: tuple[tuple[Piece, ...], ...] = tuple((piece,) for piece in pieces)
+    if pattern.deep:
+        windows = (pieces,) if need <= limit else _windows(pieces, limit - beside)
+    n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
+    return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved)
 
 
-def _too_small(settings: Settings, limit: int, beside: int) -> Exception:
+def _too_small(choices: Choices, limit: int, beside: int) -> Exception:
     largest = limit - beside
     numbers = f"{limit:,} tokens of context, {beside:,} of them for prompts, margin and answer"
     if largest < 16:
@@ -106,24 +122,25 @@ def _too_small(settings: Settings, limit: int, beside: int) -> Exception:
             "Raise --ctx, lower --answer-tokens or --margin-tokens, or shorten the question.",
         )
     return InvalidRequestError(
-        f"segments of {settings.segment_tokens:,} tokens do not fit: {numbers}",
+        f"segments of {choices.segment_tokens:,} tokens do not fit: {numbers}",
         f"Use --segment-tokens {largest:,} or less, or raise --ctx.",
     )
 
 
-def _segment(model: Model, prompts: Prompts, settings: Settings, documents: Seq[Document]) -> tuple[Piece, ...]:
+def _segment(model: Model, prompts: Prompts, choices: Choices, documents: Seq[Document]) -> tuple[Piece, ...]:
     pieces = []
     for index, document in enumerate(documents):
-        lead = tuple(model.tokenize(prompts.document(document.name, several=len(documents) > 1)))
-        budget = settings.segment_tokens - len(lead)
+        heading = prompts.document(document.name, several=len(documents) > 1)
+        lead = tuple(model.tokenize(heading))
+        budget = choices.segment_tokens - len(lead)
         if budget < 16:
             raise InvalidRequestError(
-                f"segments of {settings.segment_tokens} tokens leave no room beside the heading of {document.name}",
+                f"segments of {choices.segment_tokens} tokens leave no room beside the heading of {document.name}",
                 "Use larger segments (--segment-tokens).",
             )
         for segment in split(document.text, budget, model.tokenize, index):
-            pieces.append(Piece(segment, lead))
-            lead = ()
+            pieces.append(Piece(segment, heading, lead))
+            lead = () if choices.pattern.deep else lead
     return tuple(pieces)
 
 

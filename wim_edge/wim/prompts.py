@@ -4,7 +4,9 @@
     document.jinja            before each document: name, several
     extractive_summary.jinja  after a segment, asks for the margin: query
     classification.jinja      asks whether a margin matters: query, margin
-    final_answer.jinja        asks the question: query, margins (place, text), windowed
+    question.jinja            the question as it would follow a text, for its likelihood: query
+    query_first.jinja         the question before the text, where that is asked for: query
+    final_answer.jinja        asks the question: query, margins (place, text), read (whether there is a text)
 
 A user's directory may hold any of them; what it lacks comes from the shipped ones. Base models, which
 know no turns, use `templates/base/`. Values are inserted as they are and never rendered again.
@@ -24,7 +26,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import shipped
 
-NAMES = ("system_message", "document", "extractive_summary", "classification", "final_answer")
+NAMES = (
+    "system_message", "document", "extractive_summary", "classification", "question", "query_first", "final_answer"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Note:
 
 
 class Prompts:
-    """The five texts. Raises InvalidRequestError for a template that cannot be read or rendered."""
+    """The texts. Raises InvalidRequestError for a template that cannot be read or rendered."""
 
     def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
         if directory is not None and not os.path.isdir(directory):
@@ -57,10 +61,12 @@ class Prompts:
         # A template that fails must fail before anything is read
         self.system()
         self.classify("query")
+        self.before_question()
+        self.query_first("query")
         notes = [Note("place", "text")] * 2
         for several in (False, True):
             self.document("name", several=several)
-            answers = [self.answer("query", notes[:n], windowed=several) for n in (0, 1, 2)]
+            answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
         for name, text in (("extractive_summary", self.extract("query")), ("final_answer", answers[0])):
             if not text.strip():
                 raise InvalidRequestError(f"{name}.jinja renders to nothing", "It must put the question.")
@@ -97,11 +103,24 @@ class Prompts:
 
     def classify(self, query: str) -> tuple[str, str]:
         """The text before and after the margin: the first part is the same for all margins."""
-        mark = f"[[{secrets.token_hex(8)}]]"  # nothing that a question could hold
-        before, found, after = self._render("classification", query=query, margin=mark).partition(mark)
-        if not found:
-            raise InvalidRequestError("classification.jinja does not show the margin", "Put {{ margin }} into it.")
-        return before, after
+        return self._around("classification", "margin", query=query)
 
-    def answer(self, query: str, margins: Seq[Note], *, windowed: bool) -> str:
-        return self._render("final_answer", query=query, margins=margins, windowed=windowed)
+    def before_question(self) -> str:
+        """What stands between a text and the question whose likelihood is measured."""
+        return self._around("question", "query")[0]
+
+    def query_first(self, query: str) -> str:
+        return self._render("query_first", query=query)
+
+    def answer(self, query: str, margins: Seq[Note], *, read: bool) -> str:
+        return self._render("final_answer", query=query, margins=margins, read=read)
+
+    def _around(self, which: str, variable: str, **values: object) -> tuple[str, str]:
+        """The text before and after a variable's place."""
+        mark = f"[[{secrets.token_hex(8)}]]"  # nothing that a question could hold
+        before, found, after = self._render(which, **values, **{variable: mark}).partition(mark)
+        if not found:
+            raise InvalidRequestError(
+                f"{which}.jinja does not show the {variable}", f"Put {{{{ {variable} }}}} into it."
+            )
+        return before, after

@@ -1,22 +1,25 @@
-"""The pattern: read segment by segment, write a margin after each, take it out again, judge it.
+"""The reading: segment by segment, score each, write a margin where it may matter, take it out again.
 
-Writing in the Margins, section 3.2 (algorithm 1). The cache over time, for a context in one window:
+Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
 
     [opening][segment 0]                                  prefill
+    [opening][segment 0][question]                        on a fork: its likelihood (likelihood.py)
     [opening][segment 0][extract][margin 0]               on a fork, closed as soon as the margin is there
-    [opening][segment 0][segment 1]                       the fork has left no trace
+    [opening][segment 0][segment 1]                       the forks have left no trace
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
-The verdict on a margin is taken in a short sequence of its own (relevance.py).
+Shallow reading is the same with windows of one segment: the cache returns to the opening before each.
+A margin is written where the segment would be chosen if the reading ended now; a method that judges
+margins (`verdict`) has them written first, everywhere, as in the paper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
-from wim_edge.engine.api import Context, Interrupted, Model, Sequence
+from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.settings import Settings
 from wim_edge.wim import events
@@ -24,25 +27,34 @@ from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.generate import Generation
+from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece, Plan
-from wim_edge.wim.relevance import Verdict
+from wim_edge.wim.quote import quote
+from wim_edge.wim.relevance import Ranking, Relevance
 
 
 @dataclass
 class Reading:
-    """One reading under way; iterate `run`. Afterwards ``context_sequence`` and ``margins`` hold what was read."""
+    """One reading under way; iterate `run`. Afterwards ``context_sequence``, ``ranking`` and ``margins``
+    hold what was read."""
 
     model: Model
     context: Context
     chat: ChatFormat
     plan: Plan
     settings: Settings
+    choices: Choices
     sampler: Sampler
-    verdict: Verdict | None
+    relevance: Relevance | None
     control: Control
     clock: Clock
     policy: Policy | None = None
-    margins: list[events.MarginJudged] = field(default_factory=list)
+    margins: dict[int, events.MarginJudged] = field(default_factory=dict)
+    """By segment."""
+    kept: dict[int, Snapshot] = field(default_factory=dict)
+    """Shallow reading: the states of the segments that would be chosen."""
+    done: int = 0
+    """Segments read, scored and, where it was due, given their margin."""
     read_tokens: int = 0
     decoded_tokens: int = 0
     window: int = 0
@@ -50,27 +62,44 @@ class Reading:
     context_sequence: Sequence | None = None
     """System text and what has been read of the last window; None before the first."""
 
+    def __post_init__(self) -> None:
+        n_segments = len(self.plan.segments)
+        self.ranking = self.relevance.ranking(n_segments) if self.relevance else Ranking(n_segments)
+
     def run(self) -> Iterator[events.Event]:
         """Read until the end, or until the reader or the policy asks for the answer.
 
         Raises Interrupted when the reader does; what was read until then is kept.
         """
+        if self.relevance is not None:
+            self.relevance.open(self.context, self.plan.segments)
         index = 0
         for number, window in enumerate(self.plan.windows):
             self.window = number
             self._open_window()
             for piece in window:
-                yield from self._prefill(piece)
-                yield self._segment_read(index, piece)
-                if self.verdict is not None:
-                    yield from self._margin(index, piece)
-                    if self.control.wish:
-                        raise Interrupted
+                if self._needs_reading:
+                    yield from self._prefill(piece)
+                    yield self._segment_read(index, piece)
+                if self.relevance is not None:
+                    yield from self._judge(index, piece, self.relevance)
+                self.done += 1
+                if self.control.wish:
+                    raise Interrupted
                 index += 1
+
+    def chosen(self) -> list[int]:
+        """Segments that the answer would draw on if the reading ended now, most relevant first."""
+        return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
 
     def close(self) -> None:
         if self.context_sequence is not None:
             self.context_sequence.close()
+
+    @property
+    def _needs_reading(self) -> bool:
+        pattern = self.choices.pattern
+        return pattern.deep or pattern.margins or (self.relevance is not None and self.relevance.reads)
 
     def _open_window(self) -> None:
         """An empty cache but for the opening, which is evaluated once and kept across windows."""
@@ -81,6 +110,9 @@ class Reading:
                 self.context_sequence.checkpoint()
             else:
                 self.context_sequence.truncate(len(self.plan.opening))
+        if self.relevance is not None:
+            with self.clock.stage("relevance"):
+                self.relevance.window(self.context_sequence)
 
     def _prefill(self, piece: Piece) -> Iterator[events.Event]:
         sequence, tokens = self._sequence, [*piece.lead, *piece.segment.tokens]
@@ -95,32 +127,62 @@ class Reading:
                 self.read_tokens += max(0, start + evaluated - max(start, lead)) if evaluated > 0 else 0
             yield events.ReadingProgress(self.read_tokens, self.plan.tokens)
 
-    def _margin(self, index: int, piece: Piece) -> Iterator[events.Event]:
-        """Write and judge the margin of the segment just read."""
-        assert self.verdict is not None
+    def _judge(self, index: int, piece: Piece, relevance: Relevance) -> Iterator[events.Event]:
+        """Score the segment just read; write its margin where one is due."""
+        margin: _Margin | None = None
+        if self.choices.pattern.margins and relevance.of_margins:
+            margin = yield from self._write(index, piece)
+        with self.clock.stage("relevance"):
+            score = relevance.score(index, self._sequence, margin.text if margin else piece.segment.text)
+        if score is not None:
+            self.ranking.scores[index] = score
+        due = index in self.chosen()
+        yield events.SegmentScored(index, self.ranking.relevance(index))
+        if due and not self.choices.pattern.deep and self._needs_reading:
+            self._keep(index)
+        if self.choices.pattern.margins and due and margin is None:
+            margin = yield from self._write(index, piece)
+        if margin is not None:
+            yield from self._judged(index, piece, margin)
+
+    def _keep(self, index: int) -> None:
+        """The states of the segments that would be chosen now, and no others."""
+        chosen = self.chosen()
+        self.kept = {segment: state for segment, state in self.kept.items() if segment in chosen}
+        self.kept[index] = self._sequence.snapshot()
+
+    def _write(self, index: int, piece: Piece) -> Generator[events.Event, None, _Margin]:
+        """The margin of the segment just read; the sequence is as before."""
         with self._sequence.fork() as branch:
             with self.clock.stage("margins"):
                 branch.append(self.plan.extract)
-            generation = Generation(
-                self.model, branch, self.sampler, self.settings.margin_tokens, self.chat.stops
-            )
+                if self.choices.margins == "verbatim":
+                    return self._quote(branch, piece)
+            generation = Generation(self.model, branch, self.sampler, self.settings.margin_tokens, self.chat.stops)
             try:
                 for text in self.clock.each("margins", generation.pieces()):
                     yield events.MarginDelta(index, text)
             finally:
                 self.decoded_tokens += generation.n_tokens
         text = " ".join(generation.text.split())
-        if text and generation.finish_reason == "length":
-            text += "…"
-        with self.clock.stage("relevance"):
-            relevance = self.verdict.score(text) if text else 0.0
-        relevant = bool(text) and relevance >= self.settings.relevance_threshold
-        segment, document = piece.segment, self.plan.documents[piece.segment.document]
-        place = document.place(segment.start, segment.end)
-        margin = (index, document.name, place.page, place.section, place.chars, text, relevance, relevant)
-        yield events.MarginWritten(*margin)
-        judged = events.MarginJudged(*margin)
-        self.margins.append(judged)
+        return _Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
+
+    def _quote(self, branch: Sequence, piece: Piece) -> _Margin:
+        found = quote(self.model, branch, piece.segment, self.settings.margin_tokens)
+        self.decoded_tokens += found.n_tokens
+        text = self.plan.documents[piece.segment.document].text[found.start : found.end]
+        return _Margin(text, (found.start, found.end))
+
+    def _judged(self, index: int, piece: Piece, margin: _Margin) -> Iterator[events.Event]:
+        document = self.plan.documents[piece.segment.document]
+        place = document.place(piece.segment.start, piece.segment.end)
+        fields = (
+            index, document.name, place.page, place.section, place.chars, margin.text, margin.quote,
+            self.ranking.relevance(index), bool(margin.text) and index in self.chosen(),
+        )  # fmt: skip
+        yield events.MarginWritten(*fields)
+        judged = events.MarginJudged(*fields)
+        self.margins[index] = judged
         yield judged
         if self.policy is not None:
             self.control.ask_for(self.policy(judged) or Decision.GO_ON)
@@ -143,3 +205,9 @@ class Reading:
     def _sequence(self) -> Sequence:
         assert self.context_sequence is not None
         return self.context_sequence
+
+
+@dataclass(frozen=True)
+class _Margin:
+    text: str
+    quote: events.Chars | None

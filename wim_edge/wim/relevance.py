@@ -1,71 +1,99 @@
-"""Judging margins: the paper's classifier prompt, its verdict read from the logits.
+"""Relevance: how much a segment, or its margin, matters to the question. One interface, five methods.
 
-Writing in the Margins, section 3.2 and appendix A: the same model classifies each margin without
-touching the context's cache. The verdict is not generated and parsed: the probability of YES against
-NO is read after one pass, so it never fails to parse and is never sampled.
+    verdict          the paper's classifier prompt on the margin (Writing in the Margins, 3.2)    verdict.py
+    likelihood-gain  what a segment adds to the question's log-probability in the cache          likelihood.py
+    likelihood       the question's log-probability given the segment alone                      likelihood.py
+    cascade          the gain as the gate, the likelihood for those that pass                    likelihood.py
+    bm25             words in common, no model                                                   bm25.py
+
+Each gives a raw score; `Ranking` makes of all scores so far the relevance of each segment, 0 to 1.
 """
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from wim_edge.engine.api import Context, Model
-from wim_edge.engine.sampling import log_softmax
-from wim_edge.errors import ModelFileError
-from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.prompts import Prompts
+from wim_edge.engine.api import Context, Sequence
+from wim_edge.wim.plan import Piece
 
 
-def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Tokens that can begin the word, in any case, with or without a space before."""
-    forms = (word.upper(), word.capitalize(), word.lower())
-    return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
+class Relevance(Protocol):
+    """A method. Its life: `open`, then `window` and `score` as the reading goes, `close`."""
+
+    of_margins: bool
+    """It judges a text: the margin or, where none is written, the segment's. Else the segment itself."""
+    reads: bool
+    """It needs the segment in the reading's sequence."""
+
+    @property
+    def cells(self) -> int:
+        """Cells of the context that it takes for itself at most."""
+        ...
+
+    def ranking(self, n_segments: int) -> Ranking: ...
+
+    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+        """Get ready to score these segments; may take a sequence of the context."""
+        ...
+
+    def window(self, sequence: Sequence) -> None:
+        """The reading's sequence holds the opening alone; segments follow."""
+        ...
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        """Score segment ``index``, with which ``sequence`` ends; ``text`` is what `of_margins` judges.
+        None: it does not pass the gate. Raises Interrupted, ContextOverflowError."""
+        ...
+
+    def close(self) -> None: ...
 
 
-class Verdict:
-    """The probability that a margin helps with the question, 0 to 1.
+_PROBABLE, _NEAR = 0.5, 0.1
 
-    The part of the prompt before the margin is prefilled once; each margin is appended to it and
-    truncated again. A context manager: it holds a sequence of the context.
+
+@dataclass
+class Ranking:
+    """The scores of a document's segments, and what they mean beside each other.
+
+    Each segment counts alike beforehand, so that by Bayes' rule P(segment | question) is the softmax of
+    the scores over ``temperature``. Segments without a score (not read yet, or held back by a gate) count
+    with 0, the score of no segment at all. ``own``: a score is log-odds and speaks for its segment alone.
     """
 
-    def __init__(self, model: Model, context: Context, chat: ChatFormat, prompts: Prompts, query: str) -> None:
-        self._model = model
-        self._preamble, self._after = prompt_parts(model, chat, prompts, query)
-        yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
-        self._yes, self._no = sorted(yes - no), sorted(no - yes)
-        if not self._yes or not self._no:
-            raise ModelFileError("the model's tokenizer does not tell YES from NO", "Use another model.")
-        self._sequence = context.sequence()
+    n_segments: int
+    temperature: float = 1.0
+    own: bool = False
+    scores: dict[int, float] = field(default_factory=dict)
 
-    def score(self, margin: str) -> float:
-        """Raises Interrupted, ContextOverflowError."""
-        sequence = self._sequence
-        if not len(sequence):
-            sequence.append(self._preamble)
-            sequence.checkpoint()
-        try:
-            sequence.append([*self._model.tokenize(margin), *self._after])
-            logprobs = log_softmax(sequence.logits)
-        finally:
-            sequence.truncate(min(len(sequence), len(self._preamble)))
-        yes, no = (float(np.logaddexp.reduce(logprobs[ids])) for ids in (self._yes, self._no))
-        return float(1 / (1 + np.exp(no - yes)))
+    def relevance(self, index: int) -> float:
+        """0 to 1, as of all that has been scored so far."""
+        if index not in self.scores:
+            return 0.0
+        score = self.scores[index] / self.temperature
+        if self.own:
+            return float(1 / (1 + np.exp(-score)))
+        others = np.array([*self.scores.values(), *[0.0] * (self.n_segments - len(self.scores))])
+        return float(1 / np.exp(others / self.temperature - score).sum())
 
-    def __enter__(self) -> Self:
-        return self
+    def order(self) -> list[int]:
+        """Scored segments, most relevant first."""
+        return sorted(self.scores, key=lambda index: (-self.scores[index], index))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._sequence.close()
+    def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
+        """The segments that matter, so many at most, most relevant first.
 
-
-def prompt_parts(model: Model, chat: ChatFormat, prompts: Prompts, query: str) -> tuple[list[int], list[int]]:
-    """Tokens before and after the margin in the classification prompt."""
-    before, after = prompts.classify(query)
-    opening = chat.opening(model, prompts.system())
-    return [*opening, *model.tokenize(before)], [*model.tokenize(after), *chat.after_user]
+        With log-odds those whose relevance reaches the threshold (None: 0.5); else those that make the
+        question likelier than no text at all, and have the best one's relevance times the threshold
+        (None: 0.1) or more: the gap decides, not the number.
+        """
+        best = self.order()[:at_most]
+        if self.own:
+            least = _PROBABLE if threshold is None else threshold
+        else:
+            best = [index for index in best if self.scores[index] > 0]
+            least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
+        return [index for index in best if self.relevance(index) >= least]

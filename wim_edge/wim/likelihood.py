@@ -1,0 +1,167 @@
+"""Relevance from the likelihood of the question.
+
+How probable a language model finds a question after a text tells how well the text answers it (Ponte and
+Croft 1998; Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). No
+token is decoded: one small batch per segment, rolled back. Scores are log P(question | text), in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+
+import numpy as np
+
+from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.plan import Piece
+from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.relevance import Ranking
+
+
+class Question:
+    """The question's tokens, as they would follow a text."""
+
+    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
+        before = prompts.before_question()
+        stripped = before.rstrip(" ")
+        self._before = model.tokenize(stripped)
+        self._tokens = model.tokenize(before[len(stripped) :] + query)
+
+    def __len__(self) -> int:
+        return len(self._before) + len(self._tokens)
+
+    def log_likelihood(self, sequence: Sequence) -> float:
+        """log P(question | what the sequence holds), in nats; the sequence is as before."""
+        rows = len(self._tokens)
+        with sequence.fork() as branch:
+            logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
+        logprobs = log_softmax(logits[:-1])
+        return float(logprobs[np.arange(rows), self._tokens].sum())
+
+
+class Likelihood:
+    """log P(question | segment alone) - log P(question | nothing) (see `relevance.Relevance`).
+
+    Args:
+        alone: the reading puts each segment alone after the opening anyhow (shallow reading), so that
+            its own sequence serves; else each is evaluated once more, in a short sequence.
+        segment_tokens: the longest segment.
+    """
+
+    of_margins = False
+
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
+    ) -> None:
+        self._model, self._segment_tokens, self.reads = model, segment_tokens, alone
+        self._question = Question(model, prompts, query)
+        self._opening = chat.opening(model, prompts.system())
+        self._own: Sequence | None = None
+        self._pieces: Seq[Piece] = ()
+        self._nothing = 0.0
+
+    @property
+    def cells(self) -> int:
+        return len(self._question) + (0 if self.reads else len(self._opening) + self._segment_tokens)
+
+    def ranking(self, n_segments: int) -> Ranking:
+        return Ranking(n_segments)
+
+    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+        self._pieces = pieces
+        if not self.reads:
+            self._own = context.sequence()
+
+    def window(self, sequence: Sequence) -> None:
+        if self.reads and not self._nothing:
+            self._nothing = self._question.log_likelihood(sequence)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        if self._own is None:
+            return self._question.log_likelihood(sequence) - self._nothing
+        own, piece = self._own, self._pieces[index]
+        if not len(own):
+            own.append(self._opening)
+            own.checkpoint()
+            self._nothing = self._question.log_likelihood(own)
+        try:
+            own.append(self._model.tokenize(piece.heading + piece.segment.text))
+            return self._question.log_likelihood(own) - self._nothing
+        finally:
+            own.truncate(min(len(own), len(self._opening)))
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+
+
+class LikelihoodGain:
+    """What a segment adds to the question's log-likelihood when it enters the cache, in nats.
+
+    The gain is scaled by what was left to gain (the score after nothing over the score before the
+    segment): later segments, which find the question half expected, are not put behind for it.
+    """
+
+    of_margins, reads = False, True
+
+    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
+        self._question = Question(model, prompts, query)
+        self._nothing = self._before = 0.0
+
+    @property
+    def cells(self) -> int:
+        return len(self._question)
+
+    def ranking(self, n_segments: int) -> Ranking:
+        return Ranking(n_segments)
+
+    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+        pass
+
+    def window(self, sequence: Sequence) -> None:
+        self._nothing = self._nothing or self._question.log_likelihood(sequence)
+        self._before = self._nothing
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        before, self._before = self._before, self._question.log_likelihood(sequence)
+        return (self._before - before) * self._nothing / min(before, -1e-6)
+
+    def close(self) -> None:
+        pass
+
+
+class Cascade:
+    """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
+
+    of_margins, reads = False, True
+
+    def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
+        self._gain, self._likelihood, self._width = gain, likelihood, width
+        self._gains = Ranking(0)
+
+    @property
+    def cells(self) -> int:
+        return max(self._gain.cells, self._likelihood.cells)
+
+    def ranking(self, n_segments: int) -> Ranking:
+        self._gains = self._gain.ranking(n_segments)
+        return self._likelihood.ranking(n_segments)
+
+    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+        self._gain.open(context, pieces)
+        self._likelihood.open(context, pieces)
+
+    def window(self, sequence: Sequence) -> None:
+        self._gain.window(sequence)
+        self._likelihood.window(sequence)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        self._gains.scores[index] = self._gain.score(index, sequence, text)
+        if index not in self._gains.order()[: self._width]:
+            return None
+        return self._likelihood.score(index, sequence, text)
+
+    def close(self) -> None:
+        self._gain.close()
+        self._likelihood.close()

@@ -1,0 +1,64 @@
+"""The patterns: how a document is read, and what the answer is given from.
+
+    llm          the whole context, then the question
+    rag          the segments that score best, then the question (Writing in the Margins, section 4.2)
+    wim          the whole context, relevant margins, question (section 3)
+    wim-focus    the whole context is read with margins; the answer comes from the few most relevant
+                 segments, read again alone, with their margins
+    wim-shallow  each segment is read alone after the system text, scored, given a margin if it may
+                 matter; the answer comes from the best: linear in the document, no limit by the context
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wim_edge.settings import Settings
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """``deep``: all segments in one sequence, else each alone after the system text. ``focus``: the answer
+    comes from chosen segments, else from the context. ``scores``: segments or margins are scored."""
+
+    name: str
+    deep: bool
+    margins: bool
+    focus: bool
+
+    @property
+    def scores(self) -> bool:
+        return self.margins or self.focus
+
+
+PATTERNS = {
+    pattern.name: pattern
+    for pattern in (
+        Pattern("llm", deep=True, margins=False, focus=False),
+        Pattern("rag", deep=False, margins=False, focus=True),
+        Pattern("wim", deep=True, margins=True, focus=False),
+        Pattern("wim-focus", deep=True, margins=True, focus=True),
+        Pattern("wim-shallow", deep=False, margins=True, focus=True),
+    )
+}
+
+@dataclass(frozen=True)
+class Choices:
+    """What the settings leave open, decided: the user's choice or the model's in models.toml, else, for a
+    model without figures of its own, the ones below."""
+
+    pattern: Pattern
+    relevance: str
+    margins: str
+    segment_tokens: int
+    max_passages: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Choices:
+        return cls(
+            PATTERNS[settings.pattern or "wim"],
+            settings.relevance or "cascade",
+            settings.margins or "verbatim",
+            settings.segment_tokens or 1024,
+            settings.max_passages or 4,
+        )

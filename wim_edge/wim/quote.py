@@ -1,0 +1,141 @@
+"""Verbatim margins: decoding that can only quote the segment.
+
+The second stage of MindRef (arXiv 2402.17010, section 3.3), within one segment: a beam search in which
+every token must continue a run of tokens that occurs there. Where the best beam has one place left, the
+sentence at that place is the margin. It cannot be invented, costs a few short batches, and its
+characters are known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from wim_edge.documents import Segment, sentences
+from wim_edge.engine.api import Logits, Model, Sequence
+from wim_edge.engine.sampling import log_softmax
+
+_BEAMS = 8
+_COMPARED = 4  # tokens by which beams are compared; the mean over whole sentences chose no better
+_PREFIX = 16  # tokens after which the first place is taken even if the same words occur elsewhere
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """Characters ``[start, end)`` of the document, found with so many decoded tokens."""
+
+    start: int
+    end: int
+    n_tokens: int
+
+
+@dataclass(frozen=True)
+class _Beam:
+    places: tuple[int, ...]
+    """Where in the segment's tokens the prefix begins."""
+    prefix: tuple[int, ...] = ()
+    logprob: float = 0.0
+
+    @property
+    def score(self) -> float:
+        return self.logprob / max(1, len(self.prefix))
+
+
+def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -> Quotation:
+    """Let the model point into the segment, and take the sentence there.
+
+    ``sequence`` ends with the prompt that asks for a note, and does so afterwards. Quotations begin
+    where a sentence does; in one of more than ``max_tokens`` tokens anywhere, and take so many.
+    Raises Interrupted, ContextOverflowError.
+    """
+    chars = _char_offsets(model, segment)
+    spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(segment.text)]
+    places: dict[int, int] = {}  # token -> end, in characters, of a quotation that begins there
+    for number, (first, end) in enumerate(spans):
+        last = spans[number + 1][0] if number + 1 < len(spans) else len(segment.tokens)
+        inked = [at for at in range(first, last) if model.piece(segment.tokens[at]).strip()]
+        if last - first <= max_tokens:
+            places.update({at: end for at in inked[:1]})
+        else:
+            places.update({at: min(end, chars[min(at + max_tokens, len(chars) - 1)]) for at in inked})
+    found = _search(model, sequence, segment.tokens, tuple(places) or (0,))
+    at = found.places[0]
+    start, end = chars[at], places.get(at, len(segment.text))
+    start += _blank(segment.text[start:end])
+    end = max(_word_end(segment.text, start, end), start + 1)
+    end -= _blank(segment.text[start:end][::-1])
+    return Quotation(segment.start + start, segment.start + end, len(found.prefix))
+
+
+def _search(model: Model, sequence: Sequence, tokens: tuple[int, ...], places: tuple[int, ...]) -> _Beam:
+    """The likeliest prefix with one place left."""
+    if len(places) == 1:
+        return _Beam(places)
+    head = len(sequence)
+    beams = sorted(_grown(model, _Beam(places), tokens, sequence.logits), key=lambda beam: -beam.score)[:_BEAMS]
+    try:
+        for _ in range(1, _COMPARED):
+            longer: list[_Beam] = []
+            for beam in beams:
+                sequence.truncate(head)
+                sequence.append(beam.prefix)
+                longer += _grown(model, beam, tokens, sequence.logits)
+            beams = sorted(longer, key=lambda beam: -beam.score)[:_BEAMS]
+        best = beams[0]
+        while len(best.places) > 1 and len(best.prefix) < _PREFIX:
+            sequence.truncate(head)
+            sequence.append(best.prefix)
+            best = max(_grown(model, best, tokens, sequence.logits), key=lambda beam: beam.score)
+    finally:
+        sequence.truncate(head)
+    return best
+
+
+def _grown(model: Model, beam: _Beam, tokens: tuple[int, ...], logits: Logits) -> Iterator[_Beam]:
+    """The beam with every next token that the segment allows; one at the segment's end stays as it is."""
+    depth = len(beam.prefix)
+    following: dict[int, list[int]] = {}
+    for place in beam.places:
+        if place + depth < len(tokens):
+            following.setdefault(tokens[place + depth], []).append(place)
+    if not following:
+        yield beam
+        return
+    logprobs = log_softmax(logits)
+    for token, places in following.items():
+        form = _without_space(model, token) if depth == 0 else token
+        form = form if logprobs[form] > logprobs[token] else token
+        yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
+
+
+def _without_space(model: Model, token: int) -> int:
+    """The token as a text begins with it: " The" in the middle of a segment is "The" at its head."""
+    piece = model.piece(token).decode("utf-8", "replace")
+    tokens = model.tokenize(piece.lstrip()) if piece.startswith(" ") else []
+    return tokens[0] if len(tokens) == 1 else token
+
+
+def _char_offsets(model: Model, segment: Segment) -> list[int]:
+    """Where each token begins, in characters of the segment's text, and the text's end.
+
+    A token that begins inside a character counts from the next one's beginning.
+    """
+    starts = np.cumsum([0, *(len(model.piece(token)) for token in segment.tokens)])
+    chars = np.cumsum([0, *(len(char.encode()) for char in segment.text)])
+    offsets = np.searchsorted(chars, starts)
+    return [min(int(at), len(segment.text)) for at in offsets]
+
+
+def _blank(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _word_end(text: str, start: int, end: int) -> int:
+    """The last end of a word up to ``end``, if there is one after ``start``."""
+    if end < len(text) and not text[end].isspace() and not text[end - 1].isspace():
+        space = max(text.rfind(" ", start + 1, end), text.rfind("\n", start + 1, end))
+        return space if space > start else end
+    return end
