@@ -92,7 +92,7 @@ class Runtime:
                 model = self.open()
                 settings = self.settings
                 choices = Choices.of(settings)
-                judge = self._open_judge(choices)
+                judge = self._open_judge() if choices.pattern.scores else None
             if not read and choices.pattern.name != "llm":
                 raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
             chat, warning = chat_format(model, self._chat_variables)
@@ -168,10 +168,12 @@ class Runtime:
         return self._model
 
     def but(self, **changes: object) -> Runtime:
-        """Another runtime with these settings changed, on the same loaded model, which stays this one's."""
+        """Another runtime with these settings changed, on the same loaded models, which stay this one's."""
         model = self.open()
         other = Runtime(self.settings.but(**changes), model=model)
         other._chat_variables = self._chat_variables
+        if other.settings.relevance_model == self.settings.relevance_model:
+            other._judging = self._open_judge()
         return other
 
     def close(self) -> None:
@@ -187,12 +189,12 @@ class Runtime:
         if self._context is not None:
             self._context.close()
             self._context = None
-        if self._judging is not None:
-            self._judging.model.close()
-            self._judging = None
-        if self._model is not None and self._given is None:
-            self._model.close()
-            self._model = None
+        if self._given is None:
+            if self._judging is not None:
+                self._judging.model.close()
+            if self._model is not None:
+                self._model.close()
+            self._model = self._judging = None
 
     def __enter__(self) -> Self:
         return self
@@ -202,11 +204,9 @@ class Runtime:
 
     # Parts
 
-    def _open_judge(self, choices: Choices) -> Judge | None:
+    def _open_judge(self) -> Judge | None:
         """The model that scores, where it is not the one that reads."""
-        if self.settings.relevance_model is None or not choices.pattern.scores:
-            return None
-        if self._judging is None:
+        if self._judging is None and self.settings.relevance_model is not None:
             found = resolve(self.settings.relevance_model, Paths.from_environment())
             model = _native(found, self.settings)
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)

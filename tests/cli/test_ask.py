@@ -14,7 +14,8 @@ from wim_edge.cli import main
 from wim_edge.testing import FakeModel
 
 SMALL = [
-    "--pattern", "wim", "--relevance", "verdict", "--margins", "free", "--segment-tokens", "160", "--margin-tokens", "24"
+    "--pattern", "wim", "--relevance", "verdict", "--margins", "free",
+    "--segment-tokens", "160", "--margin-tokens", "24",
 ]  # fmt: skip
 
 

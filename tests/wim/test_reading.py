@@ -125,7 +125,8 @@ def test_a_long_document_is_read_in_windows_and_said_so() -> None:
     assert [e.segment for e in of_type(found, events.SegmentRead)] == list(range(found[0].segments))  # type: ignore[attr-defined]
     finished = found[-1]
     assert isinstance(finished, events.AnswerFinished)
-    again = sum(e.tokens for e in of_type(found, events.SegmentRead) if e.segment in {s.segment for s in finished.sources})
+    drawn_on = {source.segment for source in finished.sources}
+    again = sum(event.tokens for event in of_type(found, events.SegmentRead) if event.segment in drawn_on)
     assert finished.usage.prefilled_tokens == found[0].tokens + again  # type: ignore[attr-defined]
     assert any("windows" in e.text for e in of_type(found, events.Warning))
     assert finished.text == "the answer is blue"

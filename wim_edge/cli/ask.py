@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.cli.options import engine_options, pattern_options, settings_from, show_llama_log
+from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ EXIT_EARLY, EXIT_CANCELLED = 10, 130
 @click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...", type=click.Path())
 @click.argument("question")
 @pattern_options
+@reading_options
 @engine_options
 @click.option("--stop-after", type=click.IntRange(min=1), metavar="N", help="Answer after N relevant margins.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",

@@ -13,6 +13,7 @@ import click
 import wim_edge
 from wim_edge.cli.ask import ask
 from wim_edge.cli.doctor import doctor
+from wim_edge.cli.eval import eval_command
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option
 from wim_edge.errors import WimEdgeError
@@ -88,5 +89,6 @@ def main() -> None:
 
 
 main.add_command(ask)
+main.add_command(eval_command)
 main.add_command(models)
 main.add_command(doctor)

@@ -59,7 +59,7 @@ def engine_options(command: F) -> F:
 
 
 def pattern_options(command: F) -> F:
-    """How the document is read and the answer decoded."""
+    """Which pattern, with which relevance."""
     for option in reversed(
         (
             click.option("-p", "--pattern", type=click.Choice(PATTERNS),
@@ -67,10 +67,21 @@ def pattern_options(command: F) -> F:
                               "Default: what measured best for the model."),
             click.option("--relevance", type=click.Choice(RELEVANCES),
                          help="How segments are scored. Default: what measured best for the model."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def reading_options(command: F) -> F:
+    """How the document is read and the answer decoded, in any pattern."""
+    for option in reversed(
+        (
             click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
                          help="Another model that scores them. Default: the model itself."),
             click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
-                         help="Relevance from which a segment counts. Default: 0.5 for verdicts, else 0.1 of the best one's."),
+                         help="Relevance from which a segment counts. "
+                              "Default: 0.5 for verdicts, else 0.1 of the best one's."),
             click.option("--passages", "max_passages", type=int, metavar="N",
                          help="Most segments or margins to answer from. Default: by the model."),
             click.option("--margins", type=click.Choice(MARGINS),

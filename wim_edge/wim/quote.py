@@ -58,7 +58,7 @@ def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -
         last = spans[number + 1][0] if number + 1 < len(spans) else len(segment.tokens)
         inked = [at for at in range(first, last) if model.piece(segment.tokens[at]).strip()]
         if last - first <= max_tokens:
-            places.update({at: end for at in inked[:1]})
+            places.update(dict.fromkeys(inked[:1], end))
         else:
             places.update({at: min(end, chars[min(at + max_tokens, len(chars) - 1)]) for at in inked})
     found = _search(model, sequence, segment.tokens, tuple(places) or (0,))

@@ -1,0 +1,94 @@
+"""A runtime that answers by a script, and small rows in the formats of the data sets."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from wim_edge import Document, Settings
+from wim_edge.testing import FakeModel
+from wim_edge.wim.events import (
+    AnswerFinished,
+    Event,
+    FinishReason,
+    MarginJudged,
+    Ranked,
+    ReadingRanked,
+    ReadingStarted,
+    Usage,
+)
+
+Reply = Callable[[Sequence[Document], str, Settings], str]
+
+
+class StubRuntime:
+    """What `evaluate` uses of `wim_edge.Runtime`. ``ranked`` gives (document, chars), the best first;
+    ``quotes`` the (text, chars) of verbatim margins in the first document."""
+
+    def __init__(self, reply: Reply, settings: Settings | None = None, *,
+                 ranked: Sequence[tuple[int, tuple[int, int]]] = (),
+                 quotes: Sequence[tuple[str, tuple[int, int] | None]] = (),
+                 load: float = 0.0, finish_reason: FinishReason = "stop") -> None:  # fmt: skip
+        self.reply, self.settings = reply, settings or Settings()
+        self.script: dict[str, Any] = {"ranked": ranked, "quotes": quotes, "load": load, "finish_reason": finish_reason}
+        self.asked: list[tuple[str | None, tuple[str, ...], str]] = []
+
+    def open(self) -> FakeModel:
+        return FakeModel()
+
+    def but(self, **changes: object) -> StubRuntime:
+        other = StubRuntime(self.reply, self.settings.but(**changes), **self.script)
+        other.asked = self.asked
+        return other
+
+    def stream(self, documents: Sequence[Document], question: str) -> Iterator[Event]:
+        pattern = self.settings.pattern or "wim"
+        self.asked.append((self.settings.pattern, tuple(document.name for document in documents), question))
+        return self._events(documents, question, pattern)
+
+    def _events(self, documents: Sequence[Document], question: str, pattern: str) -> Iterator[Event]:
+        scores = pattern != "llm"
+        relevance = (self.settings.relevance or "cascade") if scores else None
+        yield ReadingStarted("fake", pattern, (), len(documents), 9, 512, 1, relevance)
+        for text, quote in self.script["quotes"] if scores else ():
+            yield MarginJudged(0, documents[0].name, None, None, (0, 9), text, quote, 1.0, True)
+        if scores and self.script["ranked"]:
+            ranking = enumerate(self.script["ranked"])
+            yield ReadingRanked(tuple(Ranked(n, documents[d].name, chars, 0.5, True) for n, (d, chars) in ranking))
+        text = self.reply(documents, question, self.settings)
+        usage = Usage(100, 0, 10, {"load": self.script["load"], "total": 1.0}, 1 << 20)
+        yield AnswerFinished(text, self.script["finish_reason"], pattern, "fake", (), usage)
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+def words(text: str) -> int:
+    """Count tokens as words."""
+    return len(text.split())
+
+
+def write(path: Path, data: Any, *, lines: bool = False) -> Path:
+    """Rows as JSON or JSON lines; gzip-compressed if the name says so."""
+    text = "".join(json.dumps(row) + "\n" for row in data) if lines else json.dumps(data)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def multidoc_row(number: int, distractors: int = 9) -> dict[str, Any]:
+    return {
+        "id": f"q{number}",
+        "question": f"what colour is house {number}",
+        "answers": [f"colour{number}"],
+        "gold": {"title": f"House {number}", "text": f"It is colour{number} all over."},
+        "distractors": [{"title": "Street", "text": f"Nothing {number} {n}."} for n in range(distractors)],
+    }

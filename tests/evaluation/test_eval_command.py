@@ -1,0 +1,169 @@
+"""`wim-edge eval` on a scripted engine: outputs, folders, errors, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.evaluation.stub import multidoc_row, write
+from wim_edge import runtime as runtime_module
+from wim_edge.cli.eval import eval_command
+from wim_edge.cli.main import Group
+from wim_edge.testing import FakeModel
+
+FULL = "llm,wim:verdict,rag:bm25,default,oracle,closed-book"
+
+
+def reply(prompt: str) -> str:
+    """Knows the colour only where the house is in the prompt."""
+    if "YES or NO" in prompt:
+        return "YES" if "all over" in prompt.rsplit("Note:", 1)[1] else "NO"
+    asked = re.search(r"what colour is house (\d)", prompt)
+    known = f"It is colour{asked[1]} all over." if asked else "?"
+    return known if known in prompt else "unknown"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
+    """Every runtime opened by a command gets this model."""
+    fake = FakeModel(reply)
+    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
+    return fake
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write(tmp_path / "nq.jsonl.gz", [multidoc_row(n, 5) for n in range(2)], lines=True)
+
+
+def evaluate(*args: object) -> Result:
+    group = Group("wim-edge", commands=[eval_command])
+    return CliRunner().invoke(group, ["eval", *map(str, args)])
+
+
+def test_json_summary_and_folder(model: FakeModel, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = evaluate("multidoc", "--data", data, "--documents", 3, "--pattern", FULL, "--out", out, "--json",
+                      "--answer-tokens", 20)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary == json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["task"], summary["model"]) == ("multidoc", "fake")
+    assert summary["command"] == (f"wim-edge eval multidoc --pattern {FULL} --data {data} --documents 3 "
+                                  f"--answer-tokens 20 --out {out} --json")  # fmt: skip
+    by_name = {found["pattern"]: found for found in summary["patterns"]}
+    assert list(by_name) == FULL.split(",")
+    assert {name: found["n"] for name, found in by_name.items()} == {
+        "llm": 6, "wim:verdict": 6, "rag:bm25": 6, "default": 6, "oracle": 2, "closed-book": 2,
+    }  # fmt: skip
+    assert by_name["llm"]["accuracy"] == by_name["oracle"]["accuracy"] == 1
+    assert by_name["closed-book"]["accuracy"] == 0
+    assert set(by_name["llm"]["by_position"]) == {"0", "1", "2"}
+    assert by_name["rag:bm25"]["gold_ranked_first"] == 1
+    assert by_name["wim:verdict"]["resolved_pattern"] == "wim:verdict"
+    assert by_name["default"]["resolved_pattern"] not in (None, "default")
+    assert all(not found["errors"] for found in summary["patterns"])
+    assert len((out / "examples.jsonl").read_text().splitlines()) == 28
+    assert "28 of 28 asked" in result.stderr
+    assert "accuracy llm 100.0%" in result.stderr
+
+
+def test_a_table_and_nothing_kept_without_a_folder(model: FakeModel, data: Path, tmp_path: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    result = evaluate("multidoc", "--data", data, "--documents", 2, "--positions", "1", "-p", "llm", "--limit", 1)
+    assert result.exit_code == 0, result.output
+    assert "100.0%" in result.stdout
+    assert "position 1" in result.stdout
+    assert "not kept" in result.stderr
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_default_patterns_are_llm_and_default(model: FakeModel, data: Path) -> None:
+    result = evaluate("multidoc", "--data", data, "--documents", 2, "--limit", 1, "--json")
+    assert [found["pattern"] for found in json.loads(result.stdout)["patterns"]] == ["llm", "default"]
+
+
+def test_ctrl_c_stops_and_the_same_command_goes_on(model: FakeModel, data: Path, tmp_path: Path) -> None:
+    args = ("multidoc", "--data", data, "--documents", 3, "-p", "llm", "--out", tmp_path / "out", "--json")
+
+    def interrupted(prompt: str) -> str:
+        if "what colour is house 1" in prompt:
+            raise KeyboardInterrupt
+        return reply(prompt)
+
+    model.reply = interrupted
+    result = evaluate(*args)
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.stderr
+    assert json.loads(result.stdout)["patterns"][0]["n"] == 3
+    assert all(not context.live for context in model.contexts)
+    model.reply, before = reply, len(model.contexts)
+    result = evaluate(*args)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["patterns"][0]["n"] == 6
+    assert len(model.contexts) - before == 3  # only what was missing
+
+
+def test_every_asking_frees_its_cache(model: FakeModel, data: Path) -> None:
+    evaluate("multidoc", "--data", data, "--documents", 2, "-p", "llm,wim:bm25")
+    assert len(model.contexts) == 8
+    assert all(context.closed for context in model.contexts)
+
+
+def test_examples_that_do_not_fit_are_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeModel(reply, n_ctx_train=300)
+    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
+    result = evaluate("kv", "--documents", 20, "--limit", 2, "--positions", 0, "-p", "llm", "--json")
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads(result.stdout)["patterns"]
+    assert (found["n"], found["accuracy"]) == (2, 0)
+    assert [error["id"] for error in found["errors"]] == ["kv-0@0", "kv-1@0"]
+    assert "llm: 2 failed and count as wrong" in result.stderr
+
+
+def test_report(model: FakeModel, data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = evaluate("multidoc", "--data", data, "-p", "llm,oracle", "--out", tmp_path / "out", "--report")
+    assert result.exit_code == 0, result.output
+    assert {"report.html", "by_position.png", "cost.png"} <= {path.name for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["multidocs"], "multidocs is no task"),
+        (["multidoc"], "needs --data"),
+        (["multidoc", "--data", "/no/such.json"], "No such file"),
+        (["multidoc", "--data", "DATA", "--length", "99"], "takes no --length"),
+        (["multidoc", "--data", "DATA", "-p", "wim:best"], "wim:best is no pattern"),
+        (["multidoc", "--data", "DATA", "--positions", "0,x"], "not a list of whole numbers"),
+        (["multidoc", "--data", "DATA", "--documents", "0"], "0 is less than 1"),
+        (["multidoc", "--data", "DATA", "--report"], "--report needs a folder"),
+        (["multidoc", "--data", "DATA", "--segment-tokens", "1"], "segment_tokens is 1"),
+        (["cwe", "-p", "oracle", "--limit", "1"], "no gold document"),
+    ],
+)
+def test_errors(model: FakeModel, data: Path, args: list[str], message: str) -> None:
+    result = evaluate(*(data if arg == "DATA" else arg for arg in args))
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.output
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom wim_edge.cli.eval import eval_command\n"
+        "assert CliRunner().invoke(eval_command, ['--help']).exit_code == 0\n"
+        "heavy = {'llama_cpp', 'bm25s', 'matplotlib', 'numpy', 'rich', 'jinja2', 'wim_edge.evaluation'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,82 @@
+"""Verbatim margins: whatever the model wants to say, it quotes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.documents import split
+from wim_edge.testing import FakeModel
+from wim_edge.wim.quote import quote
+
+STORY = (
+    "The mill stood by the river. Nobody had worked in it for years.\n\n"
+    "Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for the mill.\n"
+)
+
+
+def pointed(model: FakeModel, text: str, max_tokens: int = 64) -> str:
+    (segment,) = split(text, 10_000, model.tokenize)
+    with model.context(10_000).sequence() as sequence:
+        sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
+        before = list(sequence.tokens)
+        found = quote(model, sequence, segment, max_tokens)
+        assert sequence.tokens == before
+    return text[found.start : found.end]
+
+
+@pytest.mark.parametrize(
+    ("wish", "sentence"),
+    [
+        ("The mill stood", "The mill stood by the river."),
+        ("She said it was cheap", "She paid 4,000 crowns for the mill."),
+        ("Dr. Brandt", "Dr. A. Brandt bought it in 1921."),
+        ("Nobody", "Nobody had worked in it for years."),
+    ],
+)
+def test_the_model_points_and_the_sentence_is_taken(wish: str, sentence: str) -> None:
+    assert pointed(FakeModel(lambda prompt: wish), STORY) == sentence
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(min_size=1).filter(lambda text: text.strip()), st.text(max_size=12), st.integers(1, 20))
+def test_whatever_it_says_it_quotes(text: str, wish: str, longest: int) -> None:
+    model = FakeModel(lambda prompt: wish)
+    found = pointed(model, text, longest)
+    assert found
+    assert found in text
+
+
+def test_a_sentence_too_long_is_cut_from_where_the_model_points() -> None:
+    text = "alpha " * 30 + "the treasure lies here " + "omega " * 30
+    model = FakeModel(lambda prompt: "the treasure lies")
+    assert pointed(model, text, 8) == "the treasure lies here"
+
+
+def test_the_same_words_twice_end_in_the_first_place() -> None:
+    model = FakeModel(lambda prompt: "again and again")
+    text = "It rains. " + "Again it rains. " * 3
+    assert pointed(model, text) in ("It rains.", "Again it rains.")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["smollm2", "gemma3"])
+@pytest.mark.parametrize("pattern", ["wim", "wim-focus", "wim-shallow"])
+def test_margins_of_real_models_stand_at_their_offsets(
+    which: str, pattern: str, request: pytest.FixtureRequest, long_text: str
+) -> None:
+    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:2500]
+    chosen = Settings(
+        model=str(request.getfixturevalue(which)), pattern=pattern, segment_tokens=200, answer_tokens=8, max_passages=8,
+        relevance_threshold=0.0,
+    )  # fmt: skip
+    with Runtime(chosen) as runtime:
+        found = list(runtime.stream(Document("d", text), "What may you do with the program?"))
+    margins = [event for event in found if type(event) is events.MarginJudged]
+    assert margins
+    for margin in margins:
+        assert margin.quote is not None
+        assert text[slice(*margin.quote)] == margin.text
+        assert margin.chars[0] <= margin.quote[0] < margin.quote[1] <= margin.chars[1]

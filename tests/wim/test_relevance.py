@@ -1,0 +1,218 @@
+"""Scores and what they mean beside each other; each method on a scripted engine and on real models."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import PATTERNS as PATTERN_NAMES
+from wim_edge.settings import RELEVANCES
+from wim_edge.testing import FakeModel
+from wim_edge.wim.likelihood import Question
+from wim_edge.wim.pattern import PATTERNS
+from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.relevance import Ranking
+
+FILLER = "Rain fell on the harbour and the boats stayed in. "
+GOLD = "The lighthouse keeper was called Ottilie Brandt. "
+QUESTION = "What was the lighthouse keeper called?"
+
+
+def library(n: int, gold: int) -> list[Document]:
+    """Documents of which one answers the question."""
+    return [Document(f"{i}.txt", (GOLD if i == gold else f"Page {i}. ") + FILLER * 3) for i in range(n)]
+
+
+def ranked(found: list[events.Event]) -> tuple[events.Ranked, ...]:
+    (event,) = [event for event in found if isinstance(event, events.ReadingRanked)]
+    return event.ranking
+
+
+def reply(prompt: str) -> str:
+    """A fair judge of what stands after "Note:", and a fixed answer."""
+    if "YES or NO" in prompt:
+        return "YES" if "Ottilie" in prompt.rsplit("Note:", 1)[1] else "NO"
+    return "Ottilie Brandt" if "Ottilie" in prompt else "nobody knows"
+
+
+scores = st.dictionaries(st.integers(0, 9), st.floats(-50, 50), min_size=1)
+
+
+@given(scores)
+def test_shares_of_the_whole_document(found: dict[int, float]) -> None:
+    ranking = Ranking(10, scores=found)
+    shares = [ranking.relevance(index) for index in range(10)]
+    assert all(0 <= share <= 1 for share in shares)
+    assert sum(shares) <= 1 + 1e-9
+    order = ranking.order()
+    assert sorted(order) == sorted(found)
+    assert all(shares[a] >= shares[b] for a, b in zip(order, order[1:], strict=False))
+
+
+def test_shares_are_bayes_rule_with_unread_segments_scoring_nothing() -> None:
+    ranking = Ranking(4, scores={0: math.log(6), 2: 0.0})
+    assert ranking.relevance(0) == pytest.approx(6 / 9)
+    assert ranking.relevance(2) == pytest.approx(1 / 9)
+    assert ranking.relevance(3) == 0  # unread: not yet relevant
+    assert Ranking(1, 2.0, scores={0: 2.0}).relevance(0) == 1
+
+
+def test_the_gap_to_the_best_decides() -> None:
+    ranking = Ranking(5, scores={0: 9.0, 1: 8.0, 2: 3.0, 3: -1.0})
+    assert ranking.chosen(4) == [0, 1]
+    assert ranking.chosen(1) == [0]
+    assert ranking.chosen(4, threshold=0.0) == [0, 1, 2]  # 3 makes the question less likely than no text
+    assert ranking.chosen(4, threshold=1.0) == [0]
+    assert Ranking(5, scores={0: -2.0}).chosen(4) == []
+    assert Ranking(5).chosen(4) == []
+
+
+def test_log_odds_speak_for_their_segment_alone() -> None:
+    ranking = Ranking(3, own=True, scores={0: 0.1, 1: -0.1, 2: 5.0})
+    assert ranking.chosen(3) == [2, 0]
+    assert ranking.chosen(3, threshold=0.9) == [2]
+    assert ranking.relevance(0) == pytest.approx(1 / (1 + math.exp(-0.1)))
+
+
+def test_every_pattern_has_its_name() -> None:
+    assert tuple(PATTERNS) == PATTERN_NAMES
+
+
+@pytest.mark.parametrize("pattern", [name for name in PATTERN_NAMES if name != "llm"])
+@pytest.mark.parametrize("relevance", RELEVANCES)
+@pytest.mark.parametrize("gold", [0, 3, 7])
+def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance: str, gold: int) -> None:
+    if relevance == "bm25":
+        pytest.importorskip("bm25s")
+    model = FakeModel(reply)
+    settings = Settings(pattern=pattern, relevance=relevance, segment_tokens=64, margin_tokens=16, answer_tokens=16)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(library(8, gold), QUESTION))
+    assert found[0].relevance == relevance  # type: ignore[attr-defined]
+    ranking = ranked(found)
+    assert ranking[0].document == f"{gold}.txt"
+    assert ranking[0].chosen
+    finished = found[-1]
+    assert isinstance(finished, events.AnswerFinished)
+    assert finished.text == "Ottilie Brandt"
+    assert finished.sources[0].document == f"{gold}.txt"
+    assert not model.contexts[0].live
+
+
+def test_segments_that_do_not_matter_get_no_margin() -> None:
+    model = FakeModel(reply)
+    settings = Settings(pattern="wim-shallow", segment_tokens=128)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(library(8, 0), QUESTION))
+    assert [event.segment for event in found if type(event) is events.MarginJudged] == [0]
+    assert len([event for event in found if isinstance(event, events.SegmentScored)]) == 8
+
+
+def test_shallow_reading_has_no_limit_by_the_context() -> None:
+    model = FakeModel(reply, n_ctx_train=600)
+    settings = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, max_passages=2)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(library(60, 47), QUESTION))
+    assert found[0].tokens > 600 and found[0].windows == 0  # type: ignore[attr-defined]  # noqa: PT018
+    assert found[-1].text == "Ottilie Brandt"  # type: ignore[attr-defined]
+    assert not [event for event in found if isinstance(event, events.Warning)]
+
+
+def test_shallow_reading_reads_nothing_twice_for_one_passage() -> None:
+    model = FakeModel(reply)
+    settings = Settings(pattern="wim-shallow", segment_tokens=64, max_passages=1)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(library(8, 2), QUESTION))
+    assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+
+
+def test_bm25_reads_only_what_it_answers_from() -> None:
+    pytest.importorskip("bm25s")
+    settings = Settings(pattern="rag", relevance="bm25", segment_tokens=64, max_passages=1)
+    with Runtime(settings, model=FakeModel(reply)) as runtime:
+        found = list(runtime.stream(library(8, 2), QUESTION))
+    usage, started = found[-1].usage, found[0]  # type: ignore[attr-defined]
+    assert 0 < usage.prefilled_tokens < started.tokens / 4  # type: ignore[attr-defined]
+
+
+def test_focus_keeps_the_context_where_there_is_room() -> None:
+    model = FakeModel(reply)
+    with Runtime(Settings(pattern="wim-focus", segment_tokens=64), model=model) as runtime:
+        runtime.ask(library(6, 2), QUESTION)
+    main = model.history[0][1]
+    assert not any(what == "truncate" and sequence == main for what, sequence, _ in model.history)
+
+
+def test_the_question_may_stand_first() -> None:
+    prompts: list[str] = []
+    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    settings = Settings(pattern="wim", query_first=True, segment_tokens=64)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(library(6, 2), QUESTION))
+        assert ranked(found)[0].document == "2.txt"
+        with pytest.raises(InvalidRequestError, match="likelihood-gain"):
+            runtime.but(relevance="likelihood-gain").stream(library(6, 2), QUESTION)
+    assert prompts[-1].count(QUESTION) == 2
+    assert prompts[-1].index(QUESTION) < prompts[-1].index(FILLER)
+
+
+def test_closed_book_is_llm_alone() -> None:
+    with Runtime(Settings(pattern="llm"), model=FakeModel(reply)) as runtime:
+        assert runtime.ask((), QUESTION).text == "nobody knows"
+        with pytest.raises(InvalidRequestError, match="no document"):
+            runtime.but(pattern="wim").stream((), QUESTION)
+
+
+def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from wim_edge import runtime as runtime_module
+
+    path = tmp_path / "aux.gguf"
+    path.write_bytes(b"GGUF")
+    reader, judge = FakeModel(reply), FakeModel(reply)
+    monkeypatch.setattr(runtime_module, "_native", lambda found, settings: judge)
+    for relevance in ("likelihood", "verdict"):
+        settings = Settings(pattern="wim-shallow", relevance=relevance, relevance_model=str(path), segment_tokens=64)
+        with Runtime(settings, model=reader) as runtime:
+            found = list(runtime.stream(library(6, 4), QUESTION))
+        assert ranked(found)[0].document == "4.txt"
+        assert judge.contexts[-1].closed
+    with Runtime(settings.but(relevance="likelihood-gain"), model=reader) as runtime, pytest.raises(
+        InvalidRequestError, match="likelihood-gain"
+    ):
+        runtime.stream(library(6, 4), QUESTION)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["smollm2", "gemma3"])
+def test_measuring_the_question_leaves_no_trace(which: str, request: pytest.FixtureRequest) -> None:
+    from wim_edge.engine.model import Model
+
+    with Model(request.getfixturevalue(which), Settings()) as model, closing(model.context(512)) as context:
+        question = Question(model, Prompts(), QUESTION)
+        with context.sequence() as sequence:
+            sequence.append([*model.bos_tokens, *model.tokenize(FILLER * 4)])
+            before = sequence.logits.copy()
+            without = question.log_likelihood(sequence)
+            assert (sequence.logits == before).all()
+            sequence.append(model.tokenize(GOLD))
+            assert question.log_likelihood(sequence) > without
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["smollm2", "gemma3"])
+def test_shallow_scores_do_not_depend_on_the_order(which: str, request: pytest.FixtureRequest) -> None:
+    settings = Settings(model=str(request.getfixturevalue(which)), pattern="wim-shallow", answer_tokens=8)
+    books = library(4, 1)
+    with Runtime(settings) as runtime:
+        there = ranked(list(runtime.stream(books, QUESTION)))
+        back = ranked(list(runtime.stream(books[::-1], QUESTION)))
+    assert [one.document for one in there] == [one.document for one in back]
+    assert there[0].document == "1.txt"
+    assert [one.relevance for one in there] == pytest.approx([one.relevance for one in back], abs=1e-6)

@@ -1,0 +1,189 @@
+"""`wim-edge eval`: ask a task's examples with several patterns and compare accuracy and cost."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from wim_edge.cli.options import engine_options, reading_options, settings_from, show_llama_log
+from wim_edge.errors import InvalidRequestError
+
+EXIT_CANCELLED = 130
+ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """Whole numbers with commas between them."""
+    least = 0 if param.name == "positions" else 1
+    try:
+        numbers = tuple(int(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers such as 1,5,10", ctx, param) from None
+    if numbers and min(numbers) < least:
+        raise click.BadParameter(f"{min(numbers)} is less than {least}", ctx, param)
+    return numbers
+
+
+def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from wim_edge.evaluation.tasks import TASKS
+
+    return [CompletionItem(name) for name in TASKS if name.startswith(incomplete)]
+
+
+@click.command("eval", short_help="Measure accuracy and cost on a task.")
+@click.argument("task_name", metavar="TASK", shell_complete=_task_names)
+@click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
+              help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
+                   "oracle shows the gold documents alone, closed-book none.")
+@click.option("--data", type=_FILE, metavar="FILE", help="The task's rows, .json or .jsonl, gzip-compressed or not.")
+@click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, multihoprag).")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N questions. Default: all, or 50.")
+@click.option("--documents", callback=_numbers, metavar="K[,K...]",
+              help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.")
+@click.option("--positions", callback=_numbers, metavar="I[,I...]",
+              help="Where gold stands, from 0 (multidoc, kv). Default: first, middle, last.")
+@click.option("--length", callback=_numbers, metavar="TOKENS[,TOKENS...]",
+              help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.")
+@reading_options
+@engine_options
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Keep run.json, examples.jsonl and summary.json here; a stopped run goes on from there.")
+@click.option("--json", "as_json", is_flag=True, help="The summary as JSON on standard output.")
+@click.option("--report", is_flag=True, help="Write DIR/report.html and its plots (needs matplotlib).")
+@click.pass_context
+def eval_command(
+    ctx: click.Context,
+    /,
+    task_name: str,
+    patterns: str,
+    out: Path | None,
+    as_json: bool,
+    report: bool,
+    data: Path | None,
+    library: Path | None,
+    limit: int | None,
+    documents: tuple[int, ...],
+    positions: tuple[int, ...],
+    length: tuple[int, ...],
+    **options: Any,
+) -> None:
+    """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
+
+    \b
+    multidoc     one of K documents answers, at each position   Lost in the Middle 3
+    kv           the value of one of K UUID keys                Lost in the Middle 4
+    reader       BM25 finds k passages, the model answers       Lost in the Middle 6
+    hotpotqa, musique, multihoprag, squad                       at a wanted length
+    cwe          the ten most common words of a list            RULER
+    babilong     facts strewn over a book                       BABILong
+
+    Data sets are read in their public formats. Example by example, every pattern is asked before the
+    next; Ctrl-C stops, and with --out the same command goes on. A failed example counts as wrong.
+    Answers have at most 100 tokens unless --answer-tokens says otherwise; --seed orders the examples too.
+
+    \b
+      wim-edge eval multidoc --data nq.jsonl.gz --positions 0,4,9 --pattern llm,rag:bm25,default,oracle
+      wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
+    """
+    from wim_edge.cli.progress import progress
+    from wim_edge.evaluation.patterns import parse_patterns
+    from wim_edge.evaluation.runner import evaluate
+    from wim_edge.evaluation.store import read_records, write_json
+    from wim_edge.evaluation.summary import summarize
+    from wim_edge.evaluation.tasks import Options, task_named
+    from wim_edge.runtime import Runtime
+
+    task, chosen = task_named(task_name), parse_patterns(patterns)
+    settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
+    wanted = Options(data=data, library=library, limit=limit, documents=documents, positions=positions,
+                     length=length, seed=settings.seed)  # fmt: skip
+    if report:
+        _check_report(out)
+    show_llama_log(ctx)
+    with Runtime(settings) as runtime, ExitStack() as stack:
+        model = runtime.open()
+        examples = task.examples(wanted, lambda text: len(model.tokenize(text)))
+        if out is None:
+            click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
+        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
+        stopped = False
+        try:
+            with progress(task.metric) as watcher:
+                evaluate(runtime, task.name, examples, chosen, folder, options=wanted, watcher=watcher)
+        except KeyboardInterrupt:
+            stopped = True
+        records = read_records(folder)
+        summary = summarize(task, model.info.name, _command(ctx), records, [pattern.label for pattern in chosen])
+        write_json(folder / "summary.json", summary)
+        if report:
+            from wim_edge.evaluation.report import write_report
+
+            click.echo(f"report: {write_report(folder, summary, records)}", err=True)
+    _show(summary, as_json)
+    if stopped:
+        click.echo("stopped; the same command goes on" if out else "stopped", err=True)
+        sys.exit(EXIT_CANCELLED)
+
+
+def _check_report(out: Path | None) -> None:
+    """Raise before the work what would be raised after it."""
+    from wim_edge.evaluation.plots import require_matplotlib
+
+    if out is None:
+        raise InvalidRequestError("--report needs a folder", "Add --out DIR.")
+    require_matplotlib()
+
+
+def _command(ctx: click.Context) -> str:
+    """The command line that asks for this again: what was given, without defaults and variables."""
+    words = ["wim-edge", "eval"]
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE or name not in ctx.params:
+            continue
+        value = ctx.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts)[-1])
+        else:
+            given = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words += [parameter.opts[-1], given]
+    return shlex.join(words)
+
+
+def _show(summary: dict[str, Any], as_json: bool) -> None:
+    for found in summary["patterns"]:
+        if found["errors"]:
+            first = found["errors"][0]
+            click.echo(f"{found['pattern']}: {len(found['errors'])} failed and count as wrong; "
+                       f"{first['id']}: {first['error']}", err=True)  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from wim_edge.evaluation.table import rows
+
+    head, *body = rows(summary)
+    table = Table(title=f"{summary['task']}, {summary['model']}", box=box.SIMPLE)
+    for number, name in enumerate(head):
+        table.add_column(name, justify="right" if number else "left")
+    for row in body:
+        table.add_row(*row)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(table)

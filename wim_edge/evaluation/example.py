@@ -1,0 +1,64 @@
+"""What a task produces: an example, ready to be asked; and the passages that examples are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wim_edge.documents import Document
+
+CountTokens = Callable[[str], int]
+"""How many tokens the evaluated model makes of a text."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question with its documents."""
+
+    id: str
+    """Unique within a run."""
+    group: str
+    """The question it asks: examples of one group are not independent, and are resampled together."""
+    documents: tuple[Document, ...]
+    question: str
+    answers: tuple[str, ...]
+    """Any of them is right; empty where unknown: the example then counts for retrieval alone."""
+    gold: tuple[int, ...] = ()
+    """Which of the documents hold the answer; empty if unknown."""
+    gold_chars: tuple[int, int] | None = None
+    """Where in the gold document the answer stands, in characters; None: anywhere in it."""
+    x: int | None = None
+    """The value of what the task sweeps: a position, a number of documents, a length in tokens."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What else is worth writing down about it; JSON values."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A titled text; ``gold`` if it holds (a part of) the answer."""
+
+    title: str
+    text: str
+    gold: bool = False
+
+
+def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
+    """Passages as documents with names of their own, and which of them are gold."""
+    passages = tuple(passages)
+    names = unique(passage.title.strip() or "Untitled" for passage in passages)
+    documents = tuple(Document(name, passage.text) for name, passage in zip(names, passages, strict=True))
+    return documents, tuple(index for index, passage in enumerate(passages) if passage.gold)
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names, where a repeated one gets " (2)", " (3)" and so on."""
+    wanted = list(names)
+    given, used = set(wanted), dict[str, None]()
+    for name in wanted:
+        own, number = name, 1
+        while own in used or (number > 1 and own in given):
+            number += 1
+            own = f"{name} ({number})"
+        used[own] = None
+    return list(used)

@@ -1,0 +1,95 @@
+"""The plots of a run: accuracy over what the task sweeps, and accuracy against cost. matplotlib, here alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.patterns import CONTROLS
+from wim_edge.evaluation.tasks import task_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SWEPT = {"position": "position of the gold document (from 0)", "documents": "documents", "length": "length in tokens"}
+_TICKS = 12
+"""With more values than these, matplotlib chooses which to name."""
+
+
+def require_matplotlib() -> None:
+    """Raises InvalidRequestError if it is not installed."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise InvalidRequestError("the report needs matplotlib", "pip install matplotlib") from error
+
+
+def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
+    """Draw what the summary has figures for: by_position.png (the U-shaped curve), by_documents.png,
+    by_length.png, cost.png; their paths."""
+    require_matplotlib()
+    task = task_named(summary["task"])
+    patterns = [found for found in summary["patterns"] if found[task.metric] is not None]
+    plots = []
+    if any(f"by_{task.swept}" in found for found in patterns):
+        plots.append(_by_x(folder, task.swept, task.metric, patterns))
+    if any(found["seconds_per_example"] for found in patterns):
+        plots.append(_cost(folder, task.metric, patterns))
+    return plots
+
+
+def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
+    """A line with its interval a pattern; controls are level lines; the retriever's recall is dotted."""
+    figure, axes = _figure(_SWEPT[swept], metric)
+    values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
+    if len(values) <= _TICKS:
+        axes.set_xticks(sorted(values))
+    for number, found in enumerate(patterns):
+        colour = f"C{number % 10}"
+        if found["pattern"] in CONTROLS:
+            axes.axhline(found[metric], color=colour, linestyle="--", label=found["pattern"])
+            continue
+        points = [(int(x), y) for x, y in found.get(f"by_{swept}", {}).items() if y[metric] is not None]
+        xs = [x for x, _ in points]
+        axes.plot(xs, [y[metric] for _, y in points], color=colour, marker="o", label=found["pattern"])
+        axes.fill_between(xs, [y["ci95"][0] for _, y in points], [y["ci95"][1] for _, y in points],
+                          color=colour, alpha=0.15, linewidth=0)  # fmt: skip
+    recalled = next((found[f"by_{swept}"] for found in patterns if found.get("recall") is not None), None)
+    if recalled:
+        axes.plot([int(x) for x in recalled], [y["recall"] for y in recalled.values()], "k:", label="retriever recall")
+    figure.legend(loc="outside right upper")
+    return _save(figure, folder / f"by_{swept}.png")
+
+
+def _cost(folder: Path, metric: str, patterns: list[dict[str, Any]]) -> Path:
+    figure, axes = _figure("seconds per example", metric)
+    for number, found in enumerate(patterns):
+        if found["seconds_per_example"] is None:
+            continue
+        low, high = found["ci95"]
+        bars = [[max(0.0, found[metric] - low)], [max(0.0, high - found[metric])]]
+        axes.errorbar(found["seconds_per_example"], found[metric], yerr=bars, fmt="o", capsize=3,
+                      color=f"C{number % 10}", label=found["pattern"])  # fmt: skip
+    axes.set_xlim(left=0)
+    figure.legend(loc="outside right upper")
+    return _save(figure, folder / "cost.png")
+
+
+def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
+    """Made without pyplot: no display, no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.set(xlabel=xlabel, ylabel=ylabel, ylim=(0, 1.02))
+    axes.grid(alpha=0.3)
+    return figure, axes
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    figure.savefig(path, dpi=130, metadata={"Software": None})
+    return path

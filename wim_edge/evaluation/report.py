@@ -1,0 +1,93 @@
+"""A run as one HTML page that needs nothing but itself: table, command, plots, example answers."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from wim_edge.evaluation.plots import draw
+from wim_edge.evaluation.store import Record
+from wim_edge.evaluation.table import rows
+
+SHOWN = 10
+"""Example questions on the page."""
+
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8886; white-space: nowrap }
+th:first-child, td:first-child { text-align: left }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #8882; padding: .8rem; border-radius: .4rem }
+img { max-width: 100%; background: #fff; border-radius: .4rem; margin: .5rem 0 }
+dt { font-weight: 600 } dd { margin: 0 0 .3rem 1.5rem; overflow-wrap: anywhere }
+.right { color: #1a7f37 } .wrong { color: #cf222e }
+@media (prefers-color-scheme: dark) { .right { color: #56d364 } .wrong { color: #ff7b72 } }
+"""
+
+
+def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record]) -> Path:
+    """Draw the plots into ``folder`` and put them into its report.html; its path.
+
+    Raises InvalidRequestError without matplotlib.
+    """
+    plots = draw(folder, summary)
+    title = f"{summary['task']}, {summary['model']}"
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f"<pre>{escape(summary['command'])}</pre>",
+        _table(summary),
+        *(_image(path) for path in plots),
+        _errors(summary),
+        f"<h2>Example answers</h2>{''.join(_examples(records))}",
+    ]
+    page = (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n'
+        f"<body>\n{chr(10).join(body)}\n</body></html>\n"
+    )
+    path = folder / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _table(summary: dict[str, Any]) -> str:
+    head, *body = rows(summary)
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def _image(path: Path) -> str:
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    return f'<img alt="{escape(path.stem.replace("_", " "))}" src="data:image/png;base64,{data}">'
+
+
+def _errors(summary: dict[str, Any]) -> str:
+    failed = [(found["pattern"], error) for found in summary["patterns"] for error in found["errors"]]
+    lines = (f"{name}, {error['id']}: {error['error']}" for name, error in failed)
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<h2>Failed, counted as wrong: {len(failed)}</h2><ul>{items}</ul>" if failed else ""
+
+
+def _examples(records: Iterable[Record]) -> Iterable[str]:
+    """The first questions, each once, with what every pattern made of it."""
+    by_id: dict[str, list[Record]] = {}
+    groups: dict[str, str] = {}
+    for record in records:
+        if groups.setdefault(record.group, record.id) == record.id and record.answers:
+            by_id.setdefault(record.id, []).append(record)
+    for found in list(by_id.values())[:SHOWN]:
+        lines = "".join(_answer(record) for record in found)
+        right = escape(" | ".join(found[0].answers))
+        yield f"<h3>{escape(found[0].question)}</h3><p>Right: {right}</p><dl>{lines}</dl>"
+
+
+def _answer(record: Record) -> str:
+    score = record.scores.get("accuracy", 0.0)
+    kind, said = ("right" if score == 1 else "wrong"), record.answer if record.error is None else record.error
+    return f'<dt>{escape(record.pattern)} <span class="{kind}">{score:.2g}</span></dt><dd>{escape(said or "")}</dd>'

@@ -1,0 +1,207 @@
+"""Asks every example with every pattern and writes down what came of it.
+
+Example by example, all patterns of one before the next: a machine that grows slower, or warmer, slows all
+patterns alike. Each asking has a cache of its own, opened and closed outside of the time that counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.evaluation.data import fingerprint
+from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.patterns import Pattern
+from wim_edge.evaluation.store import Record, Store
+from wim_edge.evaluation.tasks import Options, Task, task_named
+from wim_edge.runtime import Runtime
+from wim_edge.settings import Settings
+from wim_edge.wim import events
+from wim_edge.wim.pattern import Choices
+
+Job = tuple[Example, Pattern]
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on."""
+
+    def begin(self, kept: Sequence[Record], total: int) -> None:
+        """Before the first question: the records that are there, and how many there will be."""
+
+    def add(self, record: Record) -> None:
+        """A question was asked, or failed."""
+
+
+def evaluate(
+    runtime: Runtime,
+    task_name: str,
+    examples: Sequence[Example],
+    patterns: Sequence[Pattern],
+    out_dir: Path,
+    *,
+    options: Options | None = None,
+    watcher: Watcher | None = None,
+) -> list[Record]:
+    """Ask what is not yet in ``out_dir``; the records of the whole run, old and new.
+
+    An example that fails is a record with its error. Raises InvalidRequestError, before anything is asked,
+    if the folder holds another run or a pattern cannot be asked; KeyboardInterrupt leaves the folder whole.
+    """
+    task = task_named(task_name)
+    _check(runtime, examples, patterns)
+    jobs = plan(examples, patterns)
+    with Store(out_dir, _identity(runtime, task, options or Options(), patterns)) as store:
+        done = {record.key for record in store.records}
+        if watcher:
+            watcher.begin(store.records, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
+        for example, pattern in jobs:
+            if (pattern.label, example.id) not in done:
+                record = ask(runtime, task, example, pattern)
+                store.add(record)
+                if watcher:
+                    watcher.add(record)
+        return store.records
+
+
+def plan(examples: Iterable[Example], patterns: Sequence[Pattern]) -> list[Job]:
+    """What to ask, in order. A control is asked once a question, for its first example."""
+    jobs: list[Job] = []
+    groups: set[str] = set()
+    for example in examples:
+        jobs += [(example, pattern) for pattern in patterns if not (pattern.control and example.group in groups)]
+        groups.add(example.group)
+    return jobs
+
+
+def ask(runtime: Runtime, task: Task, example: Example, pattern: Pattern) -> Record:
+    """Ask one example with one pattern. One without right answers is not asked: its facts alone count."""
+    found, error = _Observed(), None
+    if example.answers:
+        try:
+            with runtime.but(**pattern.settings) as asked:
+                _observe(asked, pattern.documents(example), example.question, found)
+        except WimEdgeError as failed:
+            found, error = _Observed(), f"{type(failed).__name__}: {failed}"
+    finished = found.finished
+    scores = task.score(example, finished.text if finished else "") if example.answers else {}
+    if "recall" in example.facts and not pattern.control:
+        scores = {**scores, "recall": example.facts["recall"]}
+    return Record(
+        id=example.id,
+        group=example.group,
+        pattern=pattern.label,
+        resolved_pattern=found.pattern,
+        x=None if pattern.control else example.x,
+        question=example.question,
+        answers=example.answers,
+        answer=finished.text if finished else None,
+        finish_reason=finished.finish_reason if finished else None,
+        error=error,
+        scores=scores,
+        gold_rank=None if pattern.control else _gold_rank(example, found.ranking),
+        margins_located=found.located,
+        seconds=found.seconds,
+        prefilled_tokens=finished.usage.prefilled_tokens if finished else None,
+        decoded_tokens=finished.usage.decoded_tokens if finished else None,
+        peak_rss_bytes=finished.usage.peak_rss_bytes if finished else None,
+        facts=example.facts,
+    )
+
+
+@dataclass
+class _Observed:
+    """What the events of one reading told."""
+
+    finished: events.AnswerFinished | None = None
+    relevance: str | None = None
+    ranking: Sequence[Any] | None = None
+    seconds: float | None = None
+    located: tuple[int, int] | None = None
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern that was used, with its relevance."""
+        if self.finished is None:
+            return None
+        return f"{self.finished.pattern}:{self.relevance}" if self.relevance else self.finished.pattern
+
+
+def _observe(runtime: Runtime, documents: Sequence[Any], question: str, found: _Observed) -> None:
+    """Ask, and note what the events tell. The seconds are those on the clock, less those of loading."""
+    margins: list[Any] = []
+    start = time.perf_counter()
+    with closing(runtime.stream(documents, question)) as stream:  # type: ignore[type-var]
+        for event in stream:
+            if event.type == "reading.started":
+                found.relevance = getattr(event, "relevance", None)
+            elif event.type == "reading.ranked":
+                found.ranking = event.ranking  # type: ignore[attr-defined]
+            elif event.type == "margin.judged":
+                margins.append(event)
+            elif isinstance(event, events.AnswerFinished):
+                found.finished = event
+    assert found.finished is not None
+    found.seconds = time.perf_counter() - start - found.finished.usage.seconds.get("load", 0.0)
+    if found.finished.finish_reason == "cancelled":
+        raise KeyboardInterrupt
+    found.located = _located(margins, {document.name: document.text for document in documents}, runtime.settings)
+
+
+def _located(margins: Iterable[Any], texts: dict[str, str], settings: Settings) -> tuple[int, int] | None:
+    """(quoted margins that stand in the document where they say, all quoted ones); None without any.
+
+    A margin that should be a quotation and names no place counts as not found.
+    """
+    verbatim = Choices.of(settings).margins == "verbatim"
+    quoted = [m for m in margins if m.text and (m.quote is not None or verbatim)]
+    right = sum(m.quote is not None and texts[m.document][slice(*m.quote)] == m.text for m in quoted)
+    return (right, len(quoted)) if quoted else None
+
+
+def _gold_rank(example: Example, ranking: Sequence[Any] | None) -> int | None:
+    if ranking is None or not example.gold:
+        return None
+    gold = {example.documents[index].name for index in example.gold}
+    start, end = example.gold_chars or (0, float("inf"))
+    places = enumerate(ranking, 1)
+    return next((n for n, r in places if r.document in gold and r.chars[0] < end and r.chars[1] > start), 0)
+
+
+def _check(runtime: Runtime, examples: Sequence[Example], patterns: Sequence[Pattern]) -> None:
+    """Raise now what every single example would raise."""
+    for pattern in patterns:
+        runtime.but(**pattern.settings).close()
+    without = [example for example in examples if not example.gold]
+    if without and any(pattern.name == "oracle" for pattern in patterns):
+        raise InvalidRequestError(
+            f"{len(without)} of {len(examples)} examples have no gold document for the pattern oracle",
+            "Leave oracle away.",
+        )
+
+
+def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence[Pattern]) -> dict[str, Any]:
+    """What makes two runs the same one."""
+    model = runtime.open().info.name
+    settings = {
+        name: value if isinstance(value, bool | int | float | str | None) else str(value)
+        for name, value in asdict(runtime.settings).items()
+        if name not in ("model", "seed")
+    }
+    return {
+        "task": task.name,
+        "model": model,
+        "data": fingerprint(options.data),
+        "library": fingerprint(options.library),
+        "limit": options.limit,
+        "documents": options.documents,
+        "positions": options.positions,
+        "length": options.length,
+        "seed": options.seed,
+        "patterns": [pattern.label for pattern in patterns],
+        "settings": settings,
+    }

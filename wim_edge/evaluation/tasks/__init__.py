@@ -1,0 +1,24 @@
+"""The tasks by name. Each module is one task or one family of them."""
+
+from __future__ import annotations
+
+import difflib
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.tasks import babilong, cwe, kv, multidoc, qa, reader
+from wim_edge.evaluation.tasks.task import Options, Task
+
+TASKS: dict[str, Task] = {
+    task.name: task for task in (multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
+}
+
+
+def task_named(name: str) -> Task:
+    """The task. Raises InvalidRequestError that names the nearest ones."""
+    if name not in TASKS:
+        near = difflib.get_close_matches(name, TASKS, 3, 0.4)
+        raise InvalidRequestError(f"{name} is no task", f"Nearest: {', '.join(near or TASKS)}.")
+    return TASKS[name]
+
+
+__all__ = ["TASKS", "Options", "Task", "task_named"]

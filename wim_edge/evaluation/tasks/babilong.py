@@ -1,0 +1,49 @@
+"""BABILong (Kuratov et al. 2024): a bAbI question whose facts are strewn over a long book."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from wim_edge.documents import Document
+from wim_edge.evaluation.data import Row, parse_rows
+from wim_edge.evaluation.example import CountTokens, Example
+from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.tasks.task import Options, Task
+
+
+def load_babilong(path: Path) -> list[tuple[str, str, str]]:
+    """(context, question, target) of rows of {input, question, target}, as published, or with ``context`` and
+    ``query``, ``question`` or ``input``."""
+    return parse_rows(path, _parse, "{input, question, target} or {context, query, target}")
+
+
+def build(options: Options, count_tokens: CountTokens) -> list[Example]:
+    """Each row's context as one document."""
+    assert options.data is not None
+    return [
+        Example(f"babilong-{index}", f"babilong-{index}", (Document("book.txt", context),), question, (target,),
+                facts={"tokens": count_tokens(context)})
+        for index, (context, question, target) in enumerate(load_babilong(options.data)[: options.limit])
+    ]  # fmt: skip
+
+
+def _parse(row: Row, _number: int) -> Iterator[tuple[str, str, str]]:
+    context, names = (row["context"], ("query", "question", "input")) if "context" in row else (
+        row["input"], ("question", "query"))  # fmt: skip
+    question = next((row[name] for name in names if name in row), None)
+    if question is None:
+        raise ValueError("no question")
+    yield context, question.strip(), str(row["target"])
+
+
+TASK = Task(
+    name="babilong",
+    source="Kuratov et al. 2024, BABILong",
+    metric="accuracy",
+    swept="length",
+    takes=("data",),
+    needs=("data",),
+    build=build,
+    score=lambda example, output: {"accuracy": match(output, example.answers)},
+)

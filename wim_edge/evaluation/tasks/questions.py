@@ -1,0 +1,148 @@
+"""Question-answering data sets, each in its public format and in one common form.
+
+The common form is a row with ``question``, ``answers`` (or ``answer``) and ``paragraphs`` of ``title`` and
+``text``, gold ones told by ``supporting`` or by the row's ``supporting_titles``.
+Questions without any gold passage (SQuAD's and MuSiQue's unanswerable ones, MultiHop-RAG's null queries) test
+abstention, not reading, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from wim_edge.evaluation.data import Row, parse_rows
+from wim_edge.evaluation.example import Passage, unique
+
+COMMON = "{question, answers, paragraphs: [{title, text, supporting}]}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its right answers, and its own passages."""
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    passages: tuple[Passage, ...]
+
+
+def load_multidoc(path: Path) -> list[Question]:
+    """NaturalQuestions as "Lost in the Middle" gives them (``ctxs``, one of them ``isgold``), or rows of
+    {question, answers, gold, distractors}. Gold comes first, distractors keep their order."""
+    return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
+
+
+def load_hotpotqa(path: Path) -> list[Question]:
+    """HotpotQA (Yang et al. 2018): context [[title, [sentences]]] and supporting_facts [[title, sentence]]."""
+    return _load(path, _hotpotqa, "{question, answer, context: [[title, [sentences]]], supporting_facts}")
+
+
+def load_musique(path: Path) -> list[Question]:
+    """MuSiQue (Trivedi et al. 2022)."""
+    layout = "{question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}], answerable}"
+    return _load(path, _musique, layout)
+
+
+def load_squad(path: Path) -> list[Question]:
+    """SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016): the paragraph is the question's only passage."""
+    return _load(path, _squad, "{data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}")
+
+
+def load_multihoprag(path: Path, library: Path | None) -> tuple[list[Question], list[Passage]]:
+    """MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
+
+    With a ``library`` (corpus.json) the gold passages are the whole articles that the evidence names; without
+    one, or for an article that it lacks, the evidence facts themselves are the passages.
+    """
+    articles = load_passages(library) if library else []
+    by_title = {article.title: article.text for article in articles}
+
+    def parse(row: Row, number: int) -> Iterator[Question]:
+        if "evidence_list" not in row:
+            yield from _common(row, number)
+            return
+        texts = {(e["title"], by_title.get(e["title"], e["fact"])): None for e in row["evidence_list"]}
+        passages = tuple(Passage(title, text, gold=True) for title, text in texts)
+        yield Question(str(number), row["query"], (str(row["answer"]),), passages)
+
+    return _load(path, parse, "{query, answer, evidence_list: [{title, fact}]}"), articles
+
+
+def load_passages(path: Path) -> list[Passage]:
+    """A library: rows of {title, text}, or {title, body}. Blank ones are left out."""
+
+    def parse(row: Row, _number: int) -> Iterator[Passage]:
+        passage = Passage(row["title"], row["text"] if "text" in row else row["body"])
+        if passage.text.strip():
+            yield passage
+
+    return parse_rows(path, parse, "{title, text} or {title, body}")
+
+
+def _load(path: Path, parse: Callable[[Row, int], Iterable[Question]], layout: str) -> list[Question]:
+    found = parse_rows(path, lambda row, number: filter(_usable, parse(row, number)), f"{layout} or {COMMON}")
+    ids = unique(question.id for question in found)
+    return [Question(i, q.question.strip(), q.answers, _readable(q.passages)) for i, q in zip(ids, found, strict=True)]
+
+
+def _usable(question: Question) -> bool:
+    return bool(question.question.strip()) and any(p.gold and p.text.strip() for p in question.passages)
+
+
+def _readable(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    return tuple(passage for passage in passages if passage.text.strip())
+
+
+def _multidoc(row: Row, number: int) -> Iterator[Question]:
+    if "ctxs" in row:
+        passages = [Passage(c["title"], c["text"], bool(c["isgold"])) for c in row["ctxs"]]
+    else:
+        passages = [Passage(row["gold"]["title"], row["gold"]["text"], True)]
+        passages += [Passage(d["title"], d["text"]) for d in row["distractors"]]
+    passages.sort(key=lambda passage: not passage.gold)
+    yield Question(_id(row, number), row["question"], tuple(row["answers"]), tuple(passages))
+
+
+def _hotpotqa(row: Row, number: int) -> Iterator[Question]:
+    if "context" not in row:
+        yield from _common(row, number)
+        return
+    supporting = {title for title, _sentence in row["supporting_facts"]}
+    passages = tuple(Passage(title, "".join(sentences), title in supporting) for title, sentences in row["context"])
+    yield Question(_id(row, number), row["question"], (row["answer"],), passages)
+
+
+def _musique(row: Row, number: int) -> Iterator[Question]:
+    if "answer_aliases" not in row:
+        yield from _common(row, number)
+    elif row.get("answerable", True):
+        answers = (row["answer"], *row["answer_aliases"])
+        passages = tuple(Passage(p["title"], p["paragraph_text"], p["is_supporting"]) for p in row["paragraphs"])
+        yield Question(_id(row, number), row["question"], answers, passages)
+
+
+def _squad(row: Row, number: int) -> Iterator[Question]:
+    if "question" in row:
+        yield from _common(row, number)
+        return
+    for paragraph in row["paragraphs"]:
+        passages = (Passage(row["title"].replace("_", " "), paragraph["context"], gold=True),)
+        for qa in paragraph["qas"]:
+            answers = tuple(dict.fromkeys(answer["text"] for answer in qa["answers"]))
+            if answers and not qa.get("is_impossible"):
+                yield Question(_id(qa, number), qa["question"], answers, passages)
+
+
+def _common(row: Row, number: int) -> Iterator[Question]:
+    supporting = set(row.get("supporting_titles", ()))
+    passages = tuple(
+        Passage(p["title"], p["text"], bool(p.get("supporting", p["title"] in supporting))) for p in row["paragraphs"]
+    )
+    answers = tuple(row["answers"]) if "answers" in row else (row["answer"],)
+    yield Question(_id(row, number), row["question"], answers, passages)
+
+
+def _id(row: Row, number: int) -> str:
+    return str(row.get("id", row.get("_id", number)))

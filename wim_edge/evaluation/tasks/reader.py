@@ -1,0 +1,98 @@
+"""Retriever and reader ("Lost in the Middle", section 6): is more context always better?
+
+BM25 draws the k best passages of a library, for each k; the model answers from them, in the retriever's order.
+Beside its accuracy stands the retriever's recall: the share of the gold pages that are among the k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.data import Row, parse_rows
+from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
+from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.tasks.questions import load_passages
+from wim_edge.evaluation.tasks.task import Options, Task
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, the titles of the pages that hold its answer, and the answers, where known."""
+
+    question: str
+    titles: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+def load_queries(path: Path) -> list[Query]:
+    """Rows of {question, titles, answers}, or with ``ctxs`` whose ``isgold`` ones name the titles."""
+    return parse_rows(path, _parse, "{question, titles, answers}")
+
+
+def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
+    """The best k passages for each query and each k of ``options.documents``, by default 1, 5, 10 and 20.
+
+    A query without answers is not asked of the model, but counts for recall.
+    """
+    assert options.data is not None
+    assert options.library is not None
+    ks = tuple(dict.fromkeys(options.documents)) or (1, 5, 10, 20)
+    queries = load_queries(options.data)[: options.limit]
+    library = load_passages(options.library)
+    if not 1 <= min(ks) <= max(ks) <= len(library):
+        raise InvalidRequestError(f"--documents {min(ks)} to {max(ks)} of a library of {len(library):,} passages",
+                                  f"It takes 1 to {len(library):,}.")  # fmt: skip
+    ranked = retrieve(library, [query.question for query in queries], max(ks))
+    return [
+        _example(index, query, [library[number] for number in best[:k]], k)
+        for index, (query, best) in enumerate(zip(queries, ranked, strict=True))
+        for k in ks
+    ]
+
+
+def retrieve(library: Sequence[Passage], queries: list[str], k: int) -> list[list[int]]:
+    """The k best passages for each query by BM25 over title and text, best first.
+
+    Raises InvalidRequestError without the package bm25s.
+    """
+    try:
+        import bm25s
+    except ImportError as error:
+        raise InvalidRequestError("the task reader needs the package bm25s", "pip install bm25s") from error
+    index = bm25s.BM25()
+    texts = [f"{passage.title}\n{passage.text}" for passage in library]
+    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+    tokens = bm25s.tokenize(queries, stopwords="en", show_progress=False)
+    found = index.retrieve(tokens, k=k, show_progress=False, return_as="documents")
+    return [[int(number) for number in row] for row in found]
+
+
+def _example(index: int, query: Query, passages: list[Passage], k: int) -> Example:
+    found = [replace(passage, gold=passage.title in query.titles) for passage in passages]
+    documents, gold = as_documents(found)
+    titles = {passage.title for passage in found if passage.gold}
+    recall = len(titles) / len(set(query.titles))
+    return Example(f"{index}@{k}", str(index), documents, query.question, query.answers, gold, x=k,
+                   facts={"recall": recall})  # fmt: skip
+
+
+def _parse(row: Row, _number: int) -> Iterator[Query]:
+    titles = row["titles"] if "titles" in row else [c["title"] for c in row["ctxs"] if c["isgold"]]
+    if not titles:
+        raise ValueError("no gold titles")
+    yield Query(row["question"], tuple(titles), tuple(row.get("answers") or ()))
+
+
+TASK = Task(
+    name="reader",
+    source="Liu et al. 2023, Lost in the Middle, section 6",
+    metric="accuracy",
+    swept="documents",
+    takes=("data", "library", "documents"),
+    needs=("data", "library"),
+    build=build,
+    score=lambda example, output: {"accuracy": match(output, example.answers)},
+)

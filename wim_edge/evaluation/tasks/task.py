@@ -1,0 +1,80 @@
+"""What a task is, and the options that a run gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.example import CountTokens, Example
+
+GENERATED = 50
+"""Examples of a task that generates its own, where no limit is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What examples to build; each task takes some of these. Empty or None: the task's default."""
+
+    data: Path | None = None
+    library: Path | None = None
+    limit: int | None = None
+    """Questions; an example more for each value that is swept."""
+    documents: tuple[int, ...] = ()
+    positions: tuple[int, ...] = ()
+    length: tuple[int, ...] = ()
+    """In tokens of the evaluated model."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: how its examples are built and its answers scored."""
+
+    name: str
+    source: str
+    """The publication it follows."""
+    metric: Literal["accuracy", "f1"]
+    """The main one of its scores."""
+    swept: Literal["position", "documents", "length"]
+    """What `Example.x` is."""
+    takes: tuple[str, ...]
+    """The fields of `Options` that it takes, besides limit and seed."""
+    needs: tuple[str, ...]
+    """Those of them that it cannot do without."""
+    build: Callable[[Options, CountTokens], list[Example]]
+    score: Callable[[Example, str], dict[str, float]]
+    """Scores of an output, 0 to 1, by name; the main one among them."""
+
+    def examples(self, options: Options, count_tokens: CountTokens) -> list[Example]:
+        """The examples, the same ones for the same options. Raises InvalidRequestError for options
+        that the task does not take or that miss one it needs, and for data of another format."""
+        for name in ("data", "library", "documents", "positions", "length"):
+            given = getattr(options, name) not in (None, ())
+            if given and name not in self.takes:
+                raise InvalidRequestError(f"the task {self.name} takes no --{name}", self._usage())
+            if not given and name in self.needs:
+                raise InvalidRequestError(f"the task {self.name} needs --{name}", self._usage())
+        return self.build(options, count_tokens)
+
+    def _usage(self) -> str:
+        return f"It takes {', '.join('--' + name for name in (*self.takes, 'limit', 'seed'))}."
+
+
+def one(numbers: tuple[int, ...], default: int, option: str) -> int:
+    """The only number of an option that takes several elsewhere."""
+    if len(numbers) > 1:
+        raise InvalidRequestError(f"several numbers for {option}", "This task takes one.")
+    return numbers[0] if numbers else default
+
+
+def positions(options: Options, k: int) -> tuple[int, ...]:
+    """Where gold is put among k: as asked, or first, in the middle and last. From 0."""
+    if k < 1:
+        raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
+    for position in options.positions:
+        if not 0 <= position < k:
+            raise InvalidRequestError(f"position {position} among {k}", f"Positions go from 0 to {k - 1}.")
+    return tuple(dict.fromkeys(options.positions or (0, (k - 1) // 2, k - 1)))
