@@ -157,7 +157,7 @@ def _located(margins: Iterable[Any], texts: dict[str, str], settings: Settings) 
 
     A margin that should be a quotation and names no place counts as not found.
     """
-    verbatim = Choices.of(settings).margins == "verbatim"
+    verbatim = Choices.of(settings).verbatim
     quoted = [m for m in margins if m.text and (m.quote is not None or verbatim)]
     right = sum(m.quote is not None and texts[m.document][slice(*m.quote)] == m.text for m in quoted)
     return (right, len(quoted)) if quoted else None

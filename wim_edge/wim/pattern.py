@@ -49,7 +49,8 @@ class Choices:
 
     pattern: Pattern
     relevance: str
-    margins: str
+    verbatim: bool
+    """Margins are quotations, else the model's own words."""
     segment_tokens: int
     max_passages: int
 
@@ -58,7 +59,7 @@ class Choices:
         return cls(
             PATTERNS[settings.pattern or "wim"],
             settings.relevance or "cascade",
-            settings.margins or "verbatim",
+            settings.margins != "free",
             settings.segment_tokens or 1024,
             settings.max_passages or 4,
         )

@@ -46,7 +46,7 @@ class Plan:
     opening: tuple[int, ...]
     """System text and the opening of the user's turn."""
     extract: tuple[int, ...]
-    """The extractive prompt with the end of the turn."""
+    """What asks for a margin, with the end of the turn."""
     windows: tuple[tuple[Piece, ...], ...]
     n_ctx: int
     """Cells the context must have."""
@@ -87,7 +87,7 @@ def make_plan(
         limit = min(limit, model.largest_n_ctx())
     before = prompts.query_first(query) if settings.query_first else ""
     opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
-    extract = (*model.tokenize(prompts.extract(query)), *chat.after_user)
+    extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = settings.margin_tokens + _LABEL if pattern.margins else 0

@@ -2,7 +2,8 @@
 
     system_message.jinja      the system text; no variables, so that a reading serves every question
     document.jinja            before each document: name, several
-    extractive_summary.jinja  after a segment, asks for the margin: query
+    extractive_summary.jinja  after a segment, asks for a free margin: query
+    quotation.jinja           after a segment, asks for a verbatim margin: query
     classification.jinja      asks whether a margin matters: query, margin
     question.jinja            the question as it would follow a text, for its likelihood: query
     query_first.jinja         the question before the text, where that is asked for: query
@@ -27,7 +28,8 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import shipped
 
 NAMES = (
-    "system_message", "document", "extractive_summary", "classification", "question", "query_first", "final_answer"
+    "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
+    "final_answer",
 )  # fmt: skip
 
 
@@ -67,7 +69,12 @@ class Prompts:
         for several in (False, True):
             self.document("name", several=several)
             answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
-        for name, text in (("extractive_summary", self.extract("query")), ("final_answer", answers[0])):
+        texts = {
+            "extractive_summary": self.extract("query", verbatim=False),
+            "quotation": self.extract("query", verbatim=True),
+            "final_answer": answers[0],
+        }
+        for name, text in texts.items():
             if not text.strip():
                 raise InvalidRequestError(f"{name}.jinja renders to nothing", "It must put the question.")
 
@@ -98,8 +105,8 @@ class Prompts:
     def document(self, name: str, *, several: bool) -> str:
         return self._render("document", name=name, several=several)
 
-    def extract(self, query: str) -> str:
-        return self._render("extractive_summary", query=query)
+    def extract(self, query: str, *, verbatim: bool) -> str:
+        return self._render("quotation" if verbatim else "extractive_summary", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
         """The text before and after the margin: the first part is the same for all margins."""

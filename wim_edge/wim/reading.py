@@ -156,7 +156,7 @@ class Reading:
         with self._sequence.fork() as branch:
             with self.clock.stage("margins"):
                 branch.append(self.plan.extract)
-                if self.choices.margins == "verbatim":
+                if self.choices.verbatim:
                     return self._quote(branch, piece)
             generation = Generation(self.model, branch, self.sampler, self.settings.margin_tokens, self.chat.stops)
             try:
