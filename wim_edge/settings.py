@@ -60,8 +60,8 @@ class Settings:
     """Put the question before the context too ("Lost in the Middle", section 5.2)."""
     segment_tokens: int | None = None
     """Longest segment."""
-    margin_tokens: int = 64
-    """Longest margin."""
+    margin_tokens: int | None = None
+    """Longest margin; None: 128 for a quotation, whose length costs no decoding, 64 in the model's own words."""
     answer_tokens: int = 256
     """Longest answer."""
     templates: Path | None = None
@@ -86,7 +86,7 @@ class Settings:
             ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
             ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
             ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),
-            ("margin_tokens", self.margin_tokens >= 1, "at least 1"),
+            ("margin_tokens", self.margin_tokens is None or self.margin_tokens >= 1, "at least 1"),
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
             ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),

@@ -55,6 +55,12 @@ def test_a_sentence_too_long_is_cut_from_where_the_model_points() -> None:
     assert pointed(model, text, 8) == "the treasure lies here"
 
 
+def test_a_table_is_cut_between_its_clauses() -> None:
+    text = '{"one": "first value", "two": "second value", "three": "third value", "four": "fourth value"}'
+    model = FakeModel(lambda prompt: '"two')
+    assert pointed(model, text, 20) == '"two": "second value",'
+
+
 def test_the_same_words_twice_end_in_the_first_place() -> None:
     model = FakeModel(lambda prompt: "again and again")
     text = "It rains. " + "Again it rains. " * 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def test_shares_of_the_whole_document(found: dict[int, float]) -> None:
     assert sum(shares) <= 1 + 1e-9
     order = ranking.order()
     assert sorted(order) == sorted(found)
-    assert all(shares[a] >= shares[b] for a, b in zip(order, order[1:], strict=False))
+    assert all(shares[a] >= shares[b] for a, b in pairwise(order))
 
 
 def test_shares_are_bayes_rule_with_unread_segments_scoring_nothing() -> None:

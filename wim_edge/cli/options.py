@@ -90,7 +90,7 @@ def reading_options(command: F) -> F:
                          help="Put the question before the context too."),
             click.option("--segment-tokens", type=int, metavar="N", help="Longest segment. Default: by the model."),
             click.option("--margin-tokens", type=int, metavar="N",
-                         help=f"Longest margin. Default: {_DEFAULT.margin_tokens}."),
+                         help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
             click.option("--answer-tokens", type=int, metavar="N",
                          help=f"Longest answer. Default: {_DEFAULT.answer_tokens}."),
             click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",

@@ -38,7 +38,7 @@ def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str
     if name == "bm25":
         return BM25(query)
     if name == "verdict":
-        text_tokens = settings.margin_tokens if choices.pattern.margins else choices.segment_tokens
+        text_tokens = choices.margin_tokens if choices.pattern.margins else choices.segment_tokens
         verdict = Verdict(model, chat, prompts, query, text_tokens)
         return Auxiliary(verdict, model) if auxiliary else verdict
     # With the question already before the text, the text adds nothing to its likelihood

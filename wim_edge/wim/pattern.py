@@ -51,15 +51,18 @@ class Choices:
     relevance: str
     verbatim: bool
     """Margins are quotations, else the model's own words."""
+    margin_tokens: int
     segment_tokens: int
     max_passages: int
 
     @classmethod
     def of(cls, settings: Settings) -> Choices:
+        verbatim = settings.margins != "free"
         return cls(
             PATTERNS[settings.pattern or "wim"],
             settings.relevance or "cascade",
-            settings.margins != "free",
+            verbatim,
+            settings.margin_tokens or (128 if verbatim else 64),
             settings.segment_tokens or 1024,
             settings.max_passages or 4,
         )

@@ -90,8 +90,8 @@ def make_plan(
     extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
-    note = settings.margin_tokens + _LABEL if pattern.margins else 0
-    margin = len(extract) + settings.margin_tokens if pattern.margins else 0
+    note = choices.margin_tokens + _LABEL if pattern.margins else 0
+    margin = len(extract) + choices.margin_tokens if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
     if documents and beside + choices.segment_tokens > limit:

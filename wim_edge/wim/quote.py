@@ -8,6 +8,7 @@ characters are known.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from wim_edge.documents import Segment, sentences
 from wim_edge.engine.api import Logits, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 
+_CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _BEAMS = 4  # 8 chose no better
 _COMPARED = 4  # tokens by which beams are compared: 2 and 3 chose worse, whole sentences no better
 _PREFIX = 16  # tokens after which the first place is taken even if the same words occur elsewhere
@@ -48,25 +50,24 @@ def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -
     """Let the model point into the segment, and take the sentence there.
 
     ``sequence`` ends with the prompt that asks for a note, and does so afterwards. Quotations begin
-    where a sentence does; in one of more than ``max_tokens`` tokens anywhere, and take so many.
-    Raises Interrupted, ContextOverflowError.
+    where a sentence does; in one of more than ``max_tokens`` tokens (a table, a JSON object) anywhere,
+    and take so many, up to the last comma or semicolon among them. Raises Interrupted, ContextOverflowError.
     """
     chars = _char_offsets(model, segment)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(segment.text)]
-    places: dict[int, int] = {}  # token -> end, in characters, of a quotation that begins there
+    ends: dict[int, int] = {}  # a token where a quotation may begin -> its sentence's end, in characters
     for number, (first, end) in enumerate(spans):
         last = spans[number + 1][0] if number + 1 < len(spans) else len(segment.tokens)
         inked = [at for at in range(first, last) if model.piece(segment.tokens[at]).strip()]
-        if last - first <= max_tokens:
-            places.update(dict.fromkeys(inked[:1], end))
-        else:
-            places.update({at: min(end, chars[min(at + max_tokens, len(chars) - 1)]) for at in inked})
-    found = _search(model, sequence, segment.tokens, tuple(places) or (0,))
+        ends.update(dict.fromkeys(inked[:1] if last - first <= max_tokens else inked, end))
+    found = _search(model, sequence, segment.tokens, tuple(ends) or (0,))
     at = found.places[0]
-    start, end = chars[at], places.get(at, len(segment.text))
+    start, end = chars[at], ends.get(at, len(segment.text))
+    longest = chars[min(at + max_tokens, len(chars) - 1)]
+    if longest < end:
+        end = _clause_end(segment.text, start, longest)
     start += _blank(segment.text[start:end])
-    end = max(_word_end(segment.text, start, end), start + 1)
-    end -= _blank(segment.text[start:end][::-1])
+    end = max(end - _blank(segment.text[start:end][::-1]), start + 1)
     return Quotation(segment.start + start, segment.start + end, len(found.prefix))
 
 
@@ -133,9 +134,11 @@ def _blank(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _word_end(text: str, start: int, end: int) -> int:
-    """The last end of a word up to ``end``, if there is one after ``start``."""
-    if end < len(text) and not text[end].isspace() and not text[end - 1].isspace():
-        space = max(text.rfind(" ", start + 1, end), text.rfind("\n", start + 1, end))
-        return space if space > start else end
-    return end
+def _clause_end(text: str, start: int, end: int) -> int:
+    """The last end of a clause up to ``end``, else of a word, else ``end``."""
+    cut = text[start : end + 1]
+    clauses = list(_CLAUSE.finditer(cut))
+    if clauses:
+        return start + clauses[-1].end()
+    words = max(cut.rfind(" "), cut.rfind("\n"))
+    return start + words if words > 0 else end

@@ -158,7 +158,7 @@ class Reading:
                 branch.append(self.plan.extract)
                 if self.choices.verbatim:
                     return self._quote(branch, piece)
-            generation = Generation(self.model, branch, self.sampler, self.settings.margin_tokens, self.chat.stops)
+            generation = Generation(self.model, branch, self.sampler, self.choices.margin_tokens, self.chat.stops)
             try:
                 for text in self.clock.each("margins", generation.pieces()):
                     yield events.MarginDelta(index, text)
@@ -168,7 +168,7 @@ class Reading:
         return _Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
     def _quote(self, branch: Sequence, piece: Piece) -> _Margin:
-        found = quote(self.model, branch, piece.segment, self.settings.margin_tokens)
+        found = quote(self.model, branch, piece.segment, self.choices.margin_tokens)
         self.decoded_tokens += found.n_tokens
         text = self.plan.documents[piece.segment.document].text[found.start : found.end]
         return _Margin(text, (found.start, found.end))
