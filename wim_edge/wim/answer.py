@@ -23,7 +23,8 @@ class Answering:
     reading: Reading
     prompts: Prompts
     used: list[int] = field(default_factory=list)
-    """The segments that the final prompt draws on beside the context, in the order of the document."""
+    """The segments that the final prompt draws on, in its order: margins as in the document; passages with
+    the most relevant last, where small models look ("Lost in the Middle", section 6)."""
     generation: Generation | None = None
 
     def run(self) -> Iterator[events.Event]:
@@ -92,14 +93,14 @@ class Answering:
         return events.Ranked(index, name, chars, self.reading.ranking.relevance(index), index in self.used)
 
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
-        """As many of these, most relevant first, as the final prompt holds; in the order of the document."""
+        """As many of these, most relevant first, as the final prompt holds; in its order."""
         reading, plan = self.reading, self.reading.plan
         assert reading.context_sequence is not None
         held = len(plan.opening) if focus else len(reading.context_sequence)
         room = plan.n_ctx - plan.reserved - held - reading.settings.answer_tokens
         fitting: list[int] = []
         for index in chosen:
-            trial = sorted([*fitting, index])
+            trial = [index, *fitting] if focus else sorted([*fitting, index])
             need = len(self._question(trial))
             need += sum(len(self._passage(plan.segments[one])) for one in trial) if focus else 0
             if need <= room:
