@@ -108,8 +108,9 @@ class Runtime:
             )
             with clock.stage("load"):
                 context = self._open_context(model, plan.n_ctx)
-            if relevance is not None:
-                stack.callback(relevance.close)
+                if relevance is not None:
+                    stack.callback(relevance.close)
+                    relevance.open(context, plan.segments)
             reading = Reading(
                 model, context, chat, plan, settings, choices, self._sampler(), relevance, control, clock, on_margin
             )

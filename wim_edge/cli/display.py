@@ -145,6 +145,7 @@ class Live(_Base):
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
         self._several, self._writing, self._answered = False, "", False
+        self._place = self._best = ""
         self._wrap = WordWrap(console.width)
 
     def __exit__(self, *exc: object) -> None:
@@ -161,6 +162,10 @@ class Live(_Base):
                 self._live.start()
             case events.ReadingProgress() if self._task is not None:
                 self._progress.update(self._task, completed=event.tokens)
+            case events.SegmentRead():
+                self._place = place(event, self._several)
+            case events.SegmentScored() if event.rank == 1:
+                self._best = self._place
             case events.MarginDelta() if self._margins:
                 self._writing += event.text
             case events.MarginJudged():
@@ -205,7 +210,8 @@ class Live(_Base):
         from rich.console import Group
 
         below = [self._text(clean(" ".join(self._writing.split())), "italic")] if self._writing else []
-        self._live.update(Group(self._progress, *below))
+        best = [self._text(f"most relevant so far: {self._best}", "dim")] if self._best else []
+        self._live.update(Group(self._progress, *best, *below))
 
     @staticmethod
     def _text(text: str, style: str = "") -> Text:

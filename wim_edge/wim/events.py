@@ -78,6 +78,8 @@ class SegmentScored(Event):
     type = "segment.scored"
     segment: int
     relevance: float
+    rank: int | None
+    """Its place among the segments scored so far, from 1; None: a gate held it back."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ PATTERNS = {
     )
 }
 
+_ALL = 1 << 16
+
+
 @dataclass(frozen=True)
 class Choices:
     """What the settings leave open, decided: the user's choice or the model's in models.toml, else, for a
@@ -57,12 +60,15 @@ class Choices:
 
     @classmethod
     def of(cls, settings: Settings) -> Choices:
-        verbatim = settings.margins != "free"
+        pattern, verbatim = PATTERNS[settings.pattern or "wim"], settings.margins != "free"
+        relevance = settings.relevance or "cascade"
+        # Every margin is written before its verdict: all that are relevant may stand beside the context
+        most = _ALL if relevance == "verdict" and not pattern.focus else 4
         return cls(
-            PATTERNS[settings.pattern or "wim"],
-            settings.relevance or "cascade",
+            pattern,
+            relevance,
             verbatim,
             settings.margin_tokens or (128 if verbatim else 64),
             settings.segment_tokens or 1024,
-            settings.max_passages or 4,
+            settings.max_passages or most,
         )

@@ -35,7 +35,7 @@ from wim_edge.wim.relevance import Ranking, Relevance
 
 @dataclass
 class Reading:
-    """One reading under way; iterate `run`. Afterwards ``context_sequence``, ``ranking`` and ``margins``
+    """One reading under way, its ``relevance`` opened; iterate `run`. Afterwards ``context_sequence``, ``ranking`` and ``margins``
     hold what was read."""
 
     model: Model
@@ -71,8 +71,6 @@ class Reading:
 
         Raises Interrupted when the reader does; what was read until then is kept.
         """
-        if self.relevance is not None:
-            self.relevance.open(self.context, self.plan.segments)
         index = 0
         for number, window in enumerate(self.plan.windows):
             self.window = number
@@ -137,7 +135,8 @@ class Reading:
         if score is not None:
             self.ranking.scores[index] = score
         due = index in self.chosen()
-        yield events.SegmentScored(index, self.ranking.relevance(index))
+        rank = None if score is None else self.ranking.order().index(index) + 1
+        yield events.SegmentScored(index, self.ranking.relevance(index), rank)
         if due and not self.choices.pattern.deep and self._needs_reading:
             self._keep(index)
         if self.choices.pattern.margins and due and margin is None:
