@@ -35,8 +35,8 @@ from wim_edge.wim.relevance import Ranking, Relevance
 
 @dataclass
 class Reading:
-    """One reading under way, its ``relevance`` opened; iterate `run`. Afterwards ``context_sequence``, ``ranking`` and ``margins``
-    hold what was read."""
+    """One reading under way, its ``relevance`` opened; iterate `run`. Afterwards ``context_sequence``,
+    ``ranking`` and ``margins`` hold what was read."""
 
     model: Model
     context: Context
