@@ -217,3 +217,43 @@ def test_shallow_scores_do_not_depend_on_the_order(which: str, request: pytest.F
     assert [one.document for one in there] == [one.document for one in back]
     assert there[0].document == "1.txt"
     assert [one.relevance for one in there] == pytest.approx([one.relevance for one in back], abs=1e-6)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["llama", "gemma3", "mamba", "lfm2", "smollm2"])
+@pytest.mark.parametrize("relevance", ["likelihood-gain", "cascade"])
+def test_scores_and_margins_leave_no_trace_in_any_memory(
+    which: str, relevance: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """With a final prompt that shows no margin, `wim` answers to the letter as `llm` does."""
+    if which == "smollm2":
+        path = request.getfixturevalue("smollm2")
+    else:
+        pytest.importorskip("gguf")
+        from tests.tiny import write_tiny
+
+        path = write_tiny(tmp_path / f"{which}.gguf", which)
+    for folder in (tmp_path, tmp_path / "base"):
+        folder.mkdir(exist_ok=True)
+        (folder / "final_answer.jinja").write_text("\n\n\nQuestion: {{ query }}", encoding="utf-8")
+    settings = Settings(
+        model=str(path), relevance=relevance, templates=tmp_path, segment_tokens=96, margin_tokens=16,
+        answer_tokens=12, relevance_threshold=0.0,
+    )  # fmt: skip
+    document = Document("d", FILLER * 3 + GOLD + FILLER * 3)
+    with Runtime(settings) as runtime:
+        found = list(runtime.but(pattern="wim").stream(document, QUESTION))
+        plain = runtime.but(pattern="llm").ask(document, QUESTION)
+    assert [event for event in found if isinstance(event, events.SegmentScored)]
+    if which == "smollm2":  # random weights may find that no segment helps
+        assert [event for event in found if type(event) is events.MarginJudged]
+    assert found[-1].text == plain.text  # type: ignore[attr-defined]
+
+
+@pytest.mark.real
+def test_one_model_reads_and_another_scores(smollm2: Path, gemma3: Path) -> None:
+    settings = Settings(
+        model=str(smollm2), relevance_model=str(gemma3), relevance="likelihood", pattern="wim-shallow", answer_tokens=4
+    )
+    with Runtime(settings) as runtime:
+        assert ranked(list(runtime.stream(library(3, 1), QUESTION)))[0].document == "1.txt"

@@ -17,6 +17,7 @@ from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.quote import LONGEST_PREFIX
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
@@ -91,7 +92,8 @@ def make_plan(
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = choices.margin_tokens + _LABEL if pattern.margins else 0
-    margin = len(extract) + choices.margin_tokens if pattern.margins else 0
+    decoded = LONGEST_PREFIX if choices.verbatim else choices.margin_tokens
+    margin = len(extract) + decoded if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
     if documents and beside + choices.segment_tokens > limit:

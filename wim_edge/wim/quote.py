@@ -22,7 +22,8 @@ from wim_edge.engine.sampling import log_softmax
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _BEAMS = 4  # 8 chose no better
 _COMPARED = 4  # tokens by which beams are compared: 2 and 3 chose worse, whole sentences no better
-_PREFIX = 16  # tokens after which the first place is taken even if the same words occur elsewhere
+LONGEST_PREFIX = 16
+"""Tokens after which the first place is taken even if the same words occur elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _search(model: Model, sequence: Sequence, tokens: tuple[int, ...], places: t
                 longer += _grown(model, beam, tokens, sequence.logits)
             beams = sorted(longer, key=lambda beam: -beam.score)[:_BEAMS]
         best = beams[0]
-        while len(best.places) > 1 and len(best.prefix) < _PREFIX:
+        while len(best.places) > 1 and len(best.prefix) < LONGEST_PREFIX:
             sequence.truncate(head)
             sequence.append(best.prefix)
             best = max(_grown(model, best, tokens, sequence.logits), key=lambda beam: beam.score)
