@@ -8,7 +8,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -16,6 +16,10 @@ from click.shell_completion import CompletionItem
 
 from wim_edge.cli.options import engine_options, reading_options, settings_from, show_llama_log
 from wim_edge.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from wim_edge.evaluation.tasks import Options
+    from wim_edge.settings import Settings
 
 EXIT_CANCELLED = 130
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
@@ -95,44 +99,54 @@ def eval_command(
       wim-edge eval multidoc --data nq.jsonl.gz --positions 0,4,9 --pattern llm,rag:bm25,default,oracle
       wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
     """
-    from wim_edge.cli.progress import progress
-    from wim_edge.evaluation.patterns import parse_patterns
-    from wim_edge.evaluation.runner import evaluate
-    from wim_edge.evaluation.store import read_records, write_json
-    from wim_edge.evaluation.summary import summarize
-    from wim_edge.evaluation.tasks import Options, task_named
-    from wim_edge.runtime import Runtime
+    from wim_edge.evaluation.tasks import Options
 
-    task, chosen = task_named(task_name), parse_patterns(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
     wanted = Options(data=data, library=library, limit=limit, documents=documents, positions=positions,
                      length=length, seed=settings.seed)  # fmt: skip
     if report:
         _check_report(out)
     show_llama_log(ctx)
-    with Runtime(settings) as runtime, ExitStack() as stack:
-        model = runtime.open()
-        examples = task.examples(wanted, lambda text: len(model.tokenize(text)))
+    with ExitStack() as stack:
         if out is None:
             click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
-        stopped = False
-        try:
-            with progress(task.metric) as watcher:
-                evaluate(runtime, task.name, examples, chosen, folder, options=wanted, watcher=watcher)
-        except KeyboardInterrupt:
-            stopped = True
-        records = read_records(folder)
-        summary = summarize(task, model.info.name, _command(ctx), records, [pattern.label for pattern in chosen])
-        write_json(folder / "summary.json", summary)
-        if report:
-            from wim_edge.evaluation.report import write_report
-
-            click.echo(f"report: {write_report(folder, summary, records)}", err=True)
+        summary, stopped = _run(task_name, patterns, wanted, settings, folder, _command(ctx), report)
     _show(summary, as_json)
     if stopped:
         click.echo("stopped; the same command goes on" if out else "stopped", err=True)
         sys.exit(EXIT_CANCELLED)
+
+
+def _run(
+    task_name: str, patterns: str, options: Options, settings: Settings, folder: Path, command: str, report: bool
+) -> tuple[dict[str, Any], bool]:
+    """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
+    from wim_edge.cli.progress import progress
+    from wim_edge.evaluation.patterns import parse_patterns
+    from wim_edge.evaluation.runner import evaluate
+    from wim_edge.evaluation.store import read_records, write_json
+    from wim_edge.evaluation.summary import summarize
+    from wim_edge.evaluation.tasks import task_named
+    from wim_edge.runtime import Runtime
+
+    task, chosen, stopped = task_named(task_name), parse_patterns(patterns), False
+    with Runtime(settings) as runtime:
+        model = runtime.open()
+        examples = task.examples(options, lambda text: len(model.tokenize(text)))
+        try:
+            with progress(task.metric) as watcher:
+                evaluate(runtime, task.name, examples, chosen, folder, options=options, watcher=watcher)
+        except KeyboardInterrupt:
+            stopped = True
+    records = read_records(folder)
+    summary = summarize(task, model.info.name, command, records, [pattern.label for pattern in chosen])
+    write_json(folder / "summary.json", summary)
+    if report:
+        from wim_edge.evaluation.report import write_report
+
+        click.echo(f"report: {write_report(folder, summary, records)}", err=True)
+    return summary, stopped
 
 
 def _check_report(out: Path | None) -> None:
