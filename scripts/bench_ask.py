@@ -1,4 +1,4 @@
-"""What margins cost: `llm` against `wim` on the same text and model, in one run.
+"""What the patterns cost: each beside `llm`, on the same text and model, in one run.
 
     python scripts/bench_ask.py                          4,096 tokens of the GPL in segments of 1,024
     python scripts/bench_ask.py --tokens 2048 --segment-tokens 512 --model qwen3-0.6b
@@ -26,18 +26,21 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--text", type=Path, default=ROOT / "examples" / "gpl-3.0.txt")
     parser.add_argument("--tokens", type=int, default=4096, help="how much of the text is read")
+    parser.add_argument("--patterns", default="llm,wim,wim-shallow", help="llm first")
+    parser.add_argument("--margins", choices=("verbatim", "free"), default="verbatim")
+    parser.add_argument("--relevance", help="default: the model's")
     parser.add_argument("--segment-tokens", type=int, default=1024)
     parser.add_argument("--margin-tokens", type=int, default=64)
     parser.add_argument("--answer-tokens", type=int, default=64)
     parser.add_argument("--question", default="What must a distributor of modified versions do?")
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("bench-ask.json"))
-    parser.add_argument("--one", choices=("llm", "wim"), help=argparse.SUPPRESS)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(json.dumps(run_one(options)))
         return
-    runs: dict[str, list[dict]] = {"llm": [], "wim": []}
+    runs: dict[str, list[dict]] = {name: [] for name in options.patterns.split(",")}
     for _ in range(options.trials):
         for pattern in runs:
             command = [sys.executable, __file__, *sys.argv[1:], "--one", pattern]
@@ -52,6 +55,8 @@ def run_one(options: argparse.Namespace) -> dict:
     settings = Settings(
         model=options.model,
         pattern=options.one,
+        relevance=options.relevance,
+        margins=options.margins,
         segment_tokens=options.segment_tokens,
         margin_tokens=options.margin_tokens,
         answer_tokens=options.answer_tokens,
@@ -87,27 +92,22 @@ def median(trials: list[dict]) -> dict:
 
 
 def report(options: argparse.Namespace, medians: dict[str, dict], runs: dict[str, list[dict]]) -> None:
-    llm, wim = medians["llm"], medians["wim"]
-    for_margins = wim["stages"].get("margins", 0.0) + wim["stages"].get("relevance", 0.0)
-    result = {
-        "model": options.model,
-        "medians": medians,
-        "ratio_seconds": wim["seconds"] / llm["seconds"],
-        "ratio_peak_rss": wim["peak_rss_bytes"] / llm["peak_rss_bytes"],
-        "margins_share": for_margins / wim["seconds"],
-        "runs": runs,
+    first, *others = medians
+    base = medians[first]
+    ratios = {
+        name: {key: medians[name][key] / base[key] for key in ("seconds", "peak_rss_bytes")} for name in others
     }
-    print(f"{options.model}, {llm['tokens']:,} tokens in {llm['segments']} segments, {options.trials} trials, medians")
-    print(f"{'':10}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES) + f"{'peak RSS':>12}")
+    print(f"{options.model}, {base['tokens']:,} tokens, segments of {options.segment_tokens}, {options.trials} trials")
+    print(f"{'':14}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES) + f"{'peak RSS':>12}")
     for name, row in medians.items():
-        stages = row["stages"]
         print(
-            f"{name:10}{row['seconds']:9.1f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
-            + "".join(f"{stages.get(stage, 0):10.1f}" for stage in STAGES)
+            f"{name:14}{row['seconds']:9.1f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
+            + "".join(f"{row['stages'].get(stage, 0):10.1f}" for stage in STAGES)
             + f"{row['peak_rss_bytes'] / 2**20:8.0f} MiB"
         )
-    print(f"{'wim / llm':10}{result['ratio_seconds']:9.2f}{'':55}{result['ratio_peak_rss']:8.2f}")
-    print(f"margins and verdicts take {result['margins_share']:.0%} of wim's time")
+    for name, ratio in ratios.items():
+        print(f"{name} / {first}: {ratio['seconds']:.2f} in time, {ratio['peak_rss_bytes']:.2f} in peak memory")
+    result = {"model": options.model, "medians": medians, "ratios": ratios, "runs": runs}
     options.out.write_text(json.dumps(result, indent=2), encoding="utf-8")
     print(f"written to {options.out}")
 

@@ -25,7 +25,7 @@ def main() -> None:
     # A picture does not move: the live region is drawn once, where the answer begins
     display._live.start = lambda *_, **__: None
     drawn = False
-    with Runtime(Settings(segment_tokens=1024, answer_tokens=96)) as runtime:
+    with Runtime(Settings(model="smollm2-135m", answer_tokens=96)) as runtime:
         for event in runtime.stream(document, question):
             if isinstance(event, events.AnswerDelta) and not drawn:
                 console.print(display._progress)
