@@ -23,7 +23,7 @@ class BM25:
             import bm25s  # noqa: F401 - missing, it should fail before anything is read
         except ImportError:
             raise InvalidRequestError(
-                "the relevance bm25 needs the package bm25s", "pip install bm25s, or use --relevance likelihood."
+                "the relevance bm25 needs the package bm25s", "pip install bm25s, or use another --relevance."
             ) from None
         self._query = query
         self._scores: Seq[float] = ()
