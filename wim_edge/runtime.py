@@ -47,8 +47,10 @@ class Runtime:
 
     def __init__(self, settings: Settings | None = None, *, model: Model | None = None) -> None:
         self.settings = settings or Settings.from_environment()
-        self._given, self._model = model, model
+        self._model = model
         self._judging: Judge | None = None
+        self._opened: list[Model] = []
+        """The models to close: those that were not given."""
         self._context: Context | None = None
         self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
@@ -166,6 +168,7 @@ class Runtime:
                 self.settings = _filled(self.settings, found.entry.settings)
                 self._chat_variables = found.entry.chat
             self._model = _native(found, self.settings)
+            self._opened.append(self._model)
         return self._model
 
     def but(self, **changes: object) -> Runtime:
@@ -190,12 +193,13 @@ class Runtime:
         if self._context is not None:
             self._context.close()
             self._context = None
-        if self._given is None:
-            if self._judging is not None:
-                self._judging.model.close()
-            if self._model is not None:
-                self._model.close()
-            self._model = self._judging = None
+        for model in self._opened:
+            model.close()
+            if model is self._model:
+                self._model = None
+            else:
+                self._judging = None
+        self._opened = []
 
     def __enter__(self) -> Self:
         return self
@@ -210,6 +214,7 @@ class Runtime:
         if self._judging is None and self.settings.relevance_model is not None:
             found = resolve(self.settings.relevance_model, Paths.from_environment())
             model = _native(found, self.settings)
+            self._opened.append(model)
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)
             self._judging = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
         return self._judging

@@ -177,6 +177,9 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     path = tmp_path / "aux.gguf"
     path.write_bytes(b"GGUF")
     reader, judge = FakeModel(reply), FakeModel(reply)
+    closed: list[str] = []
+    monkeypatch.setattr(reader, "close", lambda: closed.append("reader"))
+    monkeypatch.setattr(judge, "close", lambda: closed.append("judge"))
     monkeypatch.setattr(runtime_module, "_native", lambda found, settings: judge)
     for relevance in ("likelihood", "verdict"):
         settings = Settings(pattern="wim-shallow", relevance=relevance, relevance_model=str(path), segment_tokens=64)
@@ -184,6 +187,7 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
             found = list(runtime.stream(library(6, 4), QUESTION))
         assert ranked(found)[0].document == "4.txt"
         assert judge.contexts[-1].closed
+    assert closed == ["judge", "judge"]  # each runtime opened its own; the reader was given
     with Runtime(settings.but(relevance="likelihood-gain"), model=reader) as runtime, pytest.raises(
         InvalidRequestError, match="likelihood-gain"
     ):
