@@ -62,7 +62,6 @@ def test_shares_are_bayes_rule_with_unread_segments_scoring_nothing() -> None:
     assert ranking.relevance(0) == pytest.approx(6 / 9)
     assert ranking.relevance(2) == pytest.approx(1 / 9)
     assert ranking.relevance(3) == 0  # unread: not yet relevant
-    assert Ranking(1, 2.0, scores={0: 2.0}).relevance(0) == 1
 
 
 def test_the_gap_to_the_best_decides() -> None:

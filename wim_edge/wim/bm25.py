@@ -4,10 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 
+import numpy as np
+import numpy.typing as npt
+
 from wim_edge.engine.api import Context, Sequence
 from wim_edge.errors import InvalidRequestError
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.relevance import Ranking
+
+
+def require_bm25s() -> None:
+    """Raise InvalidRequestError if the package bm25s is missing: now, before anything is read."""
+    try:
+        import bm25s  # noqa: F401
+    except ImportError:
+        raise InvalidRequestError("BM25 needs the package bm25s", "pip install bm25s") from None
+
+
+class Index:
+    """An index over texts. Raises InvalidRequestError when the package bm25s is missing."""
+
+    def __init__(self, texts: Seq[str]) -> None:
+        require_bm25s()
+        import bm25s
+
+        self._n_texts = len(texts)
+        self._index = bm25s.BM25()
+        self._index.index(bm25s.tokenize(list(texts), show_progress=False), show_progress=False)
+
+    def scores(self, query: str) -> npt.NDArray[np.float32]:
+        """Of each text, 0 or more; shape (texts,)."""
+        import bm25s
+
+        words = bm25s.tokenize(query, return_ids=False, show_progress=False)[0]
+        return self._index.get_scores(words) if words else np.zeros(self._n_texts, np.float32)
 
 
 class BM25:
@@ -19,12 +49,7 @@ class BM25:
     of_margins, reads = False, False
 
     def __init__(self, query: str) -> None:
-        try:
-            import bm25s  # noqa: F401 - missing, it should fail before anything is read
-        except ImportError:
-            raise InvalidRequestError(
-                "the relevance bm25 needs the package bm25s", "pip install bm25s, or use another --relevance."
-            ) from None
+        require_bm25s()
         self._query = query
         self._scores: Seq[float] = ()
 
@@ -36,13 +61,7 @@ class BM25:
         return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece]) -> None:
-        import bm25s
-
-        texts = bm25s.tokenize([piece.heading + piece.segment.text for piece in pieces], show_progress=False)
-        index = bm25s.BM25()
-        index.index(texts, show_progress=False)
-        found = bm25s.tokenize(self._query, return_ids=False, show_progress=False)[0]
-        self._scores = index.get_scores(found).tolist() if found else [0.0] * len(pieces)
+        self._scores = Index([piece.heading + piece.segment.text for piece in pieces]).scores(self._query).tolist()
 
     def window(self, sequence: Sequence) -> None:
         pass

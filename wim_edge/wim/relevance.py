@@ -60,12 +60,11 @@ class Ranking:
     """The scores of a document's segments, and what they mean beside each other.
 
     Each segment counts alike beforehand, so that by Bayes' rule P(segment | question) is the softmax of
-    the scores over ``temperature``. Segments without a score (not read yet, or held back by a gate) count
-    with 0, the score of no segment at all. ``own``: a score is log-odds and speaks for its segment alone.
+    the scores. Segments without a score (not read yet, or held back by a gate) count with 0, the score
+    of no segment at all. ``own``: a score is log-odds and speaks for its segment alone.
     """
 
     n_segments: int
-    temperature: float = 1.0
     own: bool = False
     scores: dict[int, float] = field(default_factory=dict)
 
@@ -73,11 +72,11 @@ class Ranking:
         """0 to 1, as of all that has been scored so far."""
         if index not in self.scores:
             return 0.0
-        score = self.scores[index] / self.temperature
+        score = self.scores[index]
         if self.own:
             return float(1 / (1 + np.exp(-score)))
         others = np.array([*self.scores.values(), *[0.0] * (self.n_segments - len(self.scores))])
-        return float(1 / np.exp(others / self.temperature - score).sum())
+        return float(1 / np.exp(others - score).sum())
 
     def order(self) -> list[int]:
         """Scored segments, most relevant first."""

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.data import Row, parse_rows
 from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
 from wim_edge.evaluation.metrics import match
 from wim_edge.evaluation.tasks.questions import load_passages
 from wim_edge.evaluation.tasks.task import Options, Task
+from wim_edge.wim.bm25 import Index
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,8 @@ def retrieve(library: Sequence[Passage], queries: list[str], k: int) -> list[lis
 
     Raises InvalidRequestError without the package bm25s.
     """
-    try:
-        import bm25s
-    except ImportError as error:
-        raise InvalidRequestError("the task reader needs the package bm25s", "pip install bm25s") from error
-    index = bm25s.BM25()
-    texts = [f"{passage.title}\n{passage.text}" for passage in library]
-    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
-    tokens = bm25s.tokenize(queries, stopwords="en", show_progress=False)
-    found = index.retrieve(tokens, k=k, show_progress=False, return_as="documents")
-    return [[int(number) for number in row] for row in found]
+    index = Index([f"{passage.title}\n{passage.text}" for passage in library])
+    return [np.argsort(-index.scores(query), kind="stable")[:k].tolist() for query in queries]
 
 
 def _example(index: int, query: Query, passages: list[Passage], k: int) -> Example:
