@@ -160,11 +160,11 @@ def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:
 
 
 def place_of(document: Document, start: int, end: int, several: bool) -> str:
-    """How the final prompt and the display name a place: "report.pdf, page 12"."""
+    """How the final prompt names a place: "report.pdf, page 12"; empty where there is nothing to name."""
     place = document.place(start, end)
     parts = [document.name] if several else []
     if place.page is not None:
         parts.append(f"page {place.page}")
     elif place.section:
         parts.append(place.section[:60])
-    return ", ".join(parts) or f"characters {start}-{end}"
+    return ", ".join(parts)

@@ -35,7 +35,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Note:
-    """A relevant margin as the final prompt shows it."""
+    """A relevant margin as the final prompt shows it; ``place`` may be empty."""
 
     place: str
     text: str
