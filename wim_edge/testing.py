@@ -49,6 +49,7 @@ class FakeModel:
         n_batch: int = 64,
     ) -> None:
         self.reply, self.n_batch = reply, n_batch
+        self.fingerprint = "fake"
         self.history: list[tuple[str, int, int]] = []
         """(what, sequence, tokens or position), in order: append, fork, truncate, close."""
         self.contexts: list[FakeContext] = []

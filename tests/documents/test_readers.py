@@ -94,7 +94,7 @@ def test_several(tmp_path: Path) -> None:
         sources.append(tmp_path / folder / name)
         sources[-1].write_text(folder)
     names = [document.name for document in read_documents(sources)]
-    assert names == ["r.txt", "r.txt (2)", "r.txt (2) (2)", "r.txt (3)"]
+    assert names == ["r.txt", "r.txt (3)", "r.txt (2)", "r.txt (4)"]
     assert [d.name for d in read_documents(["-", sources[0]], io.BytesIO(b"x"))] == ["standard input", "r.txt"]
     with pytest.raises(InvalidRequestError):
         read_documents(["-", "-"], io.BytesIO(b"x"))

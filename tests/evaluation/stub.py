@@ -45,11 +45,10 @@ class StubRuntime:
         return other
 
     def stream(self, documents: Sequence[Document], question: str) -> Iterator[Event]:
-        pattern = self.settings.pattern or "wim"
-        self.asked.append((self.settings.pattern, tuple(document.name for document in documents), question))
-        return self._events(documents, question, pattern)
+        return self._events(documents, question, self.settings.pattern or "wim")
 
     def _events(self, documents: Sequence[Document], question: str, pattern: str) -> Iterator[Event]:
+        self.asked.append((self.settings.pattern, tuple(document.name for document in documents), question))
         scores = pattern != "llm"
         relevance = (self.settings.relevance or "cascade") if scores else None
         yield ReadingStarted("fake", pattern, (), len(documents), 9, 512, 1, relevance)

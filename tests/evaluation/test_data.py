@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.evaluation.stub import write
+from wim_edge.documents import unique
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.data import fingerprint, read_rows
-from wim_edge.evaluation.example import Passage, as_documents, unique
+from wim_edge.evaluation.example import Passage, as_documents
 from wim_edge.evaluation.tasks import questions as q
 
 
@@ -35,12 +37,26 @@ def test_a_single_line_and_a_list_under_data(tmp_path: Path) -> None:
         (b'{"a": 1}\n{"a": \n', "line 2"),
         (gzip.compress(b'{"a": 1}')[:-4], "cannot be read"),
         (b"\xff\xfe\x00", "cannot be read"),
+        (b"[" * 100_000, "line 1"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "line 1"),
     ],
 )
 def test_bad_files(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "bad.json").write_bytes(content)
     with pytest.raises(InvalidRequestError, match=message):
         read_rows(tmp_path / "bad.json")
+
+
+def test_half_characters_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text(r'{"a": "x\ud800y", "b": "\ud83d\ude00"}')
+    assert read_rows(tmp_path / "d.json") == [{"a": "x?y", "b": "\U0001f600"}]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidRequestError, match="no regular file"):
+        read_rows(tmp_path / "pipe")
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
@@ -148,6 +164,12 @@ def test_multihoprag_with_and_without_a_library(tmp_path: Path) -> None:
     assert [p.text for p in found.passages] == ["x says. x says more.", "y says"]  # Y is not in the library
 
 
+def test_one_answer_or_several(tmp_path: Path) -> None:
+    rows = [{**COMMON, "answers": answers} for answers in ("Ann", ["Ann", "Annie"], 1999, ["a", 2.5])]
+    found = q.load_hotpotqa(write(tmp_path / "c.json", rows))
+    assert [one.answers for one in found] == [("Ann",), ("Ann", "Annie"), ("1999",), ("a", "2.5")]
+
+
 def test_unanswerable_questions_and_blank_paragraphs_are_left_out(tmp_path: Path) -> None:
     blank = {**MUSIQUE, "paragraphs": [*MUSIQUE["paragraphs"],  # type: ignore[misc]
                                        {"title": "D", "paragraph_text": " ", "is_supporting": False}]}  # fmt: skip
@@ -158,8 +180,15 @@ def test_unanswerable_questions_and_blank_paragraphs_are_left_out(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "row", [{"question": "Who?"}, {"query": 1}, {**HOTPOT, "context": [["Ann"]]}, {**HOTPOT, "question": 3}]
-)
+    "row",
+    [
+        {"question": "Who?"}, {"query": 1}, {**HOTPOT, "context": [["Ann"]]}, {**HOTPOT, "question": 3},
+        {**HOTPOT, "answer": None}, {**HOTPOT, "answer": {"a": 1}}, {**COMMON, "answers": [True]},
+        {**HOTPOT, "context": [["Ann", [3]]]}, {**HOTPOT, "context": [[3, ["x"]]]},
+        {**COMMON, "paragraphs": [{"title": "Ann", "text": "Ann.", "supporting": "false"}]},
+        {**COMMON, "paragraphs": [{"title": "Ann", "text": 3, "supporting": True}]},
+    ],
+)  # fmt: skip
 def test_another_format_is_an_error_that_shows_the_right_one(tmp_path: Path, row: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match=r"h\.json, row 2") as caught:
         q.load_hotpotqa(write(tmp_path / "h.json", [HOTPOT, row]))

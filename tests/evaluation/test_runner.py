@@ -17,7 +17,7 @@ from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.patterns import parse_patterns
 from wim_edge.evaluation.runner import evaluate
-from wim_edge.evaluation.store import Record, read_records
+from wim_edge.evaluation.store import Record, read_records, write_json
 from wim_edge.evaluation.tasks import Options
 
 DOCUMENTS = (Document("a", "nothing"), Document("b", "it is blue"))
@@ -204,9 +204,9 @@ def test_a_stopped_run_goes_on(tmp_path: Path, how: type[BaseException], torn: b
 def test_a_run_may_grow_by_patterns_and_limit(tmp_path: Path) -> None:
     run(tmp_path, "llm", EXAMPLES[:2], limit=1)
     runtime = StubRuntime(blue)
-    assert len(run(tmp_path, "wim,llm", EXAMPLES, runtime, limit=None)) == 8
+    assert len(run(tmp_path, "wim,llm", EXAMPLES, runtime, limit=None)) == 8  # generated: None is 50
     assert len(runtime.asked) == 6
-    with pytest.raises(InvalidRequestError, match="limit is None there, 1 here"):
+    with pytest.raises(InvalidRequestError, match="limit is 50 there, 1 here"):
         run(tmp_path, "wim,llm", EXAMPLES[:2], limit=1)
     with pytest.raises(InvalidRequestError, match="patterns is"):
         run(tmp_path, "llm")
@@ -255,6 +255,82 @@ def test_damage_inside_is_an_error_not_a_loss(tmp_path: Path) -> None:
     (tmp_path / "run.json").unlink()
     with pytest.raises(InvalidRequestError, match="unknown run"):
         run(tmp_path)
+
+
+def test_a_failed_example_is_asked_again(tmp_path: Path) -> None:
+    def failing(documents: Sequence[Document], question: str, _settings: Settings) -> str:
+        if "1" in question:
+            raise ContextOverflowError("too long")
+        return blue(documents, question, _settings)
+
+    assert [bool(record.error) for record in run(tmp_path, runtime=StubRuntime(failing))] == [False, False, True, True]
+    runtime = StubRuntime(blue)
+    again = run(tmp_path, runtime=runtime)
+    assert [question for _, _, question in runtime.asked] == ["Which 1?"] * 2
+    assert [(record.id, record.error) for record in again] == [(example.id, None) for example in EXAMPLES]
+    assert read_records(tmp_path) == again
+
+
+def test_what_no_example_could_be_asked_is_said_before_anything_is(tmp_path: Path) -> None:
+    class Refusing(StubRuntime):
+        def but(self, **changes: object) -> StubRuntime:
+            if changes["pattern"] == "wim":
+                raise InvalidRequestError("segments do not fit")
+            return super().but(**changes)
+
+    runtime = Refusing(blue)
+    with pytest.raises(InvalidRequestError, match="segments do not fit"):
+        run(tmp_path / "out", "llm,wim", runtime=runtime)
+    assert not runtime.asked
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_process_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    def meanwhile(documents: Sequence[Document], question: str, settings: Settings) -> str:
+        with pytest.raises(InvalidRequestError, match="another run is writing"):
+            run(tmp_path)
+        return blue(documents, question, settings)
+
+    assert not any(record.error for record in run(tmp_path, runtime=StubRuntime(meanwhile)))
+    run(tmp_path)  # the lock is gone
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("scores", {"accuracy": "1"}), ("scores", 1), ("id", 3), ("gold_rank", "1"), ("seconds", [1]), ("answers", 1)],
+)
+def test_records_of_other_types_are_damage(tmp_path: Path, name: str, value: object) -> None:
+    run(tmp_path)
+    path = tmp_path / "examples.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**row, name: value}) + "\n" for row in rows))
+    with pytest.raises(InvalidRequestError, match=r"line 1 is damaged"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"settings": 1}, {"limit": "x"}, {"patterns": 5}, {"model_file": "other"}])
+def test_a_changed_run_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    run(tmp_path)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(InvalidRequestError, match=r"damaged|another run"):
+        run(tmp_path)
+
+
+def test_a_run_knows_its_templates(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "answer.jinja").write_text("{{ query }}")
+    settings = Settings(templates=tmp_path / "t")
+    run(tmp_path / "out", runtime=StubRuntime(blue, settings))
+    run(tmp_path / "out", runtime=StubRuntime(blue, settings))
+    (tmp_path / "t" / "answer.jinja").write_text("{{ query }}!")
+    with pytest.raises(InvalidRequestError, match="templates is"):
+        run(tmp_path / "out", runtime=StubRuntime(blue, settings))
+
+
+def test_paths_that_are_no_utf8_are_written(tmp_path: Path) -> None:
+    write_json(tmp_path / "x.json", {"command": "wim-edge --out o\udc80"})
+    assert json.loads((tmp_path / "x.json").read_text()) == {"command": "wim-edge --out o\udc80"}
 
 
 def test_the_watcher_sees_old_and_new(tmp_path: Path) -> None:

@@ -54,11 +54,13 @@ def test_multidoc_moves_gold_and_nothing_else(tmp_path: Path) -> None:
 
 def test_multidoc_defaults_and_rows_with_few_distractors(tmp_path: Path) -> None:
     data = write(tmp_path / "d.jsonl", [multidoc_row(0), multidoc_row(1, 4)], lines=True)
-    found = build("multidoc", data=data)
-    assert [example.x for example in found] == [0, 4, 9] * 2
+    found = build("multidoc", data=data, limit=1)
+    assert [example.x for example in found] == [0, 4, 9]
     last = found[-1]
-    assert (len(last.documents), last.gold, last.facts) == (5, (4,), {"documents": 5, "position": 4})
-    assert len(build("multidoc", data=data, limit=1)) == 3
+    assert (len(last.documents), last.gold, last.facts) == (10, (9,), {"documents": 10, "position": 9})
+    with pytest.raises(InvalidRequestError, match=r"1 of 2 rows of d\.jsonl have fewer than 10 documents"):
+        build("multidoc", data=data)
+    assert len(build("multidoc", data=data, documents=(5,))) == 6
 
 
 def test_kv_places_the_wanted_pair(tmp_path: Path) -> None:

@@ -18,7 +18,10 @@ from wim_edge.cli.options import engine_options, reading_options, settings_from,
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.evaluation.tasks import Options
+    from collections.abc import Sequence
+
+    from wim_edge.evaluation.patterns import Pattern
+    from wim_edge.evaluation.tasks import Options, Task
     from wim_edge.settings import Settings
 
 EXIT_CANCELLED = 130
@@ -99,8 +102,10 @@ def eval_command(
       wim-edge eval multidoc --data nq.jsonl.gz --positions 0,4,9 --pattern llm,rag:bm25,default,oracle
       wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
     """
-    from wim_edge.evaluation.tasks import Options
+    from wim_edge.evaluation.patterns import parse_patterns
+    from wim_edge.evaluation.tasks import Options, task_named
 
+    task, chosen = task_named(task_name), parse_patterns(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
     wanted = Options(data=data, library=library, limit=limit, documents=documents, positions=positions,
                      length=length, seed=settings.seed)  # fmt: skip
@@ -111,7 +116,7 @@ def eval_command(
         if out is None:
             click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
-        summary, stopped = _run(task_name, patterns, wanted, settings, folder, _command(ctx), report)
+        summary, stopped = _run(task, chosen, wanted, settings, folder, _command(ctx), report)
     _show(summary, as_json)
     if stopped:
         click.echo("stopped; the same command goes on" if out else "stopped", err=True)
@@ -119,28 +124,27 @@ def eval_command(
 
 
 def _run(
-    task_name: str, patterns: str, options: Options, settings: Settings, folder: Path, command: str, report: bool
+    task: Task, patterns: Sequence[Pattern], options: Options, settings: Settings, folder: Path, command: str,
+    report: bool,
 ) -> tuple[dict[str, Any], bool]:
     """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
     from wim_edge.cli.progress import progress
-    from wim_edge.evaluation.patterns import parse_patterns
     from wim_edge.evaluation.runner import evaluate
     from wim_edge.evaluation.store import read_records, write_json
     from wim_edge.evaluation.summary import summarize
-    from wim_edge.evaluation.tasks import task_named
     from wim_edge.runtime import Runtime
 
-    task, chosen, stopped = task_named(task_name), parse_patterns(patterns), False
+    stopped = False
     with Runtime(settings) as runtime:
         model = runtime.open()
         examples = task.examples(options, lambda text: len(model.tokenize(text)))
         try:
             with progress(task.metric) as watcher:
-                evaluate(runtime, task.name, examples, chosen, folder, options=options, watcher=watcher)
+                evaluate(runtime, task.name, examples, patterns, folder, options=options, watcher=watcher)
         except KeyboardInterrupt:
             stopped = True
     records = read_records(folder)
-    summary = summarize(task, model.info.name, command, records, [pattern.label for pattern in chosen])
+    summary = summarize(task, model.info.name, command, records, [pattern.label for pattern in patterns])
     write_json(folder / "summary.json", summary)
     if report:
         from wim_edge.evaluation.report import write_report

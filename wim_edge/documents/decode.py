@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-from wim_edge.documents.document import well_formed
 from wim_edge.errors import DocumentError
 
 # The longer marks first: UTF-32's begins with UTF-16's.
@@ -51,9 +50,8 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def tidy(text: str) -> str:
-    """The text with ``\\n`` line ends, and neither NULs nor lone surrogates."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    return well_formed(text)
+    """The text with ``\\n`` line ends and without NULs."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def _by_mark(name: str, data: bytes) -> str | None:

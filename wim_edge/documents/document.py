@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -44,14 +45,18 @@ class Mark:
 
 @dataclass(frozen=True)
 class Document:
-    """A document's whole text. ``marks`` ascend by ``start``; ``notes`` say how the reading was less
-    than perfect (a guessed encoding, a page without text), a line each."""
+    """A document's whole text, well formed. ``marks`` ascend by ``start``; ``notes`` say how the reading
+    was less than perfect (a guessed encoding, a page without text), a line each."""
 
     name: str
     text: str
     marks: tuple[Mark, ...] = ()
     path: Path | None = None
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", well_formed(self.name))
+        object.__setattr__(self, "text", well_formed(self.text))
 
     def place(self, start: int, end: int) -> Place:
         """Page and section of the first non-blank character in ``text[start:end]``."""
@@ -102,7 +107,7 @@ class Draft:
         if self._page or self._section:
             self._marks.append(Mark(self._length, self._page, self._section))
             self._page = self._section = None
-        self._append(well_formed(text))
+        self._append(text)
 
     def document(self, name: str) -> Document:
         return Document(name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes))
@@ -121,6 +126,26 @@ def short(title: str) -> str:
 def well_formed(text: str) -> str:
     """The text without lone surrogates, which no tokenizer or terminal could encode."""
     return _SURROGATE.sub("\ufffd", text)
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names, where a repeated one gets " (2)", " (3)" and so on."""
+    wanted = list(names)
+    given, used = set(wanted), dict[str, None]()
+    for name in wanted:
+        own, number = name, 1
+        while own in used or (number > 1 and own in given):
+            number += 1
+            own = f"{name} ({number})"
+        used[own] = None
+    return list(used)
+
+
+def told_apart(documents: Iterable[Document]) -> list[Document]:
+    """With names of their own."""
+    documents = list(documents)
+    names = unique(document.name for document in documents)
+    return [replace(document, name=name) for document, name in zip(documents, names, strict=True)]
 
 
 def require(module: str, name: str) -> ModuleType:

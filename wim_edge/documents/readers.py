@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.decode import decode
-from wim_edge.documents.document import Document
+from wim_edge.documents.document import Document, told_apart
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
 from wim_edge.documents.html import read_html
@@ -75,17 +75,7 @@ def read_documents(sources: Iterable[str | Path], stdin: BinaryIO | None = None)
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
-    documents: list[Document] = []
-    names: set[str] = set()
-    for source in sources:
-        document = read_document(source, stdin)
-        name, number = document.name, 1
-        while name in names:
-            number += 1
-            name = f"{document.name} ({number})"
-        names.add(name)
-        documents.append(replace(document, name=name))
-    return documents
+    return told_apart(read_document(source, stdin) for source in sources)
 
 
 def _load(name: str, path: Path) -> bytes:

@@ -141,6 +141,11 @@ class Model(Protocol):
     @property
     def info(self) -> ModelInfo: ...
 
+    @property
+    def fingerprint(self) -> str:
+        """Of its file and of the build that computes."""
+        ...
+
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of a text. Control tokens are recognized only with ``special``; without it,
         text such as ``<|im_end|>`` becomes ordinary tokens. No BOS is added."""

@@ -201,7 +201,7 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
                 f"of a file of {size:,}",
                 "Fetch the file again.",
             )
-    return GGUFHeader(path, version, metadata, tensors, n_vocab, _all_shards(path, size))
+    return GGUFHeader(path, version, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)))
 
 
 def _vocabulary_size(path: Path, cursor: _Cursor) -> int:
@@ -231,21 +231,19 @@ def _tensor(cursor: _Cursor) -> Tensor:
     return Tensor(name, shape, kind, offset, nbytes)
 
 
-def _all_shards(path: Path, size: int) -> int:
-    """Bytes of the whole model, where this is the first of several files (``-00001-of-00003.gguf``)."""
+def shards(path: Path) -> list[Path]:
+    """The files of a model, where this is the first of several (``-00001-of-00003.gguf``). Raises ModelFileError."""
     match = re.fullmatch(r"(.*)-(\d{5})-of-(\d{5})\.gguf", path.name)
     if not match:
-        return size
+        return [path]
     stem, first, last = match[1], int(match[2]), int(match[3])
     if first != 1:
         raise ModelFileError(f"{path}: part {first} of a split model", "Give the path of the first part.")
-    total = 0
-    for part in range(1, last + 1):
-        shard = path.with_name(f"{stem}-{part:05d}-of-{last:05d}.gguf")
-        if not shard.is_file():
-            raise ModelFileError(f"{shard}: a part of the model is missing", "Fetch all parts into one folder.")
-        total += shard.stat().st_size
-    return total
+    parts = [path.with_name(f"{stem}-{part:05d}-of-{last:05d}.gguf") for part in range(1, last + 1)]
+    for part in parts:
+        if not part.is_file():
+            raise ModelFileError(f"{part}: a part of the model is missing", "Fetch all parts into one folder.")
+    return parts
 
 
 def _check(header: GGUFHeader) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import os
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +15,7 @@ import numpy as np
 from wim_edge.engine import memory
 from wim_edge.engine.api import MemoryKind, ModelInfo
 from wim_edge.engine.context import Context
+from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.native import Device, devices, last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
@@ -60,6 +62,11 @@ class Model:
             bos=self._text(lib.llama_vocab_bos(self.vocab)),
             eos=self._text(lib.llama_vocab_eos(self.vocab)),
         )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the file and of llama.cpp's build (see `fingerprint.py`). Raises OSError."""
+        return fingerprint(self.header)
 
     def _memory_kind(self) -> MemoryKind:
         if lib.llama_model_is_recurrent(self.handle):
@@ -194,6 +201,10 @@ class Model:
         self._contexts.append(context)
         return context
 
+    def forget(self, context: Context) -> None:
+        """The context is closed."""
+        self._contexts.remove(context)
+
     def _need(self, n_ctx: int, swa_full: bool) -> memory.MemoryNeed:
         return memory.estimate(
             self.header, n_ctx, self.settings.n_batch, self.settings.kv_type, swa_full, Context.N_SEQUENCES
@@ -208,9 +219,8 @@ class Model:
 
     def close(self) -> None:
         """Free contexts and weights; harmless when closed already."""
-        for context in self._contexts:
+        for context in list(self._contexts):
             context.close()
-        self._contexts.clear()
         if self.handle:
             lib.llama_model_free(self.handle)
             self.handle = None

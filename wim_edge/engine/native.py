@@ -35,10 +35,14 @@ def _short_spins() -> Iterator[None]:
 
 
 with _short_spins():
+    import llama_cpp
     import llama_cpp as lib
     from llama_cpp import _ctypes_extensions, _ggml
 
-__all__ = ["Device", "devices", "last_errors", "lib", "system_info"]
+__all__ = ["BUILD", "Device", "devices", "last_errors", "lib", "system_info"]
+
+BUILD: str = llama_cpp.__version__
+"""Of llama-cpp-python, which names the llama.cpp inside."""
 
 log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,6 +16,8 @@ from wim_edge.errors import InvalidRequestError
 Row = dict[str, Any]
 T = TypeVar("T")
 
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a data file: its lines, the list that it holds, or the list under ``data`` (SQuAD).
@@ -24,8 +27,10 @@ def read_rows(path: Path) -> list[Row]:
     text = _text(path)
     try:
         whole = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         whole = [_line(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if _LONE_SURROGATE.search(text):  # half a character, which no file and no tokenizer takes
+        whole = json.loads(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"))
     if isinstance(whole, dict):
         whole = whole["data"] if isinstance(whole.get("data"), list) else [whole]
     if not isinstance(whole, list) or not whole or not all(isinstance(row, dict) for row in whole):
@@ -48,6 +53,26 @@ def parse_rows(path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str
     return found
 
 
+def text_of(value: Any) -> str:
+    """Raises TypeError for what is no text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} where a text should be")
+    return value
+
+
+def answers_of(value: Any) -> tuple[str, ...]:
+    """One answer or a list of them, texts or numbers; raises TypeError for anything else."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
+
+
+def flag_of(value: Any) -> bool:
+    """True, false, 1 or 0; raises TypeError for anything else, such as "false"."""
+    if value not in (0, 1):
+        raise TypeError(f"{value!r:.40} where true or false should be")
+    return bool(value)
+
+
 def fingerprint(path: Path | None) -> dict[str, str] | None:
     """Name and SHA-256 of a data file."""
     if path is None:
@@ -57,6 +82,8 @@ def fingerprint(path: Path | None) -> dict[str, str] | None:
 
 def _bytes(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():  # it is read more than once
+            raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
         return path.read_bytes()
     except OSError as error:
         raise InvalidRequestError(f"{path}: {error.strerror or error}", "Check the path.") from error
@@ -73,6 +100,6 @@ def _text(path: Path) -> str:
 def _line(path: Path, number: int, line: str) -> Any:
     try:
         return json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         hint = "It takes JSON lines or one JSON file."
-        raise InvalidRequestError(f"{path}, line {number}: {error.msg}", hint) from error
+        raise InvalidRequestError(f"{path}, line {number}: {error}", hint) from error

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wim_edge.documents import Document
+from wim_edge.documents import Document, told_apart
+from wim_edge.evaluation.data import text_of
 
 CountTokens = Callable[[str], int]
 """How many tokens the evaluated model makes of a text."""
@@ -42,23 +43,12 @@ class Passage:
     text: str
     gold: bool = False
 
+    def __post_init__(self) -> None:
+        text_of(self.title), text_of(self.text)
+
 
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
     """Passages as documents with names of their own, and which of them are gold."""
     passages = tuple(passages)
-    names = unique(passage.title.strip() or "Untitled" for passage in passages)
-    documents = tuple(Document(name, passage.text) for name, passage in zip(names, passages, strict=True))
-    return documents, tuple(index for index, passage in enumerate(passages) if passage.gold)
-
-
-def unique(names: Iterable[str]) -> list[str]:
-    """The names, where a repeated one gets " (2)", " (3)" and so on."""
-    wanted = list(names)
-    given, used = set(wanted), dict[str, None]()
-    for name in wanted:
-        own, number = name, 1
-        while own in used or (number > 1 and own in given):
-            number += 1
-            own = f"{name} ({number})"
-        used[own] = None
-    return list(used)
+    documents = told_apart(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
+    return tuple(documents), tuple(index for index, passage in enumerate(passages) if passage.gold)

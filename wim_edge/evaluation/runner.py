@@ -6,19 +6,20 @@ patterns alike. Each asking has a cache of its own, opened and closed outside of
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.data import fingerprint
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.patterns import Pattern
 from wim_edge.evaluation.store import Record, Store
-from wim_edge.evaluation.tasks import Options, Task, task_named
+from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
@@ -49,16 +50,18 @@ def evaluate(
 ) -> list[Record]:
     """Ask what is not yet in ``out_dir``; the records of the whole run, old and new.
 
-    An example that fails is a record with its error. Raises InvalidRequestError, before anything is asked,
-    if the folder holds another run or a pattern cannot be asked; KeyboardInterrupt leaves the folder whole.
+    An example that fails is a record with its error, and asked again next time. Raises InvalidRequestError,
+    before anything is asked, if the folder holds another run or a pattern cannot be asked; KeyboardInterrupt
+    leaves the folder whole.
     """
     task = task_named(task_name)
     _check(runtime, examples, patterns)
     jobs = plan(examples, patterns)
     with Store(out_dir, _identity(runtime, task, options or Options(), patterns)) as store:
-        done = {record.key for record in store.records}
+        kept = [record for record in store.records if not record.error]
+        done = {record.key for record in kept}
         if watcher:
-            watcher.begin(store.records, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
+            watcher.begin(kept, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
         for example, pattern in jobs:
             if (pattern.label, example.id) not in done:
                 record = ask(runtime, task, example, pattern)
@@ -159,8 +162,13 @@ def _located(margins: Iterable[Any], texts: dict[str, str], settings: Settings) 
     """
     verbatim = Choices.of(settings).verbatim
     quoted = [m for m in margins if m.text and (m.quote is not None or verbatim)]
-    right = sum(m.quote is not None and texts[m.document][slice(*m.quote)] == m.text for m in quoted)
+    right = sum(m.quote is not None and _stands(m, texts[m.document]) for m in quoted)
     return (right, len(quoted)) if quoted else None
+
+
+def _stands(margin: Any, text: str) -> bool:
+    (start, end), (first, last) = margin.quote, margin.chars
+    return bool(first <= start < end <= last and text[start:end] == margin.text)
 
 
 def _gold_rank(example: Example, ranking: Sequence[Any] | None) -> int | None:
@@ -173,9 +181,11 @@ def _gold_rank(example: Example, ranking: Sequence[Any] | None) -> int | None:
 
 
 def _check(runtime: Runtime, examples: Sequence[Example], patterns: Sequence[Pattern]) -> None:
-    """Raise now what every single example would raise."""
-    for pattern in patterns:
-        runtime.but(**pattern.settings).close()
+    """Raise now what every single example would raise: the first one is begun with each pattern."""
+    first = [example for example in examples if example.answers][:1]
+    for example, pattern in plan(first, patterns):
+        with runtime.but(**pattern.settings) as asked, suppress(ContextOverflowError, DocumentError):
+            asked.stream(pattern.documents(example), example.question).close()  # type: ignore[attr-defined]
     without = [example for example in examples if not example.gold]
     if without and any(pattern.name == "oracle" for pattern in patterns):
         raise InvalidRequestError(
@@ -186,18 +196,21 @@ def _check(runtime: Runtime, examples: Sequence[Example], patterns: Sequence[Pat
 
 def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence[Pattern]) -> dict[str, Any]:
     """What makes two runs the same one."""
-    model = runtime.open().info.name
+    model = runtime.open()
     settings = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(runtime.settings).items()
         if name not in ("model", "seed")
     }
+    if runtime.settings.templates is not None:
+        settings["templates"] = _contents(runtime.settings.templates)
     return {
         "task": task.name,
-        "model": model,
+        "model": model.info.name,
+        "model_file": model.fingerprint,
         "data": fingerprint(options.data),
         "library": fingerprint(options.library),
-        "limit": options.limit,
+        "limit": options.limit if options.data or options.limit else GENERATED,
         "documents": options.documents,
         "positions": options.positions,
         "length": options.length,
@@ -205,3 +218,11 @@ def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence
         "patterns": [pattern.label for pattern in patterns],
         "settings": settings,
     }
+
+
+def _contents(folder: Path) -> str:
+    """A digest of the templates in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.jinja")):
+        digest.update(path.name.encode("utf-8", "surrogateescape") + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

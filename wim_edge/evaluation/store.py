@@ -1,6 +1,7 @@
 """A run on disk: ``run.json`` says which run it is, ``examples.jsonl`` has a line for each example that ended.
 
-A run that was stopped, or killed while it wrote, goes on where it was; a folder never mixes two runs.
+A run that was stopped, or killed while it wrote, goes on where it was; a folder never mixes two runs,
+and one process at a time writes to it. What failed is asked again: the later record counts.
 """
 
 from __future__ import annotations
@@ -8,8 +9,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
+
+from filelock import FileLock, Timeout
 
 from wim_edge.errors import InvalidRequestError
 
@@ -55,22 +59,38 @@ class Store:
     Args:
         identity: what makes it this run, as JSON values; ``patterns`` may grow and ``limit`` may rise.
 
-    Raises InvalidRequestError if the folder holds another run, or damaged records.
+    Raises InvalidRequestError if the folder holds another run, or damaged records, or is in use.
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._identify(json.loads(json.dumps(identity)))
-        self.records, sound = _read(folder / "examples.jsonl")
-        self._file = (folder / "examples.jsonl").open("ab")
-        self._file.truncate(sound)
+        self._lock = FileLock(folder / ".lock")
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise InvalidRequestError(f"another run is writing to {folder}", "Give another --out.") from None
+        except NotImplementedError:  # a file system without locks
+            pass
+        try:
+            self._identify(json.loads(json.dumps(identity)))
+            self._records, sound = _read(folder / "examples.jsonl")
+            self._file = (folder / "examples.jsonl").open("ab")
+            self._file.truncate(sound)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def records(self) -> list[Record]:
+        """One for each key."""
+        return list(self._records.values())
 
     def add(self, record: Record) -> None:
         """Write a record; it is on its way to the disk when this returns."""
         self._file.write(json.dumps(asdict(record), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         self._file.flush()
-        self.records.append(record)
+        self._records[record.key] = record
 
     def _identify(self, identity: dict[str, Any]) -> None:
         path = self.folder / "run.json"
@@ -85,34 +105,50 @@ class Store:
 
     def __exit__(self, *exc: object) -> None:
         self._file.close()
+        self._lock.release()
 
 
 def read_records(folder: Path) -> list[Record]:
     """The records of a run."""
-    return _read(folder / "examples.jsonl")[0]
+    return list(_read(folder / "examples.jsonl")[0].values())
 
 
 def write_json(path: Path, data: object) -> None:
     """All of the file or none of it."""
     unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no UTF-8
     os.replace(unfinished, path)
 
 
-def _read(path: Path) -> tuple[list[Record], int]:
-    """The records, and how many bytes of the file they are: a last line that was cut off is none."""
+def _read(path: Path) -> tuple[dict[tuple[str, str], Record], int]:
+    """The records by key, and how many bytes of the file they are: a last line that was cut off is none."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
-    records = []
+    records: dict[tuple[str, str], Record] = {}
     for number, line in enumerate(data[:sound].splitlines(), 1):
         try:
             row = json.loads(line)
             located = row.pop("margins_located")
             answers = tuple(row.pop("answers"))
-            records.append(Record(**row, answers=answers, margins_located=located and (located[0], located[1])))
+            record = Record(**row, answers=answers, margins_located=located and (located[0], located[1]))
+            _check_types(record)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InvalidRequestError(f"{path}, line {number} is damaged", "Give another --out.") from error
+        records.pop(record.key, None)
+        records[record.key] = record
     return records, sound
+
+
+def _check_types(record: Record) -> None:
+    """Raises TypeError unless the figures can be summed up."""
+    texts = (record.id, record.group, record.pattern, record.question, *record.answers)
+    numbers = (
+        *record.scores.values(), *(record.margins_located or ()), record.x or 0, record.gold_rank or 0,
+        record.seconds or 0, record.prefilled_tokens or 0, record.decoded_tokens or 0, record.peak_rss_bytes or 0,
+    )  # fmt: skip
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, Real) for number in numbers):
+        raise TypeError("a value of another type")
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -120,7 +156,7 @@ def _load(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_bytes())
     except ValueError:
         found = None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
         raise InvalidRequestError(f"{path} is damaged", "Give another --out.")
     return found
 
@@ -138,9 +174,9 @@ def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
 
 def _grows(name: str, was: Any, now: Any) -> bool:
     if name == "patterns":
-        return isinstance(was, list) and set(was) <= set(now)
+        return isinstance(was, list) and all(name in now for name in was)
     if name == "limit":
-        return now is None or (was is not None and now >= was)
+        return now is None or (isinstance(was, int) and now >= was)
     return False
 
 

@@ -6,7 +6,7 @@ import difflib
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.tasks import babilong, cwe, kv, multidoc, qa, reader
-from wim_edge.evaluation.tasks.task import Options, Task
+from wim_edge.evaluation.tasks.task import GENERATED, Options, Task
 
 TASKS: dict[str, Task] = {
     task.name: task for task in (multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
@@ -21,4 +21,4 @@ def task_named(name: str) -> Task:
     return TASKS[name]
 
 
-__all__ = ["TASKS", "Options", "Task", "task_named"]
+__all__ = ["GENERATED", "TASKS", "Options", "Task", "task_named"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wim_edge.documents import Document
-from wim_edge.evaluation.data import Row, parse_rows
+from wim_edge.evaluation.data import Row, answers_of, parse_rows, text_of
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import match
 from wim_edge.evaluation.tasks.task import Options, Task
@@ -34,7 +34,8 @@ def _parse(row: Row, _number: int) -> Iterator[tuple[str, str, str]]:
     question = next((row[name] for name in names if name in row), None)
     if question is None:
         raise ValueError("no question")
-    yield context, question.strip(), str(row["target"])
+    (target,) = answers_of(row["target"])
+    yield text_of(context), text_of(question).strip(), target
 
 
 TASK = Task(

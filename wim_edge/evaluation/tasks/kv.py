@@ -72,7 +72,7 @@ def serialize(pairs: list[Pair], at: int) -> tuple[str, tuple[int, int]]:
 
 def _parse(row: Row, _number: int) -> Iterator[Records]:
     pairs = [(str(key), str(value)) for key, value in row["ordered_kv_records"]]
-    wanted = (row["key"], row["value"])
+    wanted = (str(row["key"]), str(row["value"]))
     if wanted not in pairs:
         raise ValueError("the key is not among the records")
     yield Records(wanted, tuple(pair for pair in pairs if pair != wanted))

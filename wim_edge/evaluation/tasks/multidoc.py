@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example, as_documents
 from wim_edge.evaluation.metrics import match
 from wim_edge.evaluation.tasks.questions import Question, load_multidoc
@@ -22,6 +23,12 @@ def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)
     questions = load_multidoc(options.data)[: options.limit]
+    short = sum(len(question.passages) < k for question in questions)
+    if short:
+        raise InvalidRequestError(
+            f"{short} of {len(questions)} rows of {options.data.name} have fewer than {k} documents",
+            "Ask for fewer --documents, or take these rows out.",
+        )
     return [example for question in questions for example in _place(question, k, wanted, options.seed)]
 
 
@@ -30,9 +37,8 @@ def _place(question: Question, k: int, wanted: tuple[int, ...], seed: int) -> It
     distractors = others[: k - 1]
     random.Random(f"{seed} {question.id}").shuffle(distractors)
     for x in wanted:
-        position = min(x, len(distractors))  # a row with few distractors: last is last
-        documents, golds = as_documents([*distractors[:position], gold, *distractors[position:]])
-        facts = {"documents": len(documents), "position": position}
+        documents, golds = as_documents([*distractors[:x], gold, *distractors[x:]])
+        facts = {"documents": k, "position": x}
         yield Example(
             f"{question.id}@{x}", question.id, documents, question.question, question.answers, golds, x=x, facts=facts
         )

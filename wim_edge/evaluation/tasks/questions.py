@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wim_edge.evaluation.data import Row, parse_rows
-from wim_edge.evaluation.example import Passage, unique
+from wim_edge.documents import unique
+from wim_edge.evaluation.data import Row, answers_of, flag_of, parse_rows, text_of
+from wim_edge.evaluation.example import Passage
 
 COMMON = "{question, answers, paragraphs: [{title, text, supporting}]}"
 
@@ -26,6 +27,9 @@ class Question:
     question: str
     answers: tuple[str, ...]
     passages: tuple[Passage, ...]
+
+    def __post_init__(self) -> None:
+        text_of(self.question)
 
 
 def load_multidoc(path: Path) -> list[Question]:
@@ -65,7 +69,7 @@ def load_multihoprag(path: Path, library: Path | None) -> tuple[list[Question], 
             return
         texts = {(e["title"], by_title.get(e["title"], e["fact"])): None for e in row["evidence_list"]}
         passages = tuple(Passage(title, text, gold=True) for title, text in texts)
-        yield Question(str(number), row["query"], (str(row["answer"]),), passages)
+        yield Question(str(number), row["query"], answers_of(row["answer"]), passages)
 
     return _load(path, parse, "{query, answer, evidence_list: [{title, fact}]}"), articles
 
@@ -97,12 +101,12 @@ def _readable(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
 
 def _multidoc(row: Row, number: int) -> Iterator[Question]:
     if "ctxs" in row:
-        passages = [Passage(c["title"], c["text"], bool(c["isgold"])) for c in row["ctxs"]]
+        passages = [Passage(c["title"], c["text"], flag_of(c["isgold"])) for c in row["ctxs"]]
     else:
         passages = [Passage(row["gold"]["title"], row["gold"]["text"], True)]
         passages += [Passage(d["title"], d["text"]) for d in row["distractors"]]
     passages.sort(key=lambda passage: not passage.gold)
-    yield Question(_id(row, number), row["question"], tuple(row["answers"]), tuple(passages))
+    yield Question(_id(row, number), row["question"], answers_of(row["answers"]), tuple(passages))
 
 
 def _hotpotqa(row: Row, number: int) -> Iterator[Question]:
@@ -111,15 +115,17 @@ def _hotpotqa(row: Row, number: int) -> Iterator[Question]:
         return
     supporting = {title for title, _sentence in row["supporting_facts"]}
     passages = tuple(Passage(title, "".join(sentences), title in supporting) for title, sentences in row["context"])
-    yield Question(_id(row, number), row["question"], (row["answer"],), passages)
+    yield Question(_id(row, number), row["question"], answers_of(row["answer"]), passages)
 
 
 def _musique(row: Row, number: int) -> Iterator[Question]:
     if "answer_aliases" not in row:
         yield from _common(row, number)
     elif row.get("answerable", True):
-        answers = (row["answer"], *row["answer_aliases"])
-        passages = tuple(Passage(p["title"], p["paragraph_text"], p["is_supporting"]) for p in row["paragraphs"])
+        answers = answers_of([row["answer"], *row["answer_aliases"]])
+        passages = tuple(
+            Passage(p["title"], p["paragraph_text"], flag_of(p["is_supporting"])) for p in row["paragraphs"]
+        )
         yield Question(_id(row, number), row["question"], answers, passages)
 
 
@@ -130,7 +136,7 @@ def _squad(row: Row, number: int) -> Iterator[Question]:
     for paragraph in row["paragraphs"]:
         passages = (Passage(row["title"].replace("_", " "), paragraph["context"], gold=True),)
         for qa in paragraph["qas"]:
-            answers = tuple(dict.fromkeys(answer["text"] for answer in qa["answers"]))
+            answers = tuple(dict.fromkeys(answers_of([answer["text"] for answer in qa["answers"]])))
             if answers and not qa.get("is_impossible"):
                 yield Question(_id(qa, number), qa["question"], answers, passages)
 
@@ -138,9 +144,10 @@ def _squad(row: Row, number: int) -> Iterator[Question]:
 def _common(row: Row, number: int) -> Iterator[Question]:
     supporting = set(row.get("supporting_titles", ()))
     passages = tuple(
-        Passage(p["title"], p["text"], bool(p.get("supporting", p["title"] in supporting))) for p in row["paragraphs"]
+        Passage(p["title"], p["text"], flag_of(p.get("supporting", p["title"] in supporting)))
+        for p in row["paragraphs"]
     )
-    answers = tuple(row["answers"]) if "answers" in row else (row["answer"],)
+    answers = answers_of(row["answers"] if "answers" in row else row["answer"])
     yield Question(_id(row, number), row["question"], answers, passages)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.data import Row, parse_rows
+from wim_edge.evaluation.data import Row, answers_of, flag_of, parse_rows, text_of
 from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
 from wim_edge.evaluation.metrics import match
 from wim_edge.evaluation.tasks.questions import load_passages
@@ -75,10 +75,10 @@ def _example(index: int, query: Query, passages: list[Passage], k: int) -> Examp
 
 
 def _parse(row: Row, _number: int) -> Iterator[Query]:
-    titles = row["titles"] if "titles" in row else [c["title"] for c in row["ctxs"] if c["isgold"]]
+    titles = row["titles"] if "titles" in row else [c["title"] for c in row["ctxs"] if flag_of(c["isgold"])]
     if not titles:
         raise ValueError("no gold titles")
-    yield Query(row["question"], tuple(titles), tuple(row.get("answers") or ()))
+    yield Query(text_of(row["question"]), tuple(map(text_of, titles)), answers_of(row.get("answers") or ()))
 
 
 TASK = Task(

@@ -1,0 +1,36 @@
+"""A short name for all of a model that shapes a cache: its files, and the build that computes.
+
+A multi-gigabyte file is not hashed whole at every start: its header (architecture, rope, tokenizer,
+chat template, tensors) is, and of the weights as many blocks, evenly spread, as take some milliseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from wim_edge.engine.gguf import GGUFHeader, shards
+from wim_edge.engine.native import BUILD
+
+_BLOCK, _BLOCKS = 1 << 16, 64
+
+
+def fingerprint(header: GGUFHeader) -> str:
+    """Hexadecimal. Raises OSError."""
+    digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
+    for number, path in enumerate(shards(header.path)):
+        weights = sum(tensor.nbytes or 0 for tensor in header.tensors) if number == 0 else 0
+        _update(digest, path, max(0, path.stat().st_size - weights))
+    return digest.hexdigest()
+
+
+def _update(digest: hashlib.blake2b, path: Path, head: int) -> None:
+    """The file's first ``head`` bytes, blocks of what follows, and its size."""
+    size = path.stat().st_size
+    digest.update(size.to_bytes(8, "little"))
+    with path.open("rb") as file:
+        while file.tell() < head and (block := file.read(min(1 << 20, head - file.tell()))):
+            digest.update(block)
+        for number in range(_BLOCKS):
+            file.seek(head + (size - head) * number // _BLOCKS)
+            digest.update(file.read(_BLOCK))
