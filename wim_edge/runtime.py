@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from wim_edge.catalog import ResolvedModel, resolve
-from wim_edge.documents import Document, read_documents
+from wim_edge.documents import Document, read_documents, told_apart
 from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import DocumentError, InvalidRequestError
@@ -22,13 +22,43 @@ from wim_edge.wim.answer import Answering
 from wim_edge.wim.chat import chat_format
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.methods import Judge, relevance_for
+from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
 
+_T = TypeVar("_T")
 Source = str | Path | Document
+
+_OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn")
+"""Settings that a loaded model keeps."""
+
+
+class _Stream(Iterator[events.Event]):
+    """The events of one reading, closed when nobody holds them any more."""
+
+    def __init__(self, found: Generator[events.Event | None, None, None]) -> None:
+        self._events = found
+        next(found)  # enters it, so that closing a stream nobody began cleans up too
+        self.thread: int | None = None
+        """The one that is in it now."""
+
+    def __next__(self) -> events.Event:
+        event = self._enter(lambda: next(self._events))
+        assert event is not None  # only the first one is
+        return event
+
+    def close(self) -> None:
+        """Abandon the reading. Raises ValueError while another thread is in it."""
+        self._enter(self._events.close)
+
+    def _enter(self, step: Callable[[], _T]) -> _T:
+        before, self.thread = self.thread, threading.get_ident()
+        try:
+            return step()
+        finally:
+            self.thread = before
 
 
 class Runtime:
@@ -55,7 +85,10 @@ class Runtime:
         self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
         self._busy = threading.Lock()
-        self._stream: Generator[events.Event | None, None, None] | None = None
+        self._beginning: int | None = None
+        """The thread that is setting a reading up."""
+        self._stream: Callable[[], _Stream | None] = lambda: None
+        """The reading under way; weak, so that one dropped half-way ends."""
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, on_margin: Policy | None = None
@@ -85,9 +118,13 @@ class Runtime:
         clock = Clock()
         read = _read(documents)
         if not self._busy.acquire(blocking=False):
-            raise InvalidRequestError("this runtime is answering another question", "Use one runtime a thread.")
+            raise InvalidRequestError(
+                "this runtime is answering another question", "Finish or close its stream, or use another runtime."
+            )
+        self._beginning = threading.get_ident()
         with ExitStack() as stack:
             stack.callback(self._busy.release)
+            stack.callback(setattr, self, "_beginning", None)
             control = self._control = Control()
             stack.callback(control.detach)
             with clock.stage("load"):
@@ -121,17 +158,21 @@ class Runtime:
         notes = [f"{document.name}: {note}" for document in read for note in document.notes]
         if self.settings.n_ctx is not None and self.settings.n_ctx > model.info.n_ctx_train:
             notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-        self._stream = stream = self._run(kept, reading, prompts, [*([warning] if warning else []), *notes])
-        next(stream)
-        return stream  # type: ignore[return-value]  # its one None is taken
+        if settings.relevance_model is not None and not isinstance(relevance, Auxiliary):
+            scores = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
+            notes.append(f"the relevance model is not used: {scores}")
+        stream = _Stream(self._run(kept, reading, prompts, [*([warning] if warning else []), *notes]))
+        self._stream, self._beginning = weakref.ref(stream), None
+        return stream
 
     def _run(
         self, stack: ExitStack, reading: Reading, prompts: Prompts, warnings: Seq[str]
     ) -> Generator[events.Event | None, None, None]:
         control, plan = reading.control, reading.plan
         with stack:
-            yield None  # entered, so that closing a stream nobody began cleans up too
-            control.attach(reading.context)
+            yield None
+            judging = reading.relevance.context if isinstance(reading.relevance, Auxiliary) else None
+            control.attach(reading.context, *([judging] if judging else []))
             yield self._started(plan, reading)
             for text in warnings:
                 yield events.Warning(text)
@@ -172,24 +213,42 @@ class Runtime:
         return self._model
 
     def but(self, **changes: object) -> Runtime:
-        """Another runtime with these settings changed, on the same loaded models, which stay this one's."""
-        model = self.open()
-        other = Runtime(self.settings.but(**changes), model=model)
+        """Another runtime with these settings changed, on the same loaded models, which stay this one's.
+
+        Raises InvalidRequestError for settings that belong to the loaded model.
+        """
+        model, settings = self.open(), self.settings.but(**changes)
+        fixed = [name for name in _OF_THE_MODEL if getattr(settings, name) != getattr(self.settings, name)]
+        if fixed:
+            raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
+        other = Runtime(settings, model=model)
         other._chat_variables = self._chat_variables
-        if other.settings.relevance_model == self.settings.relevance_model:
+        if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
             other._judging = self._open_judge()
         return other
 
     def close(self) -> None:
-        """Free the model and its cache. A stream under way is abandoned; one that another thread is
-        iterating is cancelled, and its thread waited for."""
-        self.cancel()
-        while self._stream is not None:
-            try:
-                self._stream.close()
-                self._stream = None
-            except ValueError:  # it is running
-                time.sleep(0.01)
+        """Free the model and its cache. A stream under way is abandoned; one that another thread has begun
+        is cancelled, and its thread waited for.
+
+        Raises InvalidRequestError inside a policy: it is asked in the middle of the reading.
+        """
+        while True:
+            self.cancel()
+            stream, here = self._stream(), threading.get_ident()
+            if here == self._beginning or (stream is not None and stream.thread == here):
+                raise InvalidRequestError("a reading cannot close its own runtime", "Let the policy return CANCEL.")
+            if stream is not None:
+                with suppress(ValueError):  # another thread is in it
+                    stream.close()
+            if self._busy.acquire(timeout=0.01):
+                break
+        try:
+            self._free()
+        finally:
+            self._busy.release()
+
+    def _free(self) -> None:
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -253,7 +312,7 @@ class Runtime:
         elif interrupted and not _all_read(reading):
             reason = "early_exit"
         usage = events.Usage(
-            reading.read_tokens,
+            reading.read_tokens + reading.reread_tokens,
             0,
             reading.decoded_tokens + (generation.n_tokens if generation else 0),
             reading.clock.seconds(),
@@ -276,7 +335,7 @@ def _read(documents: Source | Iterable[Source]) -> list[Document]:
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
     paths = [one for one in given if not isinstance(one, Document)]
     read = iter(read_documents(paths))
-    return [one if isinstance(one, Document) else next(read) for one in given]
+    return told_apart(one if isinstance(one, Document) else next(read) for one in given)
 
 
 def _nothing_read(reading: Reading) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +67,28 @@ def test_the_same_words_twice_end_in_the_first_place() -> None:
     model = FakeModel(lambda prompt: "again and again")
     text = "It rains. " + "Again it rains. " * 3
     assert pointed(model, text) in ("It rains.", "Again it rains.")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["smollm2", "gemma3", "llama"])
+@pytest.mark.parametrize(
+    "text",
+    ["The lion sat on the mat 😀", "a 😀", "日本", "x é", " \n \n x", "Wo ist der Löwe? Er ist in Zürich 日",
+     "Load over time ▁▁▁▁▂▁▁▁▁. Anna painted the fence green. The lion lives in Lindau. Bruno sold his boat."],
+)  # fmt: skip
+def test_quotations_of_odd_characters_stay_in_their_segment(
+    which: str, text: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    from tests.tiny import write_tiny
+
+    path = write_tiny(tmp_path / "tiny.gguf", which) if which == "llama" else request.getfixturevalue(which)
+    chosen = Settings(model=str(path), pattern="wim-shallow", relevance="verdict", segment_tokens=64, answer_tokens=2)
+    with Runtime(chosen) as runtime:
+        found = list(runtime.stream(Document("d", text), "Where is the lion?"))
+    for margin in (event for event in found if isinstance(event, events.MarginJudged)):
+        assert margin.quote is not None
+        assert margin.chars[0] <= margin.quote[0] < margin.quote[1] <= margin.chars[1]
+        assert text[slice(*margin.quote)] == margin.text == margin.text.strip() != ""
 
 
 @pytest.mark.real

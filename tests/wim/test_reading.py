@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
@@ -150,6 +152,17 @@ def test_llm_pattern_refuses_what_does_not_fit_before_any_work() -> None:
             runtime.stream(Document("d", TEXT), "Which colour?")
         assert "--pattern wim" in caught.value.hint
     assert model.history == []
+
+
+def test_the_message_is_about_what_does_not_fit() -> None:
+    small = FakeModel(reply, n_ctx_train=900)
+    with Runtime(SMALL.but(pattern="llm", segment_tokens=1024), model=small) as runtime:
+        with pytest.raises(ContextOverflowError, match="the documents have 1,"):
+            runtime.stream(Document("d", TEXT), "Which colour?")
+        assert runtime.ask(Document("d", TEXT[:500]), "Which colour?").text == "the answer is blue"
+        for documents in ((), Document("d", TEXT)):
+            with pytest.raises(ContextOverflowError, match="question and prompts do not fit"):
+                runtime.stream(documents, "why " * 900)
 
 
 def test_a_segment_larger_than_the_context_is_an_error_with_the_numbers() -> None:
@@ -316,6 +329,66 @@ def test_closing_the_runtime_from_another_thread_waits_for_the_reading() -> None
     assert not reader.is_alive()
 
 
+def test_closing_while_another_thread_sets_the_reading_up_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, begun, found = FakeModel(reply), threading.Event(), []
+    opened = model.context
+
+    def slow(n_ctx: int) -> object:
+        begun.set()
+        time.sleep(0.1)
+        return opened(n_ctx)
+
+    monkeypatch.setattr(model, "context", slow)
+    runtime = Runtime(SMALL, model=model)
+    reader = threading.Thread(target=lambda: found.extend(runtime.stream(Document("d", TEXT), "Which colour?")))
+    reader.start()
+    begun.wait(10)
+    runtime.close()
+    reader.join(10)
+    assert not reader.is_alive()
+    assert all(context.closed for context in model.contexts)
+
+
+def test_a_policy_cannot_close_the_runtime_it_is_asked_by() -> None:
+    refused: list[str] = []
+
+    def policy(_margin: events.MarginJudged) -> None:
+        try:
+            runtime.close()
+        except InvalidRequestError as error:
+            refused.append(str(error))
+
+    runtime = Runtime(SMALL, model=FakeModel(reply))
+    found = list(runtime.stream(Document("d", TEXT), "Which colour?", on_margin=policy))
+    runtime.close()
+    assert "cannot close its own runtime" in refused[0]
+    assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_nobody_holds_ends() -> None:
+    model = FakeModel(reply)
+    with Runtime(SMALL, model=model) as runtime:
+        stream = runtime.stream(Document("d", TEXT), "Which colour?")
+        next(stream)
+        del stream
+        gc.collect()
+        assert not model.contexts[0].live
+        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"kv_type": "q8_0"}, {"n_batch": 64}])
+def test_what_belongs_to_a_loaded_model_cannot_change(change: dict[str, object]) -> None:
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        with pytest.raises(InvalidRequestError, match=f"{next(iter(change))} cannot change"):
+            runtime.but(**change)
+        assert runtime.but(pattern="llm").ask(Document("d", TEXT), "Which colour?").pattern == "llm"
+
+
+def test_half_characters_in_a_document_are_replaced() -> None:
+    found = run(FakeModel(reply), text=Document("d\udc80", TEXT + "\ud800"))
+    assert found[0].documents == ("d\ufffd",)  # type: ignore[attr-defined]
+
+
 def test_what_fails_while_opening_leaves_the_runtime_free(monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel(reply)
     with Runtime(SMALL, model=model) as runtime:
@@ -362,6 +435,16 @@ def test_what_the_plan_accepts_fits(
     assert found[-1].finish_reason in ("stop", "length")  # type: ignore[attr-defined]
     if (pattern, relevance) != ("rag", "verdict"):  # which judges texts, and reads what it answers from
         assert found[-1].usage.prefilled_tokens >= found[0].tokens  # type: ignore[attr-defined]
+
+
+def test_documents_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(TEXT[:200])
+    given = [tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt", Document("x", TEXT[:99]), Document("x", TEXT[:99])]
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        found = list(runtime.stream(given, "Which colour?"))
+    assert found[0].documents == ("x.txt", "x.txt (2)", "x", "x (2)")  # type: ignore[attr-defined]
 
 
 def test_several_documents_are_told_apart() -> None:

@@ -193,6 +193,65 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         runtime.stream(library(6, 4), QUESTION)
 
 
+@pytest.mark.parametrize("pattern", ["llm", "rag"])
+def test_a_relevance_model_without_use_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str) -> None:
+    from wim_edge import runtime as runtime_module
+
+    path = tmp_path / "aux.gguf"
+    path.write_bytes(b"GGUF")
+    monkeypatch.setattr(runtime_module, "_native", lambda found, settings: FakeModel(reply))
+    settings = Settings(pattern=pattern, relevance="bm25", relevance_model=str(path), segment_tokens=64)
+    with Runtime(settings, model=FakeModel(reply)) as runtime:
+        found = list(runtime.stream(library(3, 1), QUESTION))
+    assert any("relevance model is not used" in e.text for e in found if isinstance(e, events.Warning))
+
+
+@pytest.mark.parametrize(
+    ("settings", "times"),
+    [
+        (Settings(pattern="llm"), 1),
+        (Settings(pattern="rag", relevance="bm25"), 0),
+        (Settings(pattern="rag", relevance="verdict"), 1),
+        (Settings(pattern="rag", relevance="likelihood"), 1),
+        (Settings(pattern="rag", relevance="likelihood", query_first=True), 1),
+        (Settings(pattern="wim", relevance="likelihood-gain"), 1),
+        (Settings(pattern="wim", relevance="likelihood"), 2),
+        (Settings(pattern="wim", relevance="verdict"), 1),
+    ],
+)
+def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, times: int) -> None:
+    model = FakeModel(reply)
+    documents = library(6, 4)
+    with Runtime(settings.but(segment_tokens=64, answer_tokens=8), model=model) as runtime:
+        found = list(runtime.stream(documents, QUESTION))
+    started, finished = found[0], found[-1]
+    assert isinstance(started, events.ReadingStarted)
+    assert isinstance(finished, events.AnswerFinished)
+    texts = {document.name: document.text for document in documents}
+    sources = finished.sources if settings.pattern == "rag" else ()
+    again = [len(model.tokenize(texts[source.document][slice(*source.chars)])) for source in sources]
+    reads = settings.pattern == "rag" and settings.relevance == "likelihood" and not settings.query_first
+    kept = again[:1] if reads else []  # the best passage comes from its state
+    assert finished.usage.prefilled_tokens == times * started.tokens + sum(again) - sum(kept)
+    progress = [event for event in found if isinstance(event, events.ReadingProgress)]
+    assert (progress[-1].tokens if progress else 0) == min(1, times) * started.tokens
+
+
+def test_no_more_passages_than_asked_even_where_nothing_is_relevant() -> None:
+    for most in (1, 2):
+        chosen = Settings(pattern="rag", relevance="verdict", segment_tokens=64, max_passages=most)
+        with Runtime(chosen, model=FakeModel(lambda prompt: "NO")) as runtime:
+            found = list(runtime.stream(library(6, 4), QUESTION))
+        assert len(found[-1].sources) == most  # type: ignore[attr-defined]
+
+
+def test_a_question_template_needs_words_before_the_query(tmp_path: Path) -> None:
+    (tmp_path / "question.jinja").write_text("{{ query }}")
+    chosen = Settings(pattern="rag", relevance="likelihood", templates=tmp_path)
+    with Runtime(chosen, model=FakeModel(reply)) as runtime, pytest.raises(InvalidRequestError, match="question"):
+        runtime.stream(library(3, 1), QUESTION)
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("which", ["smollm2", "gemma3"])
 def test_measuring_the_question_leaves_no_trace(which: str, request: pytest.FixtureRequest) -> None:
@@ -251,6 +310,16 @@ def test_scores_and_margins_leave_no_trace_in_any_memory(
     if which == "smollm2":  # random weights may find that no segment helps
         assert [event for event in found if type(event) is events.MarginJudged]
     assert found[-1].text == plain.text  # type: ignore[attr-defined]
+
+
+@pytest.mark.real
+def test_a_text_of_more_tokens_for_the_judge_than_for_the_reader(smollm2: Path, gemma3: Path) -> None:
+    thai = "ประเทศไทยเป็นรัฐชาติอันตั้งอยู่ในภูมิภาคเอเชียตะวันออกเฉียงใต้ " * 12
+    chosen = Settings(model=str(gemma3), relevance_model=str(smollm2), pattern="rag", relevance="likelihood",
+                      segment_tokens=128, answer_tokens=4)  # fmt: skip
+    with Runtime(chosen) as runtime:
+        found = list(runtime.stream(Document("th.txt", thai), "ประเทศไทยอยู่ที่ไหน"))
+    assert ranked(found)
 
 
 @pytest.mark.real

@@ -19,8 +19,8 @@ from wim_edge.cli.options import debug_option
 from wim_edge.errors import WimEdgeError
 
 EPILOG = """\b
-Exit codes: 0 answered; 2 wrong request; 3 document; 4 model; 5 does not fit;
-6 engine; 7 download; 10 stopped early with Ctrl-C and answered; 130 cancelled.
+Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
+5 does not fit; 6 engine; 7 download; 10 stopped early with Ctrl-C and answered; 130 cancelled.
 \b
 Environment: WIM_EDGE_HOME moves configuration, models and saved data to one
 folder; WIM_EDGE_MODEL, WIM_EDGE_N_CTX and so on set defaults; NO_COLOR is honoured.

@@ -171,6 +171,7 @@ class Context:
             lib.llama_free(self.handle)
             lib.llama_batch_free(self._batch)
             self.handle = None
+            self.model.forget(self)
 
 
 def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:

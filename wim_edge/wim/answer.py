@@ -70,14 +70,15 @@ class Answering:
         if not focus:
             chosen = [index for index in chosen if index in reading.margins]
         if not chosen and reading.ranking.scores:
-            chosen = reading.ranking.order()[:_BEST_ANYHOW] if focus else []
+            most = min(_BEST_ANYHOW, reading.choices.max_passages)
+            chosen = reading.ranking.order()[:most] if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
             yield events.Warning(f"nothing was judged relevant; answering from {rest}")
         self.used = self._that_fit(chosen, focus)
         if len(self.used) < len(chosen):
             yield events.Warning(
-                f"{len(chosen) - len(self.used)} of {len(chosen)} relevant {'passages' if focus else 'margins'}, "
-                "the least relevant, do not fit the context and are left out"
+                f"{len(chosen) - len(self.used)} of {len(chosen)} relevant {'passages' if focus else 'margins'} "
+                "do not fit the context and are left out"
             )
         if focus and not reading.choices.pattern.focus:
             yield events.Warning(
@@ -150,5 +151,5 @@ class Answering:
                 passages[0] = passages[0][len(reading.model.tokenize("\n\n")) :]
             for index, passage in zip(used, passages, strict=True):
                 sequence.append(passage)
-                reading.read_tokens += len(plan.segments[index].segment.tokens)
+                reading.reread_tokens += len(plan.segments[index].segment.tokens)
         return sequence

@@ -46,7 +46,7 @@ class BM25:
     Raises InvalidRequestError when the package bm25s is missing.
     """
 
-    of_margins, reads = False, False
+    of_margins = reads = evaluates = False
 
     def __init__(self, query: str) -> None:
         require_bm25s()

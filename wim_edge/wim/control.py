@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from enum import IntEnum
+from typing import Literal
 
 from wim_edge.engine.api import Context, Interrupted
 from wim_edge.wim.events import MarginJudged
@@ -52,7 +53,7 @@ class Control:
 
     def __init__(self) -> None:
         self.wish = Decision.GO_ON
-        self._context: Context | None = None
+        self._contexts: tuple[Context, ...] = ()
         self._answering = False
         self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it
 
@@ -61,20 +62,18 @@ class Control:
         with self._lock:
             self.wish = max(self.wish, decision)
             begun = self._answering and decision is Decision.ANSWER
-            if decision and not begun and self._context is not None:
-                self._context.interrupt()
+            if decision and not begun:
+                self._each("interrupt")
 
-    def attach(self, context: Context) -> None:
-        """Interrupt this context from now on; a wish uttered earlier counts."""
+    def attach(self, *contexts: Context) -> None:
+        """Interrupt these from now on; a wish uttered earlier counts."""
         with self._lock:
-            self._context = context
-            context.resume()
-            if self.wish:
-                context.interrupt()
+            self._contexts = contexts
+            self._each("interrupt" if self.wish else "resume")
 
     def detach(self) -> None:
         with self._lock:
-            self._context = None
+            self._contexts = ()
 
     def begin_answer(self) -> None:
         """Let the engine work again, unless the reader cancelled. Raises Interrupted then."""
@@ -82,5 +81,8 @@ class Control:
             if self.wish is Decision.CANCEL:
                 raise Interrupted
             self._answering = True
-            if self._context is not None:
-                self._context.resume()
+            self._each("resume")
+
+    def _each(self, what: Literal["interrupt", "resume"]) -> None:
+        for context in self._contexts:
+            getattr(context, what)()

@@ -54,7 +54,8 @@ class Likelihood:
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
     ) -> None:
-        self._model, self._segment_tokens, self.reads = model, segment_tokens, alone
+        self._model, self._segment_tokens = model, segment_tokens
+        self.reads, self.evaluates = alone, not alone
         self._question = Question(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
         self._own: Sequence | None = None
@@ -103,7 +104,7 @@ class LikelihoodGain:
     segment): later segments, which find the question half expected, are not put behind for it.
     """
 
-    of_margins, reads = False, True
+    of_margins, reads, evaluates = False, True, False
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         self._question = Question(model, prompts, query)
@@ -134,7 +135,7 @@ class LikelihoodGain:
 class Cascade:
     """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
 
-    of_margins, reads = False, True
+    of_margins, reads, evaluates = False, True, True
 
     def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
         self._gain, self._likelihood, self._width = gain, likelihood, width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.relevance import Ranking, Relevance
 from wim_edge.wim.verdict import Verdict
 
+_SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
 _GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% of cases
 
 
@@ -38,19 +40,20 @@ def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str
     if name == "bm25":
         return BM25(query)
     if name == "verdict":
+        if auxiliary:
+            return Auxiliary(lambda tokens: Verdict(model, chat, prompts, query, tokens), model)
         text_tokens = choices.margin_tokens if choices.pattern.margins else choices.segment_tokens
-        verdict = Verdict(model, chat, prompts, query, text_tokens)
-        return Auxiliary(verdict, model) if auxiliary else verdict
-    # With the question already before the text, the text adds nothing to its likelihood
-    alone = not choices.pattern.deep and not settings.query_first and not auxiliary
-    likelihood = Likelihood(model, chat, prompts, query, choices.segment_tokens, alone=alone)
+        return Verdict(model, chat, prompts, query, text_tokens)
     if auxiliary:
         if name == "likelihood-gain":
             raise InvalidRequestError(
                 "likelihood-gain is measured in the cache of the model that reads",
                 "With --relevance-model use --relevance likelihood or verdict.",
             )
-        return Auxiliary(likelihood, model)
+        return Auxiliary(lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model)
+    # With the question already before the text, the text adds nothing to its likelihood
+    alone = not choices.pattern.deep and not settings.query_first
+    likelihood = Likelihood(model, chat, prompts, query, choices.segment_tokens, alone=alone)
     if name == "likelihood" or alone:
         return likelihood
     if settings.query_first:
@@ -66,23 +69,33 @@ def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str
 class Auxiliary:
     """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
 
-    Its tokens are not the reader's, so its context has twice the room that the reader's would need.
+    Args:
+        method: makes it for texts of at most so many of the model's own tokens, which are not the reader's.
     """
 
-    reads = False
+    reads = evaluates = False
     cells = 0
 
-    def __init__(self, method: Relevance, model: Model) -> None:
-        self._method, self._model = method, model
-        self._context: Context | None = None
-        self.of_margins = method.of_margins
+    def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
+        self._make, self._model = method, model
+        self._method = method(1)
+        self.context: Context | None = None
+        self.of_margins = self._method.of_margins
 
     def ranking(self, n_segments: int) -> Ranking:
         return self._method.ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece]) -> None:
-        self._context = self._model.context(min(2 * self._method.cells, self._model.info.n_ctx_train))
-        self._method.open(self._context, pieces)
+        longest = max(len(self._model.tokenize(piece.heading + piece.segment.text)) for piece in pieces)
+        self._method = self._make(longest + _SLACK)
+        if self._method.cells > self._model.info.n_ctx_train:
+            raise InvalidRequestError(
+                f"a segment has {longest:,} tokens of the relevance model, whose context is "
+                f"{self._model.info.n_ctx_train:,}",
+                "Use smaller segments (--segment-tokens) or another --relevance-model.",
+            )
+        self.context = self._model.context(self._method.cells)
+        self._method.open(self.context, pieces)
 
     def window(self, sequence: Sequence) -> None:
         pass
@@ -92,5 +105,5 @@ class Auxiliary:
 
     def close(self) -> None:
         self._method.close()
-        if self._context is not None:
-            self._context.close()
+        if self.context is not None:
+            self.context.close()

@@ -20,6 +20,7 @@ from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.quote import LONGEST_PREFIX
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
+_SMALLEST = 16  # tokens of a segment
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
@@ -96,8 +97,16 @@ def make_plan(
     margin = len(extract) + decoded if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
-    if documents and beside + choices.segment_tokens > limit:
-        raise _too_small(choices, limit, beside)
+    if beside + (_SMALLEST if documents else 0) > limit:
+        raise ContextOverflowError(
+            f"question and prompts do not fit: {_numbers(limit, beside)}",
+            "Raise --ctx, lower --answer-tokens or --margin-tokens, or shorten the question.",
+        )
+    if documents and pattern.scores and beside + choices.segment_tokens > limit:
+        raise InvalidRequestError(
+            f"segments of {choices.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
+            f"Use --segment-tokens {limit - beside:,} or less, or raise --ctx.",
+        )
     pieces = _segment(model, prompts, choices, documents)
     total = sum(piece.size for piece in pieces)
     passages = choices.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
@@ -115,18 +124,8 @@ def make_plan(
     return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved)
 
 
-def _too_small(choices: Choices, limit: int, beside: int) -> Exception:
-    largest = limit - beside
-    numbers = f"{limit:,} tokens of context, {beside:,} of them for prompts, margin and answer"
-    if largest < 16:
-        return ContextOverflowError(
-            f"question and prompts do not fit: {numbers}",
-            "Raise --ctx, lower --answer-tokens or --margin-tokens, or shorten the question.",
-        )
-    return InvalidRequestError(
-        f"segments of {choices.segment_tokens:,} tokens do not fit: {numbers}",
-        f"Use --segment-tokens {largest:,} or less, or raise --ctx.",
-    )
+def _numbers(limit: int, beside: int) -> str:
+    return f"{limit:,} tokens of context, {beside:,} of them for prompts, margin and answer"
 
 
 def _segment(model: Model, prompts: Prompts, choices: Choices, documents: Seq[Document]) -> tuple[Piece, ...]:
@@ -135,7 +134,7 @@ def _segment(model: Model, prompts: Prompts, choices: Choices, documents: Seq[Do
         heading = prompts.document(document.name, several=len(documents) > 1)
         lead = tuple(model.tokenize(heading))
         budget = choices.segment_tokens - len(lead)
-        if budget < 16:
+        if budget < _SMALLEST:
             raise InvalidRequestError(
                 f"segments of {choices.segment_tokens} tokens leave no room beside the heading of {document.name}",
                 "Use larger segments (--segment-tokens).",

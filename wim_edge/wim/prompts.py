@@ -114,7 +114,10 @@ class Prompts:
 
     def before_question(self) -> str:
         """What stands between a text and the question whose likelihood is measured."""
-        return self._around("question", "query")[0]
+        before, _ = self._around("question", "query")
+        if not before.strip():
+            raise InvalidRequestError("question.jinja begins with the query", "Put some words before it.")
+        return before
 
     def query_first(self, query: str) -> str:
         return self._render("query_first", query=query)

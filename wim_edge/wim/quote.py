@@ -19,6 +19,8 @@ from wim_edge.documents import Segment, sentences
 from wim_edge.engine.api import Logits, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 
+_SPACE = "\u2581"
+_ASTRAY = 16  # bytes to look ahead for a piece that does not stand where it should
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _BEAMS = 4  # 8 chose no better
 _COMPARED = 4  # tokens by which beams are compared: 2 and 3 chose worse, whole sentences no better
@@ -54,21 +56,24 @@ def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -
     where a sentence does; in one of more than ``max_tokens`` tokens (a table, a JSON object) anywhere,
     and take so many, up to the last comma or semicolon among them. Raises Interrupted, ContextOverflowError.
     """
-    chars = _char_offsets(model, segment)
-    spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(segment.text)]
+    if not segment.text.strip():
+        return Quotation(segment.start, segment.start, 0)
+    text = segment.text
+    chars, whole = _char_offsets(model, segment)
+    spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
     ends: dict[int, int] = {}  # a token where a quotation may begin -> its sentence's end, in characters
     for number, (first, end) in enumerate(spans):
         last = spans[number + 1][0] if number + 1 < len(spans) else len(segment.tokens)
-        inked = [at for at in range(first, last) if model.piece(segment.tokens[at]).strip()]
+        inked = [at for at in range(first, last) if whole[at] and text[chars[at] : chars[at + 1]].strip()]
         ends.update(dict.fromkeys(inked[:1] if last - first <= max_tokens else inked, end))
     found = _search(model, sequence, segment.tokens, tuple(ends) or (0,))
     at = found.places[0]
-    start, end = chars[at], ends.get(at, len(segment.text))
-    longest = chars[min(at + max_tokens, len(chars) - 1)]
+    start, end = chars[at], ends.get(at, len(text))
+    longest = chars[min(at + max_tokens, len(segment.tokens))]
     if longest < end:
-        end = _clause_end(segment.text, start, longest)
-    start += _blank(segment.text[start:end])
-    end = max(end - _blank(segment.text[start:end][::-1]), start + 1)
+        end = _clause_end(text, start, longest)
+    start += _blank(text[start:end])
+    end = max(end - _blank(text[start:end][::-1]), start + 1)
     return Quotation(segment.start + start, segment.start + end, len(found.prefix))
 
 
@@ -120,15 +125,24 @@ def _without_space(model: Model, token: int) -> int:
     return tokens[0] if len(tokens) == 1 else token
 
 
-def _char_offsets(model: Model, segment: Segment) -> list[int]:
-    """Where each token begins, in characters of the segment's text, and the text's end.
+def _char_offsets(model: Model, segment: Segment) -> tuple[list[int], list[bool]]:
+    """Where each token begins, in characters of the segment's text, and the text's end; and whether it
+    begins with a character, not inside one (then it counts from the next one's beginning).
 
-    A token that begins inside a character counts from the next one's beginning.
+    SentencePiece writes a space as U+2581, and cannot tell the two apart: here neither does the text.
     """
-    starts = np.cumsum([0, *(len(model.piece(token)) for token in segment.tokens)])
-    chars = np.cumsum([0, *(len(char.encode()) for char in segment.text)])
-    offsets = np.searchsorted(chars, starts)
-    return [min(int(at), len(segment.text)) for at in offsets]
+    text = segment.text.replace(_SPACE, " ")
+    edges = np.cumsum([0, *(len(char.encode()) for char in text)])
+    data, starts, at = text.encode(), [], 0
+    for token in segment.tokens:
+        piece = model.piece(token).replace(_SPACE.encode(), b" ")
+        found = data.find(piece, at, at + len(piece) + _ASTRAY)
+        at = max(at, found)  # a tokenizer may have dropped or changed something: go on where it agrees again
+        starts.append(at)
+        at = min(at + len(piece), len(data))
+    offsets = np.searchsorted(edges, starts)
+    whole = edges[offsets] == starts
+    return [*map(int, offsets), len(text)], [bool(w) for w in whole & (offsets < len(text))]
 
 
 def _blank(text: str) -> int:

@@ -56,6 +56,9 @@ class Reading:
     done: int = 0
     """Segments read, scored and, where it was due, given their margin."""
     read_tokens: int = 0
+    """Document tokens evaluated, each counted once."""
+    reread_tokens: int = 0
+    """Document tokens evaluated again: to score a segment alone, or to answer from it."""
     decoded_tokens: int = 0
     window: int = 0
     """The window being read."""
@@ -134,6 +137,8 @@ class Reading:
             score = relevance.score(index, self._sequence, margin.text if margin else piece.segment.text)
         if score is not None:
             self.ranking.scores[index] = score
+            if relevance.evaluates and margin is None:
+                yield from self._evaluated(piece)
         due = index in self.chosen()
         rank = None if score is None else self.ranking.order().index(index) + 1
         yield events.SegmentScored(index, self.ranking.relevance(index), rank)
@@ -143,6 +148,14 @@ class Reading:
             margin = yield from self._write(index, piece)
         if margin is not None:
             yield from self._judged(index, piece, margin)
+
+    def _evaluated(self, piece: Piece) -> Iterator[events.Event]:
+        """The relevance has put the segment into a sequence of its own."""
+        if self._needs_reading:
+            self.reread_tokens += len(piece.segment.tokens)
+        else:
+            self.read_tokens += len(piece.segment.tokens)
+            yield events.ReadingProgress(self.read_tokens, self.plan.tokens)
 
     def _keep(self, index: int) -> None:
         """The states of the segments that would be chosen now, and no others."""

@@ -28,6 +28,8 @@ class Relevance(Protocol):
     """It judges a text: the margin or, where none is written, the segment's. Else the segment itself."""
     reads: bool
     """It needs the segment in the reading's sequence."""
+    evaluates: bool
+    """It puts the segment into a sequence of its own, on the model that reads."""
 
     @property
     def cells(self) -> int:
