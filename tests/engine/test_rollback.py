@@ -166,6 +166,28 @@ def test_snapshot_and_restore(case: Case) -> None:
         assert case.same(case.step(other, 3), case.expected[3])
 
 
+def test_a_restored_reading_forks_at_every_segment_end_and_evaluates_nothing(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        for i in range(STEPS - 1):
+            case.step(sequence, i)
+            sequence.checkpoint()
+        snapshot = sequence.snapshot()
+    with case.context.sequence() as other:
+        other.restore(snapshot)
+        for i in range(1, STEPS - 1):
+            decode = case.context.decode
+            case.context.decode = None  # type: ignore[assignment, method-assign]  # whoever calls it fails
+            try:
+                branch = other.fork(i * STEP)
+            finally:
+                case.context.decode = decode  # type: ignore[method-assign]
+            with branch:
+                assert case.same(case.step(branch, i), case.expected[i])
+        assert case.same(case.step(other, STEPS - 1), case.expected[STEPS - 1])
+        other.truncate(2 * STEP)
+        assert case.same(case.step(other, 2), case.expected[2])
+
+
 def test_a_damaged_snapshot_is_refused_and_leaves_an_empty_sequence(case: Case) -> None:
     from dataclasses import replace
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]
+State = NDArray[np.uint8]
 
 
 class MemoryKind(Enum):
@@ -54,16 +55,16 @@ class ModelInfo:
 @dataclass(frozen=True)
 class Snapshot:
     """A sequence taken out of the cache: its tokens, its state as llama.cpp writes it, and the
-    partial states (position -> bytes) that memories without history need to fork earlier."""
+    partial states (by position) that memories without history need to fork earlier. Arrays are not copied."""
 
     tokens: tuple[int, ...]
-    state: bytes
-    marks: dict[int, bytes]
+    state: State
+    marks: dict[int, State]
     logits: Logits | None
 
     @property
     def nbytes(self) -> int:
-        return len(self.state) + sum(map(len, self.marks.values()))
+        return self.state.nbytes + sum(mark.nbytes for mark in self.marks.values())
 
 
 class Sequence(Protocol):
@@ -119,6 +120,11 @@ class Context(Protocol):
 
     @property
     def n_batch(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all that shapes a sequence's state: a snapshot may be restored where this is the same."""
+        ...
 
     def sequence(self) -> Sequence:
         """A new, empty sequence."""

@@ -46,7 +46,8 @@ class Context:
         params.swa_full = swa_full
         params.no_perf = True
         params.type_k = params.type_v = _KV_TYPES[settings.kv_type]
-        params.flash_attn_type = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
+        self._flash = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
+        params.flash_attn_type = self._flash
         last_errors()
         self.handle = lib.llama_init_from_model(model.handle, params)
         if not self.handle:
@@ -66,6 +67,12 @@ class Context:
         if not self.handle:
             raise EngineError("the context is closed", "Open the model again.")
         return lib.llama_get_memory(self.handle)
+
+    @property
+    def fingerprint(self) -> str:
+        """See `api.Context.fingerprint`: the model's, and how this cache lays out its numbers."""
+        settings = self.model.settings
+        return f"{self.model.fingerprint}-{settings.kv_type}-{self._flash}"
 
     # Sequences
 

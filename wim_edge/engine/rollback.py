@@ -3,6 +3,7 @@
 ByPosition      plain attention: cells are shared and freed by token position.
 ByHeldPosition  sliding windows with a cache of full size: the same, and every sequence has a second
                 id that holds its cells, because llama.cpp reuses out-of-window cells of one owner.
+                After a restore, which brings the last window alone, as ByState.
 ByState         recurrent and hybrid memories, and window-sized caches: the attention part goes by
                 position, the rest is put back from a saved partial state; between two saved states
                 the tokens are evaluated again.
@@ -16,7 +17,9 @@ import ctypes
 from collections.abc import Sequence as Seq
 from typing import TYPE_CHECKING
 
-from wim_edge.engine.api import MemoryKind, Snapshot
+import numpy as np
+
+from wim_edge.engine.api import MemoryKind, Snapshot, State
 from wim_edge.engine.native import lib
 from wim_edge.errors import EngineError
 
@@ -72,7 +75,7 @@ class ByPosition:
     def erase(self, seq: Sequence) -> None:
         _remove(seq.context, seq.id, 0)
 
-    def get_state(self, seq: Sequence) -> bytes:
+    def get_state(self, seq: Sequence) -> State:
         return _get_state(seq.context, seq.id, 0)
 
     def set_state(self, seq: Sequence, snapshot: Snapshot) -> None:
@@ -97,44 +100,6 @@ class ByPosition:
             )
 
 
-class ByHeldPosition(ByPosition):
-    """As ByPosition; id + N_SEQUENCES holds the same cells, so that none of them is ever reused."""
-
-    ids_per_sequence = 2
-
-    def __init__(self, n_swa: int) -> None:
-        self.n_swa = n_swa
-
-    def after_decode(self, seq: Sequence, start: int) -> None:
-        lib.llama_memory_seq_cp(seq.context.memory, seq.id, _holder(seq), start, -1)
-
-    def branch(self, source: Sequence, target: Sequence, at: int) -> None:
-        first = lib.llama_memory_seq_pos_min(source.context.memory, source.id)
-        if first > max(0, at - self.n_swa + 1):
-            # The window's history is not there (a restored state holds the last window alone)
-            target.append(source.tokens[:at])
-            return
-        super().branch(source, target, at)
-        if at:
-            self.after_decode(target, 0)
-
-    def cut(self, seq: Sequence, to: int) -> None:
-        first = lib.llama_memory_seq_pos_min(seq.context.memory, seq.id)
-        if first > max(0, to - self.n_swa + 1):
-            again = seq.tokens[:to]
-            self.erase(seq)
-            seq.forget(0)
-            if again:
-                seq.append(again)
-            return
-        _remove(seq.context, _holder(seq), to)
-        super().cut(seq, to)
-
-    def erase(self, seq: Sequence) -> None:
-        _remove(seq.context, _holder(seq), 0)
-        super().erase(seq)
-
-
 class ByState(ByPosition):
     """Fork and cut by saved partial states (the recurrent part, or the window)."""
 
@@ -142,12 +107,14 @@ class ByState(ByPosition):
 
     def before_prefill(self, seq: Sequence) -> None:
         # An interrupted batch leaves a recurrent state beyond repair: keep a way back
-        seq.recovery = (len(seq), self._partial(seq))
+        seq.recovery = (len(seq), _get_state(seq.context, seq.id, self._PARTIAL) if len(seq) else None)
 
     def branch(self, source: Sequence, target: Sequence, at: int) -> None:
         base = self._nearest(source, at)
         if base:
-            state = source.marks.get(base) or self._partial(source)
+            state = source.marks.get(base)
+            if state is None:
+                state = _get_state(source.context, source.id, self._PARTIAL)
             lib.llama_memory_seq_cp(source.context.memory, source.id, target.id, 0, base)
             _set_state(source.context, target.id, state, self._PARTIAL)
             target.tokens = source.tokens[:base]
@@ -166,7 +133,7 @@ class ByState(ByPosition):
 
     def mark(self, seq: Sequence) -> None:
         if len(seq):
-            seq.marks[len(seq)] = self._partial(seq)
+            seq.marks[len(seq)] = _get_state(seq.context, seq.id, self._PARTIAL)
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
         position, state = seq.recovery
@@ -175,7 +142,7 @@ class ByState(ByPosition):
                 position, state = base, mark
         self._return_to(seq, position, state)
 
-    def _return_to(self, seq: Sequence, position: int, state: bytes | None) -> None:
+    def _return_to(self, seq: Sequence, position: int, state: State | None) -> None:
         if not position or state is None:
             self.erase(seq)
             seq.forget(0)
@@ -185,7 +152,7 @@ class ByState(ByPosition):
             _remove(seq.context, seq.id, position)
             seq.forget(position)
         # What was kept to recover from may lie beyond this position
-        seq.recovery = (len(seq), state or b"")
+        seq.recovery = (len(seq), state)
         self.verify(seq)
 
     def _nearest(self, seq: Sequence, at: int) -> int:
@@ -193,8 +160,53 @@ class ByState(ByPosition):
             return at
         return max((p for p in seq.marks if p <= at), default=0)
 
-    def _partial(self, seq: Sequence) -> bytes:
-        return _get_state(seq.context, seq.id, self._PARTIAL) if len(seq) else b""
+
+class ByHeldPosition(ByState):
+    """As ByPosition; id + N_SEQUENCES holds the same cells, so that none of them is ever reused.
+
+    A restored state holds the last window alone: where the history is missing, it goes as in ByState.
+    """
+
+    ids_per_sequence = 2
+
+    def __init__(self, n_swa: int) -> None:
+        self.n_swa = n_swa
+
+    def before_prefill(self, seq: Sequence) -> None:
+        pass
+
+    def after_decode(self, seq: Sequence, start: int) -> None:
+        lib.llama_memory_seq_cp(seq.context.memory, seq.id, _holder(seq), start, -1)
+
+    def branch(self, source: Sequence, target: Sequence, at: int) -> None:
+        if self._has_window(source, at):
+            ByPosition.branch(self, source, target, at)
+        else:
+            super().branch(source, target, at)
+        if len(target):
+            self.after_decode(target, 0)
+
+    def cut(self, seq: Sequence, to: int) -> None:
+        if self._has_window(seq, to):
+            _remove(seq.context, _holder(seq), to)
+            ByPosition.cut(self, seq, to)
+            return
+        _remove(seq.context, _holder(seq), 0)
+        super().cut(seq, to)
+        if len(seq):
+            self.after_decode(seq, 0)
+
+    def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
+        ByPosition.recover(self, seq, tokens)
+
+    def erase(self, seq: Sequence) -> None:
+        _remove(seq.context, _holder(seq), 0)
+        super().erase(seq)
+
+    def _has_window(self, seq: Sequence, at: int) -> bool:
+        """Whether the cache holds all that a token at this position looks back to."""
+        first = lib.llama_memory_seq_pos_min(seq.context.memory, seq.id)
+        return bool(first <= max(0, at - self.n_swa + 1))
 
 
 def _holder(seq: Sequence) -> int:
@@ -208,21 +220,24 @@ def _remove(context: Context, seq_id: int, start: int) -> None:
         )
 
 
-def _get_state(context: Context, seq_id: int, flags: int) -> bytes:
+def _get_state(context: Context, seq_id: int, flags: int) -> State:
     assert context.memory  # raises when closed
     size = lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags)
-    buffer = (ctypes.c_uint8 * size)()
-    if lib.llama_state_seq_get_data_ext(context.handle, buffer, size, seq_id, flags) != size:
+    state = np.empty(size, np.uint8)
+    if lib.llama_state_seq_get_data_ext(context.handle, _pointer(state), size, seq_id, flags) != size:
         raise EngineError("llama.cpp could not save a sequence's state", "Please report this with the model's name.")
-    return bytes(buffer)
+    return state
 
 
-def _set_state(context: Context, seq_id: int, state: bytes, flags: int) -> None:
+def _set_state(context: Context, seq_id: int, state: State, flags: int) -> None:
     assert context.memory  # raises when closed
-    buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
-    if lib.llama_state_seq_set_data_ext(context.handle, buffer, len(state), seq_id, flags) != len(state):
+    if lib.llama_state_seq_set_data_ext(context.handle, _pointer(state), state.size, seq_id, flags) != state.size:
         lib.llama_memory_seq_rm(context.memory, seq_id, -1, -1)
         raise EngineError(
             "llama.cpp could not restore a sequence's state: another model, other cache types, or too few free cells",
             "Read the document again.",
         )
+
+
+def _pointer(state: State) -> object:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))

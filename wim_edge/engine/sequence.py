@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from wim_edge.engine.api import Interrupted, Logits, Snapshot
+from wim_edge.engine.api import Interrupted, Logits, Snapshot, State
 
 if TYPE_CHECKING:
     from wim_edge.engine.context import Context
@@ -20,9 +20,9 @@ class Sequence:
     def __init__(self, context: Context, seq_id: int) -> None:
         self.context, self.id = context, seq_id
         self.tokens: list[int] = []
-        self.marks: dict[int, bytes] = {}
+        self.marks: dict[int, State] = {}
         """Position -> partial state; used by memories that cannot go back by position."""
-        self.recovery: tuple[int, bytes] = (0, b"")
+        self.recovery: tuple[int, State | None] = (0, None)
         """Where an interrupted batch may return to, and the partial state there."""
         self._logits: Logits | None = None
 
