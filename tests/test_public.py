@@ -46,7 +46,7 @@ def test_only_the_engine_imports_llama_cpp() -> None:
 
 def test_every_error_has_a_hint_and_a_documented_exit_code() -> None:
     tree = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, WimEdgeError)]
-    assert len(tree) == 11
+    assert len(tree) == 12
     for kind in tree:
         error = kind("what", "do this")
         assert (str(error), error.hint) == ("what", "do this")

@@ -10,7 +10,8 @@
     ├── CapacityError            5
     │   ├── ContextOverflowError 5   more tokens than the context holds
     │   └── MemoryBudgetError    5   more memory than the machine has free
-    └── EngineError              6   llama.cpp refused or failed
+    ├── EngineError              6   llama.cpp refused or failed
+    └── LibraryError             8   saved readings cannot be kept or found
 
 Each carries a message (what happened) and a hint (what to do), one line each. Exit code 10 means
 that the reader stopped early and got an answer, 130 that the reader cancelled; neither is an error.
@@ -83,3 +84,9 @@ class EngineError(WimEdgeError):
     def __init__(self, message: str, hint: str = "", code: int | None = None) -> None:
         super().__init__(message, hint)
         self.code = code
+
+
+class LibraryError(WimEdgeError):
+    """The library cannot be used: its folder, its index, or a reading that is not there."""
+
+    exit_code = 8

@@ -2,63 +2,38 @@
 
 from __future__ import annotations
 
-import sys
+import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from wim_edge.catalog import ResolvedModel, resolve
 from wim_edge.documents import Document, read_documents, told_apart
 from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
-from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.library import Library, SavedReading
 from wim_edge.settings import Paths, Settings
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
 from wim_edge.wim.chat import chat_format
-from wim_edge.wim.clock import Clock
+from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.stream import Stream
 
-_T = TypeVar("_T")
 Source = str | Path | Document
 
 _OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn")
 """Settings that a loaded model keeps."""
-
-
-class _Stream(Iterator[events.Event]):
-    """The events of one reading, closed when nobody holds them any more."""
-
-    def __init__(self, found: Generator[events.Event | None, None, None]) -> None:
-        self._events = found
-        next(found)  # enters it, so that closing a stream nobody began cleans up too
-        self.thread: int | None = None
-        """The one that is in it now."""
-
-    def __next__(self) -> events.Event:
-        event = self._enter(lambda: next(self._events))
-        assert event is not None  # only the first one is
-        return event
-
-    def close(self) -> None:
-        """Abandon the reading. Raises ValueError while another thread is in it."""
-        self._enter(self._events.close)
-
-    def _enter(self, step: Callable[[], _T]) -> _T:
-        before, self.thread = self.thread, threading.get_ident()
-        try:
-            return step()
-        finally:
-            self.thread = before
 
 
 class Runtime:
@@ -82,12 +57,13 @@ class Runtime:
         self._opened: list[Model] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
+        self._notes: list[str] = []
         self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
         self._busy = threading.Lock()
         self._beginning: int | None = None
         """The thread that is setting a reading up."""
-        self._stream: Callable[[], _Stream | None] = lambda: None
+        self._stream: Callable[[], Stream | None] = lambda: None
         """The reading under way; weak, so that one dropped half-way ends."""
 
     def ask(
@@ -115,7 +91,24 @@ class Runtime:
         """
         if not question.strip():
             raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
+        return self._begin(documents, question.strip(), on_margin)
+
+    def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
+        """Read documents ahead, without a question, so that questions need not wait for it.
+
+        What is read is kept in the library, for this model and the chosen pattern's way of reading (deep
+        or shallow); a known text is not read again. The last event is `events.ReadingFinished`. Raises as
+        `stream`, and LibraryError where nothing can be saved.
+        """
+        if not self.settings.save:
+            raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
+        return self._begin(documents, None, None)
+
+    def _begin(
+        self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None
+    ) -> Iterator[events.Event]:
         clock = Clock()
+        self._notes = []
         read = _read(documents)
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError(
@@ -131,42 +124,47 @@ class Runtime:
                 model = self.open()
                 settings = self.settings
                 choices = Choices.of(settings)
-                judge = self._open_judge() if choices.pattern.scores else None
+                scores = choices.pattern.scores and query is not None
+                judge = self._open_judge() if scores else None
             if not read and choices.pattern.name != "llm":
                 raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
             chat, warning = chat_format(model, self._chat_variables)
             prompts = Prompts(settings.templates, chat=chat.is_chat)
-            query = question.strip()
             relevance = None
-            if choices.pattern.scores:
+            if scores and query is not None:
                 auxiliary = judge is not None
                 judge = judge or Judge(model, chat, prompts)
                 relevance = relevance_for(settings, choices, judge, query, auxiliary=auxiliary)
             plan = make_plan(
-                model, chat, prompts, settings, choices, read, query, relevance.cells if relevance else 0
+                model, chat, prompts, settings, choices, read, query or "", relevance.cells if relevance else 0
             )
             with clock.stage("load"):
                 context = self._open_context(model, plan.n_ctx)
+                saved = self._open_saved(context, choices, plan)
                 if relevance is not None:
                     stack.callback(relevance.close)
-                    relevance.open(context, plan.segments)
+                    relevance.open(context, plan.segments, saved)
             reading = Reading(
-                model, context, chat, plan, settings, choices, self._sampler(), relevance, control, clock, on_margin
-            )
+                model, context, chat, plan, settings, choices, self._sampler(), relevance, control, clock, on_margin,
+                saved,
+            )  # fmt: skip
+            if query is None and reading.saved is None:
+                raise LibraryError(self._notes[-1], "Free some space, or point WIM_EDGE_HOME at another disk.")
             stack.callback(reading.close)
             kept = stack.pop_all()  # from here on the stream owns them
-        notes = [f"{document.name}: {note}" for document in read for note in document.notes]
+        notes = [f"{document.name}: {note}" for document in read for note in document.notes] + self._notes
         if self.settings.n_ctx is not None and self.settings.n_ctx > model.info.n_ctx_train:
             notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
         if settings.relevance_model is not None and not isinstance(relevance, Auxiliary):
-            scores = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
-            notes.append(f"the relevance model is not used: {scores}")
-        stream = _Stream(self._run(kept, reading, prompts, [*([warning] if warning else []), *notes]))
+            why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
+            notes.append(f"the relevance model is not used: {why}")
+        answering = Answering(reading, prompts) if query is not None else None
+        stream = Stream(self._run(kept, reading, answering, [*([warning] if warning else []), *notes]))
         self._stream, self._beginning = weakref.ref(stream), None
         return stream
 
     def _run(
-        self, stack: ExitStack, reading: Reading, prompts: Prompts, warnings: Seq[str]
+        self, stack: ExitStack, reading: Reading, answering: Answering | None, warnings: Seq[str]
     ) -> Generator[events.Event | None, None, None]:
         control, plan = reading.control, reading.plan
         with stack:
@@ -176,12 +174,17 @@ class Runtime:
             yield self._started(plan, reading)
             for text in warnings:
                 yield events.Warning(text)
-            answering = Answering(reading, prompts)
             interrupted = cancelled = False
             try:
                 yield from reading.run()
             except Interrupted:
                 interrupted = True
+            for note in reading.saved.notes if reading.saved else ():
+                yield events.Warning(note)
+            if answering is None:
+                saved = reading.saved.saved_tokens if reading.saved else 0
+                yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, self._usage(reading, 0))
+                return
             if control.wish is not Decision.CANCEL and _nothing_read(reading):
                 yield events.Warning("stopped before anything was read; there is nothing to answer from")
                 cancelled = True
@@ -286,6 +289,20 @@ class Runtime:
             self._context = model.context(n_ctx)
         return self._context
 
+    def _open_saved(self, context: Context, choices: Choices, plan: Plan) -> SavedReading | None:
+        """Where this reading is kept. None where nothing is to be, or can be: then it is told, and read anew."""
+        if not self.settings.save or self.settings.query_first or not plan.documents:
+            return None  # with the question before the text, a state serves that question alone
+        shape = "deep" if choices.pattern.deep else "shallow"
+        try:
+            library = Library.of(self.settings)
+            return SavedReading(
+                library, context.fingerprint, plan.documents, shape, self.open().info.name, plan.tokens
+            )
+        except (OSError, sqlite3.Error, LibraryError) as error:
+            self._notes.append(str(error))
+            return None
+
     def _sampler(self) -> Sampler:
         chosen = self.settings
         return Sampler(chosen.temperature, chosen.top_p, chosen.min_p, chosen.seed)
@@ -311,20 +328,23 @@ class Runtime:
             reason = "cancelled"
         elif interrupted and not _all_read(reading):
             reason = "early_exit"
-        usage = events.Usage(
-            reading.read_tokens + reading.reread_tokens,
-            0,
-            reading.decoded_tokens + (generation.n_tokens if generation else 0),
-            reading.clock.seconds(),
-            peak_rss_bytes(),
-        )
         return events.AnswerFinished(
             generation.text.strip() if generation else "",
             reason,
             reading.choices.pattern.name,
             reading.model.info.name,
             answering.sources(),
-            usage,
+            self._usage(reading, generation.n_tokens if generation else 0),
+        )
+
+    @staticmethod
+    def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
+        return events.Usage(
+            reading.read_tokens + reading.reread_tokens,
+            reading.reused_tokens,
+            reading.decoded_tokens + answer_tokens,
+            reading.clock.seconds(),
+            peak_rss_bytes(),
         )
 
 
@@ -339,7 +359,7 @@ def _read(documents: Source | Iterable[Source]) -> list[Document]:
 
 
 def _nothing_read(reading: Reading) -> bool:
-    return bool(reading.plan.segments) and not reading.read_tokens and not reading.done
+    return bool(reading.plan.segments) and not (reading.read_tokens or reading.reused_tokens or reading.done)
 
 
 def _all_read(reading: Reading) -> bool:
@@ -355,15 +375,3 @@ def _native(found: ResolvedModel, settings: Settings) -> Model:
 def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
     """What models.toml says of a model, where the user has left the choice open."""
     return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})
-
-
-def peak_rss_bytes() -> int:
-    """The most memory this process has held so far, in bytes."""
-    if sys.platform == "win32":
-        import psutil
-
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

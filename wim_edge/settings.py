@@ -67,6 +67,14 @@ class Settings:
     templates: Path | None = None
     """A directory whose templates stand before the shipped ones."""
 
+    # The library
+    save: bool = True
+    """Keep what was read on disk, so that the next question on the same text need not read it again."""
+    readings: Path | None = None
+    """The folder of saved readings; None: in the user's cache directory."""
+    library_bytes: int | None = None
+    """What saved readings may take; None: a tenth of the disk's free space, at most 20 GB."""
+
     # Sampling of the answer and the margins; verdicts are never sampled
     temperature: float = 0.0
     """0: greedy."""
@@ -89,6 +97,7 @@ class Settings:
             ("margin_tokens", self.margin_tokens is None or self.margin_tokens >= 1, "at least 1"),
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
+            ("library_bytes", self.library_bytes is None or self.library_bytes >= 0, "0 or more"),
             ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
             ("min_p", 0 <= self.min_p < 1, "0 to below 1"),

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
@@ -28,6 +29,8 @@ CHATML = (
 _SPECIAL = ("<|im_start|>", "<|im_end|>")
 _WORDS = re.compile(r"\s|[^\s\w]|\w{1,8}")
 _N_VOCAB = 1 << 16
+
+_NUMBERS = itertools.count()
 
 
 class FakeModel:
@@ -49,7 +52,7 @@ class FakeModel:
         n_batch: int = 64,
     ) -> None:
         self.reply, self.n_batch = reply, n_batch
-        self.fingerprint = "fake"
+        self.fingerprint = f"fake-{next(_NUMBERS)}"  # its token ids are its own
         self.history: list[tuple[str, int, int]] = []
         """(what, sequence, tokens or position), in order: append, fork, truncate, close."""
         self.contexts: list[FakeContext] = []
@@ -112,6 +115,10 @@ class FakeContext:
         self.made += 1
         self.live[self.made] = FakeSequence(self, self.made)
         return self.live[self.made]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.model.fingerprint
 
     def cells(self) -> int:
         """Cells in use: shared ones once."""
@@ -188,7 +195,7 @@ class FakeSequence:
         pass
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(tuple(self.tokens), b"", {}, None)
+        return Snapshot(tuple(self.tokens), np.array(self.tokens, np.int32).view(np.uint8), {}, None)
 
     def restore(self, snapshot: Snapshot) -> None:
         self.tokens, self.shared = list(snapshot.tokens), 0

@@ -24,6 +24,9 @@ from wim_edge.wim.events import (
 Reply = Callable[[Sequence[Document], str, Settings], str]
 
 
+_MODEL = FakeModel()
+
+
 class StubRuntime:
     """What `evaluate` uses of `wim_edge.Runtime`. ``ranked`` gives (document, chars), the best first;
     ``quotes`` the (text, chars) of verbatim margins in the first document."""
@@ -37,7 +40,7 @@ class StubRuntime:
         self.asked: list[tuple[str | None, tuple[str, ...], str]] = []
 
     def open(self) -> FakeModel:
-        return FakeModel()
+        return _MODEL
 
     def but(self, **changes: object) -> StubRuntime:
         other = StubRuntime(self.reply, self.settings.but(**changes), **self.script)

@@ -23,7 +23,7 @@ from wim_edge.testing import FakeModel
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(60))
 SMALL = Settings(
-    pattern="wim", relevance="verdict", margins="free", max_passages=8,
+    save=False, pattern="wim", relevance="verdict", margins="free", max_passages=8,
     segment_tokens=160, margin_tokens=24, answer_tokens=32,
 )  # fmt: skip
 

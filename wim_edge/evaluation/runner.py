@@ -86,7 +86,7 @@ def ask(runtime: Runtime, task: Task, example: Example, pattern: Pattern) -> Rec
     found, error = _Observed(), None
     if example.answers:
         try:
-            with runtime.but(**pattern.settings) as asked:
+            with _asking(runtime, pattern) as asked:
                 _observe(asked, pattern.documents(example), example.question, found)
         except WimEdgeError as failed:
             found, error = _Observed(), f"{type(failed).__name__}: {failed}"
@@ -114,6 +114,11 @@ def ask(runtime: Runtime, task: Task, example: Example, pattern: Pattern) -> Rec
         peak_rss_bytes=finished.usage.peak_rss_bytes if finished else None,
         facts=example.facts,
     )
+
+
+def _asking(runtime: Runtime, pattern: Pattern) -> Runtime:
+    """A runtime of the pattern, which reads everything as if for the first time."""
+    return runtime.but(**pattern.settings, save=False)
 
 
 @dataclass
@@ -184,7 +189,7 @@ def _check(runtime: Runtime, examples: Sequence[Example], patterns: Sequence[Pat
     """Raise now what every single example would raise: the first one is begun with each pattern."""
     first = [example for example in examples if example.answers][:1]
     for example, pattern in plan(first, patterns):
-        with runtime.but(**pattern.settings) as asked, suppress(ContextOverflowError, DocumentError):
+        with _asking(runtime, pattern) as asked, suppress(ContextOverflowError, DocumentError):
             asked.stream(pattern.documents(example), example.question).close()  # type: ignore[attr-defined]
     without = [example for example in examples if not example.gold]
     if without and any(pattern.name == "oracle" for pattern in patterns):
@@ -200,7 +205,7 @@ def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence
     settings = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(runtime.settings).items()
-        if name not in ("model", "seed")
+        if name not in ("model", "seed", "save", "library_bytes")
     }
     if runtime.settings.templates is not None:
         settings["templates"] = _contents(runtime.settings.templates)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from wim_edge.engine.api import Context, Sequence
 from wim_edge.errors import InvalidRequestError
+from wim_edge.library import SavedReading
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.relevance import Ranking
 
@@ -46,7 +47,8 @@ class BM25:
     Raises InvalidRequestError when the package bm25s is missing.
     """
 
-    of_margins = reads = evaluates = False
+    of_margins = reads = False
+    evaluated_tokens = 0
 
     def __init__(self, query: str) -> None:
         require_bm25s()
@@ -60,7 +62,7 @@ class BM25:
     def ranking(self, n_segments: int) -> Ranking:
         return Ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         self._scores = Index([piece.heading + piece.segment.text for piece in pieces]).scores(self._query).tolist()
 
     def window(self, sequence: Sequence) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,3 +40,15 @@ class Clock:
         """Seconds by stage and ``total``, to the millisecond."""
         total = time.perf_counter() - self._started
         return {name: round(value, 3) for name, value in {**self._stages, "total": total}.items()}
+
+
+def peak_rss_bytes() -> int:
+    """The most memory this process has held so far, in bytes."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

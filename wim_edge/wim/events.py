@@ -163,12 +163,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Usage:
-    """What it cost. ``seconds`` by stage (load, prefill, margins, relevance, answer) and ``total``."""
+    """What it cost. ``seconds`` by stage (load, prefill, margins, relevance, save, answer) and ``total``."""
 
     prefilled_tokens: int
     """Document tokens evaluated now, those read again for the answer too."""
     reused_tokens: int
-    """Document tokens taken from a cache."""
+    """Document tokens restored from a saved reading."""
     decoded_tokens: int
     """Tokens generated: margins and answer."""
     seconds: dict[str, float]
@@ -176,8 +176,21 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class ReadingFinished(Event):
+    """The last event of reading ahead, without a question."""
+
+    type = "reading.finished"
+    saved_tokens: int
+    """Document tokens that the library now holds."""
+    tokens: int
+    """Document tokens in all."""
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
 class AnswerFinished(Event):
-    """The whole answer; always the last event."""
+    """The whole answer; the last event where a question was asked."""
 
     type = "answer.finished"
     text: str
@@ -205,6 +218,7 @@ EVENTS: tuple[type[Event], ...] = (
     MarginWritten,
     MarginJudged,
     ReadingRanked,
+    ReadingFinished,
     AnswerDelta,
     AnswerFinished,
     Warning,

@@ -13,6 +13,7 @@ import numpy as np
 
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
+from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
@@ -55,11 +56,12 @@ class Likelihood:
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
     ) -> None:
         self._model, self._segment_tokens = model, segment_tokens
-        self.reads, self.evaluates = alone, not alone
+        self.reads, self.evaluated_tokens = alone, 0
         self._question = Question(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
         self._own: Sequence | None = None
         self._pieces: Seq[Piece] = ()
+        self._saved: SavedReading | None = None
         self._nothing = 0.0
 
     @property
@@ -69,8 +71,8 @@ class Likelihood:
     def ranking(self, n_segments: int) -> Ranking:
         return Ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
-        self._pieces = pieces
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+        self._pieces, self._saved = pieces, saved
         if not self.reads:
             self._own = context.sequence()
 
@@ -87,10 +89,24 @@ class Likelihood:
             own.checkpoint()
             self._nothing = self._question.log_likelihood(own)
         try:
-            own.append(self._model.tokenize(piece.heading + piece.segment.text))
+            self._put(own, self._model.tokenize(piece.heading + piece.segment.text))
             return self._question.log_likelihood(own) - self._nothing
         finally:
             own.truncate(min(len(own), len(self._opening)))
+
+    def _put(self, own: Sequence, text: list[int]) -> None:
+        """Bring the sequence from the opening to the text's end, which the library may know."""
+        tokens = [*self._opening, *text]
+        known = self._saved.find(tokens, [len(tokens)]) if self._saved else None
+        if known is not None:
+            own.restore(known)
+            own.truncate(len(tokens))
+            return
+        own.append(text)
+        self.evaluated_tokens += len(text)
+        if self._saved is not None:
+            own.checkpoint()
+            self._saved.save(own.snapshot(), [len(self._opening), len(tokens)])
 
     def close(self) -> None:
         if self._own is not None:
@@ -104,7 +120,7 @@ class LikelihoodGain:
     segment): later segments, which find the question half expected, are not put behind for it.
     """
 
-    of_margins, reads, evaluates = False, True, False
+    of_margins, reads, evaluated_tokens = False, True, 0
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         self._question = Question(model, prompts, query)
@@ -117,7 +133,7 @@ class LikelihoodGain:
     def ranking(self, n_segments: int) -> Ranking:
         return Ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         pass
 
     def window(self, sequence: Sequence) -> None:
@@ -135,11 +151,15 @@ class LikelihoodGain:
 class Cascade:
     """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
 
-    of_margins, reads, evaluates = False, True, True
+    of_margins, reads = False, True
 
     def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
         self._gain, self._likelihood, self._width = gain, likelihood, width
         self._gains = Ranking(0)
+
+    @property
+    def evaluated_tokens(self) -> int:
+        return self._likelihood.evaluated_tokens
 
     @property
     def cells(self) -> int:
@@ -149,9 +169,9 @@ class Cascade:
         self._gains = self._gain.ranking(n_segments)
         return self._likelihood.ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
-        self._gain.open(context, pieces)
-        self._likelihood.open(context, pieces)
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+        self._gain.open(context, pieces, saved)
+        self._likelihood.open(context, pieces, saved)
 
     def window(self, sequence: Sequence) -> None:
         self._gain.window(sequence)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.errors import InvalidRequestError
+from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
 from wim_edge.wim.bm25 import BM25
 from wim_edge.wim.chat import ChatFormat
@@ -73,8 +74,8 @@ class Auxiliary:
         method: makes it for texts of at most so many of the model's own tokens, which are not the reader's.
     """
 
-    reads = evaluates = False
-    cells = 0
+    reads = False
+    cells = evaluated_tokens = 0
 
     def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
         self._make, self._model = method, model
@@ -85,7 +86,7 @@ class Auxiliary:
     def ranking(self, n_segments: int) -> Ranking:
         return self._method.ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.heading + piece.segment.text)) for piece in pieces)
         self._method = self._make(longest + _SLACK)
         if self._method.cells > self._model.info.n_ctx_train:
@@ -95,7 +96,7 @@ class Auxiliary:
                 "Use smaller segments (--segment-tokens) or another --relevance-model.",
             )
         self.context = self._model.context(self._method.cells)
-        self._method.open(self.context, pieces)
+        self._method.open(self.context, pieces, None)  # a state of this model is no part of the reading
 
     def window(self, sequence: Sequence) -> None:
         pass

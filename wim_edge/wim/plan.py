@@ -115,11 +115,12 @@ def make_plan(
         raise ContextOverflowError(
             f"the documents have {total:,} tokens; with the question and the answer that is {need:,}, "
             f"and the context holds {limit:,}",
-            "Use --pattern wim-shallow or wim, which read longer documents, or a model with a larger context.",
+            "Use --pattern wim-shallow or wim, which read longer documents, a larger --ctx or another model.",
         )
     windows: tuple[tuple[Piece, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
-        windows = (pieces,) if need <= limit else _windows(pieces, limit - beside)
+        # Padded: windows must not shift with each question's length, or what is saved of them would not be found
+        windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved)
 

@@ -10,17 +10,23 @@ Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep rea
     [opening][segment 0] ... [segment n][margins][query][answer]
 
 Shallow reading is the same with windows of one segment: the cache returns to the opening before each.
+Where the library holds a window's beginning from an earlier reading, it is restored instead of
+evaluated, and the sequence at each segment's end is a fork of it.
 A margin is written where the segment would be chosen if the reading ended now; a method that judges
 margins (`verdict`) has them written first, everywhere, as in the paper.
 """
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Generator, Iterator
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
+from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
@@ -31,6 +37,8 @@ from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece, Plan
 from wim_edge.wim.quote import quote
 from wim_edge.wim.relevance import Ranking, Relevance
+
+_SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in
 
 
 @dataclass
@@ -49,6 +57,8 @@ class Reading:
     control: Control
     clock: Clock
     policy: Policy | None = None
+    saved: SavedReading | None = None
+    """Where states come from and go to; None: nothing is saved."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
     """By segment."""
     kept: dict[int, Snapshot] = field(default_factory=dict)
@@ -59,11 +69,19 @@ class Reading:
     """Document tokens evaluated, each counted once."""
     reread_tokens: int = 0
     """Document tokens evaluated again: to score a segment alone, or to answer from it."""
+    reused_tokens: int = 0
+    """Document tokens that were restored."""
     decoded_tokens: int = 0
     window: int = 0
     """The window being read."""
     context_sequence: Sequence | None = None
     """System text and what has been read of the last window; None before the first."""
+    _held: Sequence | None = None
+    """What was restored of this window, while it reaches further than ``context_sequence``."""
+    _grown: bool = False
+    """Whether anything of this window was evaluated, and so is worth saving."""
+
+    _saved_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         n_segments = len(self.plan.segments)
@@ -74,59 +92,129 @@ class Reading:
 
         Raises Interrupted when the reader does; what was read until then is kept.
         """
-        index = 0
-        for number, window in enumerate(self.plan.windows):
-            self.window = number
-            self._open_window()
-            for piece in window:
-                if self._needs_reading:
-                    yield from self._prefill(piece)
-                    yield self._segment_read(index, piece)
-                if self.relevance is not None:
-                    yield from self._judge(index, piece, self.relevance)
-                self.done += 1
-                if self.control.wish:
-                    raise Interrupted
-                index += 1
+        try:
+            for number, window in enumerate(self.plan.windows):
+                self.window = number
+                self._open_window(window)
+                try:
+                    yield from self._read(window)
+                except (Interrupted, GeneratorExit):
+                    self._save(window)
+                    raise
+                self._save(window)
+        finally:
+            if self.saved is not None:
+                self.saved.close(self.read_tokens + self.reused_tokens)
+
+    def _read(self, window: Seq[Piece]) -> Iterator[events.Event]:
+        for piece in window:
+            index = self.done
+            if self._needs_reading:
+                yield from self._prefill(piece)
+                yield self._segment_read(index, piece)
+            if self.relevance is not None:
+                yield from self._judge(index, piece, self.relevance)
+            self.done += 1
+            if time.monotonic() - self._saved_at > _SAVE_EVERY:
+                self._save(window)
+            if self.control.wish:
+                raise Interrupted
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
         return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
 
     def close(self) -> None:
-        if self.context_sequence is not None:
-            self.context_sequence.close()
+        for sequence in (self._held, self.context_sequence):
+            if sequence is not None:
+                sequence.close()
 
     @property
     def _needs_reading(self) -> bool:
         pattern = self.choices.pattern
-        return pattern.deep or pattern.margins or (self.relevance is not None and self.relevance.reads)
+        return pattern.deep or pattern.margins or self.relevance is None or self.relevance.reads
 
-    def _open_window(self) -> None:
-        """An empty cache but for the opening, which is evaluated once and kept across windows."""
+    # The cache: restored where the text is known, else evaluated
+
+    def _open_window(self, window: Seq[Piece]) -> None:
+        """A sequence of the opening alone, which is evaluated once and kept across windows; and what the
+        library knows of the window, held beside it."""
         with self.clock.stage("prefill"):
+            self._close_held()
             if self.context_sequence is None:
                 self.context_sequence = self.context.sequence()
                 self.context_sequence.append(self.plan.opening)
                 self.context_sequence.checkpoint()
             else:
                 self.context_sequence.truncate(len(self.plan.opening))
+        # Before anything is restored: what is measured here is then the same, to the last bit, as without it
         if self.relevance is not None:
             with self.clock.stage("relevance"):
                 self.relevance.window(self.context_sequence)
+        self._grown = False
+        known = self._known(window)
+        if known is not None:
+            with self.clock.stage("restore"):
+                self._held = self.context_sequence
+                self._held.restore(known)
+                self._held.truncate(_common(known.tokens, self._tokens(window)))
+                self.context_sequence = self._held.fork(len(self.plan.opening))
 
     def _prefill(self, piece: Piece) -> Iterator[events.Event]:
-        sequence, tokens = self._sequence, [*piece.lead, *piece.segment.tokens]
-        lead = len(piece.lead)
-        for start in range(0, len(tokens), self.context.n_batch):
+        """Bring the sequence to the segment's end."""
+        begin, held = len(self._sequence), self._held
+        if held is not None:
+            restored = min(len(held) - begin, piece.size)
+            self._sequence.close()
+            if begin + piece.size < len(held):
+                self.context_sequence = held.fork(begin + piece.size)
+            else:
+                self.context_sequence, self._held = held, None
+            self.reused_tokens += max(0, restored - len(piece.lead))
+            yield self._progress()
+        tokens, lead = [*piece.lead, *piece.segment.tokens], len(piece.lead)
+        sequence = self._sequence
+        for start in range(len(sequence) - begin, len(tokens), self.context.n_batch):
             before, batch = len(sequence), tokens[start : start + self.context.n_batch]
+            self._grown = True
             try:
                 with self.clock.stage("prefill"):
                     sequence.append(batch)
             finally:
                 evaluated = len(sequence) - before
                 self.read_tokens += max(0, start + evaluated - max(start, lead)) if evaluated > 0 else 0
-            yield events.ReadingProgress(self.read_tokens, self.plan.tokens)
+            yield self._progress()
+        if self.saved is not None:
+            sequence.checkpoint()
+
+    def _progress(self) -> events.Event:
+        return events.ReadingProgress(self.read_tokens + self.reused_tokens, self.plan.tokens)
+
+    def _known(self, window: Seq[Piece]) -> Snapshot | None:
+        """What the library holds of this window's beginning."""
+        if self.saved is None or not self._needs_reading:
+            return None
+        return self.saved.find(self._tokens(window), self._ends(window))
+
+    def _save(self, window: Seq[Piece]) -> None:
+        """Give the library what was evaluated of this window."""
+        if self.saved is not None and self._grown and len(self._sequence) > len(self.plan.opening):
+            with self.clock.stage("save"):
+                self.saved.save(self._sequence.snapshot(), self._ends(window))
+            self._grown, self._saved_at = False, time.monotonic()
+
+    def _close_held(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _tokens(self, window: Seq[Piece]) -> list[int]:
+        """All of a window, from the opening on."""
+        return [*self.plan.opening, *(t for piece in window for t in (*piece.lead, *piece.segment.tokens))]
+
+    def _ends(self, window: Seq[Piece]) -> list[int]:
+        """The positions of its segments' ends."""
+        return list(itertools.accumulate((piece.size for piece in window), initial=len(self.plan.opening)))[1:]
 
     def _judge(self, index: int, piece: Piece, relevance: Relevance) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due."""
@@ -134,11 +222,12 @@ class Reading:
         if self.choices.pattern.margins and relevance.of_margins:
             margin = yield from self._write(index, piece)
         with self.clock.stage("relevance"):
+            before = relevance.evaluated_tokens
             score = relevance.score(index, self._sequence, margin.text if margin else piece.segment.text)
         if score is not None:
             self.ranking.scores[index] = score
-            if relevance.evaluates and margin is None:
-                yield from self._evaluated(piece)
+        if margin is None and relevance.evaluated_tokens > before:
+            yield from self._evaluated(piece)
         due = index in self.chosen()
         rank = None if score is None else self.ranking.order().index(index) + 1
         yield events.SegmentScored(index, self.ranking.relevance(index), rank)
@@ -217,6 +306,11 @@ class Reading:
     def _sequence(self) -> Sequence:
         assert self.context_sequence is not None
         return self.context_sequence
+
+
+def _common(one: Seq[int], other: Seq[int]) -> int:
+    """How many first tokens are the same."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from wim_edge.engine.api import Context, Sequence
+from wim_edge.library import SavedReading
 from wim_edge.wim.plan import Piece
 
 
@@ -28,8 +29,11 @@ class Relevance(Protocol):
     """It judges a text: the margin or, where none is written, the segment's. Else the segment itself."""
     reads: bool
     """It needs the segment in the reading's sequence."""
-    evaluates: bool
-    """It puts the segment into a sequence of its own, on the model that reads."""
+
+    @property
+    def evaluated_tokens(self) -> int:
+        """Tokens of texts that it has put into a sequence of its own, on the model that reads."""
+        ...
 
     @property
     def cells(self) -> int:
@@ -38,8 +42,9 @@ class Relevance(Protocol):
 
     def ranking(self, n_segments: int) -> Ranking: ...
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
-        """Get ready to score these segments; may take a sequence of the context."""
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+        """Get ready to score these segments; may take a sequence of the context, and keep what it
+        evaluates with the saved reading."""
         ...
 
     def window(self, sequence: Sequence) -> None:

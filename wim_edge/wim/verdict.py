@@ -14,6 +14,7 @@ import numpy as np
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.errors import ModelFileError
+from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
@@ -38,7 +39,7 @@ class Verdict:
         text_tokens: the longest margin (or segment) that it will be shown.
     """
 
-    of_margins, reads, evaluates = True, False, True
+    of_margins, reads = True, False
 
     def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
         self._model, self._text_tokens = model, text_tokens
@@ -50,6 +51,7 @@ class Verdict:
         if not self._yes or not self._no:
             raise ModelFileError("the model's tokenizer does not tell YES from NO", "Use another model.")
         self._sequence: Sequence | None = None
+        self.evaluated_tokens = 0
 
     @property
     def cells(self) -> int:
@@ -58,7 +60,7 @@ class Verdict:
     def ranking(self, n_segments: int) -> Ranking:
         return Ranking(n_segments, own=True)
 
-    def open(self, context: Context, pieces: Seq[Piece]) -> None:
+    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         self._sequence = context.sequence()
 
     def window(self, sequence: Sequence) -> None:
@@ -73,7 +75,9 @@ class Verdict:
             own.append(self._preamble)
             own.checkpoint()
         try:
-            own.append([*self._model.tokenize(text), *self._after])
+            tokens = self._model.tokenize(text)
+            own.append([*tokens, *self._after])
+            self.evaluated_tokens += len(tokens)
             logprobs = log_softmax(own.logits)
         finally:
             own.truncate(min(len(own), len(self._preamble)))

@@ -1,0 +1,320 @@
+"""A text is read once: the second question on it evaluates none of its tokens."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from wim_edge import Document, Runtime, Settings
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library import Library
+from wim_edge.library.files import read as read_state
+from wim_edge.settings import Paths
+from wim_edge.testing import FakeModel
+from wim_edge.wim import events
+
+TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
+SMALL = Settings(segment_tokens=128, answer_tokens=8, margin_tokens=16, max_passages=2)
+MODEL = FakeModel(lambda prompt: "a stone")  # one, because it numbers words as it meets them
+PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
+
+
+def folder() -> Path:
+    return Paths.from_environment().cache / "readings"
+
+
+def files() -> list[Path]:
+    return sorted(folder().glob("*.reading"))
+
+
+def ask(text: str, question: str = "Which stone?", **changes: object) -> list[events.Event]:
+    """In a runtime of its own, as another process would."""
+    with Runtime(SMALL.but(**changes), model=MODEL) as runtime:
+        return list(runtime.stream(Document("wall.txt", text), question))
+
+
+def usage(found: list[events.Event]) -> events.Usage:
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    return last.usage
+
+
+def scores(found: list[events.Event]) -> list[tuple[int, float, int | None]]:
+    return [(e.segment, e.relevance, e.rank) for e in found if isinstance(e, events.SegmentScored)]
+
+
+def margins(found: list[events.Event]) -> list[tuple[int, str]]:
+    return [(e.segment, e.text) for e in found if isinstance(e, events.MarginJudged)]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_second_question_evaluates_no_token_of_the_text(pattern: str) -> None:
+    first = ask(TEXT, pattern=pattern)
+    assert usage(first).reused_tokens == 0
+    MODEL.history.clear()
+    second = ask(TEXT, "Whose wall?", pattern=pattern)
+    total = next(e.tokens for e in second if isinstance(e, events.ReadingStarted))
+    assert usage(second).reused_tokens == total
+    evaluated = sum(n for what, _, n in MODEL.history if what == "append")
+    again = usage(second).prefilled_tokens  # the passages that the answer is given from
+    assert again <= (2 * 128 if pattern in ("rag", "wim-focus", "wim-shallow") else 0)
+    assert evaluated < total if pattern in ("llm", "rag", "wim-shallow") else True
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_restored_reading_says_what_a_fresh_one_says(pattern: str) -> None:
+    fresh = ask(TEXT, "Whose wall?", pattern=pattern, save=False)
+    assert not files()
+    ask(TEXT, pattern=pattern)
+    restored = ask(TEXT, "Whose wall?", pattern=pattern)
+    assert scores(restored) == scores(fresh)
+    assert margins(restored) == margins(fresh)
+    assert restored[-1].text == fresh[-1].text  # type: ignore[attr-defined]
+    read = [e for e in restored if isinstance(e, events.SegmentRead)]
+    assert read == [e for e in fresh if isinstance(e, events.SegmentRead)]
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_a_text_that_grew_is_read_from_where_it_did(pattern: str) -> None:
+    ask(TEXT, pattern=pattern)
+    grown = TEXT + " And at the end there was a gate."
+    found = usage(ask(grown, pattern=pattern))
+    assert found.reused_tokens > 0.8 * found.prefilled_tokens
+    assert usage(ask(grown, pattern=pattern)).reused_tokens >= found.reused_tokens
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_what_was_read_before_the_stop_is_kept(pattern: str) -> None:
+    with Runtime(SMALL.but(pattern=pattern), model=MODEL) as runtime:
+        for event in runtime.stream(Document("wall.txt", TEXT), "Which?"):
+            if isinstance(event, events.SegmentRead) and event.segment == 2:
+                runtime.cancel()
+    found = usage(ask(TEXT, pattern=pattern))
+    assert 0 < found.reused_tokens <= 3 * 128
+
+
+def test_an_abandoned_stream_keeps_what_was_read() -> None:
+    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+        stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
+        next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 1)
+        stream.close()  # type: ignore[attr-defined]
+    assert usage(ask(TEXT, pattern="wim")).reused_tokens > 0
+
+
+def test_nothing_is_kept_where_that_is_not_wanted_or_of_no_use() -> None:
+    ask(TEXT, save=False)
+    ask(TEXT, query_first=True, relevance="likelihood")
+    assert not files()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign", "older"])
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_a_damaged_file_is_told_once_removed_and_the_text_read_again(pattern: str, damage: str) -> None:
+    ask(TEXT, pattern=pattern)
+    before = files()
+    for path in before:
+        data = bytearray(path.read_bytes())
+        if damage == "cut":
+            del data[len(data) // 2 :]
+        elif damage == "flip":
+            data[-1] ^= 1
+        elif damage == "empty":
+            data.clear()
+        elif damage == "foreign":
+            data[:] = b"PK\3\4" + bytes(1000)
+        else:
+            data[16] = 0
+        path.write_bytes(data)
+    found = ask(TEXT, pattern=pattern)
+    assert usage(found).reused_tokens == 0
+    told = [e.text for e in found if isinstance(e, events.Warning) and "damaged" in e.text]
+    assert len(told) == 1
+    assert not set(before) & set(files())
+    again = ask(TEXT, pattern=pattern)
+    assert usage(again).reused_tokens > 0
+    assert not [e for e in again if isinstance(e, events.Warning) and "damaged" in e.text]
+
+
+def test_a_state_of_another_model_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT)
+    monkeypatch.setattr("wim_edge.testing.FakeContext.fingerprint", "another")
+    assert usage(ask(TEXT)).reused_tokens == 0
+
+
+def test_a_file_under_a_wrong_name_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT, pattern="wim", relevance="likelihood-gain")
+    (mine,) = files()
+    data = mine.read_bytes()
+    monkeypatch.setattr("wim_edge.testing.FakeContext.fingerprint", "another")
+    ask(TEXT, pattern="wim", relevance="likelihood-gain")
+    (other,) = [path for path in files() if path != mine]
+    other.write_bytes(data)
+    assert usage(ask(TEXT, pattern="wim", relevance="likelihood-gain")).reused_tokens == 0
+
+
+def test_only_the_user_may_look(tmp_path: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("no such permissions")
+    ask(TEXT)
+    assert folder().stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder().iterdir())
+
+
+def test_a_disk_that_takes_nothing_is_told_and_the_answer_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("wim_edge.library.files.os.fsync", full)
+    found = ask(TEXT)
+    assert [e.text for e in found if isinstance(e, events.Warning) and "No space left" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]
+    assert not list(folder().glob("*.part"))
+    assert not files()
+
+
+def test_a_folder_that_cannot_be_made_is_told_and_the_answer_given() -> None:
+    folder().parent.mkdir(parents=True)
+    folder().write_text("a file in its place")
+    found = ask(TEXT)
+    assert [e.text for e in found if isinstance(e, events.Warning) and "cannot be saved" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]
+
+
+def test_a_broken_index_is_told_and_begins_anew() -> None:
+    ask(TEXT)
+    (folder() / "index.sqlite").write_bytes(b"no database at all" * 100)
+    found = ask(TEXT)
+    assert usage(found).reused_tokens == 0
+    assert [e.text for e in found if isinstance(e, events.Warning) and "index" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]
+    assert usage(ask(TEXT)).reused_tokens > 0
+
+
+def test_an_index_of_another_version_is_left_alone() -> None:
+    ask(TEXT)
+    with closing(sqlite3.connect(folder() / "index.sqlite")) as db:
+        db.execute("PRAGMA user_version = 99")
+        db.commit()
+    before = files()
+    found = ask(TEXT)
+    assert [e.text for e in found if isinstance(e, events.Warning) and "format 99" in e.text]
+    assert files() == before
+
+
+def test_a_deep_reading_is_kept_while_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wim_edge.wim.reading._SAVE_EVERY", 0.0)
+    with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
+        stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
+        next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 3)
+        assert len(files()) == 3
+        list(stream)
+    assert len(files()) == 1  # the last state holds the others
+    assert usage(ask(TEXT, pattern="llm")).prefilled_tokens == 0
+
+
+def test_a_longer_text_takes_the_place_of_the_shorter_one() -> None:
+    path = folder().parent / "wall.txt"
+    path.parent.mkdir(parents=True)
+    for text in (TEXT, TEXT + " A gate.", TEXT + " A gate. And a tower."):
+        path.write_text(text)
+        with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
+            runtime.ask(path, "Which?")
+        assert len(files()) == 1
+
+
+def test_reading_ahead(tmp_path: Path) -> None:
+    for pattern in ("wim", "wim-shallow"):
+        chosen = SMALL.but(pattern=pattern, relevance="likelihood-gain" if pattern == "wim" else None)
+        with Runtime(chosen, model=MODEL) as runtime:
+            found = list(runtime.read(Document("wall.txt", TEXT)))
+            last = found[-1]
+            assert isinstance(last, events.ReadingFinished)
+            assert last.saved_tokens == last.tokens == last.usage.prefilled_tokens + last.usage.reused_tokens
+            again = list(runtime.read(Document("wall.txt", TEXT)))[-1]
+            assert isinstance(again, events.ReadingFinished)
+            assert (again.usage.prefilled_tokens, again.usage.reused_tokens) == (0, last.tokens)
+            answer = runtime.ask(Document("wall.txt", TEXT), "Which?")
+            assert answer.usage.reused_tokens == last.tokens
+    with Runtime(SMALL.but(save=False), model=MODEL) as runtime, pytest.raises(InvalidRequestError):
+        runtime.read(Document("wall.txt", TEXT))
+    (tmp_path / "file").write_text("x")
+    with Runtime(SMALL.but(readings=tmp_path / "file"), model=MODEL) as runtime, pytest.raises(LibraryError):
+        runtime.read(Document("wall.txt", TEXT))
+
+
+def test_the_limit_lets_go_of_what_was_used_longest_ago() -> None:
+    ask(TEXT, pattern="llm")
+    size = files()[0].stat().st_size
+    first, *_ = files()
+    ask("Another text. " * 300, pattern="llm")
+    ask(TEXT, pattern="llm")  # used again
+    ask("A third one. " * 300, pattern="llm", library_bytes=3 * size)
+    names = {one.tokens for one in Library.of(Settings()).readings()}
+    assert first in files()
+    assert sum(path.stat().st_size for path in files()) <= 3 * size
+    assert len(names) == 2
+    ask("A fourth. " * 300, pattern="llm", library_bytes=10)
+    assert not files()
+
+
+_WRITER = """
+import sys
+from wim_edge import Document, Runtime, Settings
+from wim_edge.testing import FakeModel
+model = FakeModel(lambda prompt: "a stone")
+model.fingerprint = "one"
+settings = Settings.from_environment().but(segment_tokens=64, answer_tokens=4, pattern="wim-shallow", max_passages=1)
+print("ready", flush=True)
+n = 0
+while True:
+    n += 1
+    text = " ".join(f"Sentence {k} tells of stone {n % 3}." for k in range(60))
+    with Runtime(settings, model=model) as runtime:
+        runtime.ask(Document(f"{n % 3}.txt", text), "Which?")
+"""
+
+
+def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -> None:
+    environ = {**os.environ, "WIM_EDGE_READINGS": str(tmp_path / "r")}
+    rng = random.Random(1)
+    for _ in range(4):
+        both = [
+            subprocess.Popen([sys.executable, "-c", _WRITER], env=environ, stdout=subprocess.PIPE) for _ in range(2)
+        ]
+        for process in both:
+            assert process.stdout is not None
+            process.stdout.readline()
+        time.sleep(rng.uniform(0.1, 1.5))
+        for process in both:
+            process.kill()
+            process.communicate()
+        library = Library(tmp_path / "r")
+        assert not library.notes
+        for name in library.index.files():
+            assert read_state(tmp_path / "r" / name, {"fingerprint": "one"}).tokens
+    assert library.readings()
+    library.clear()
+    assert not library.index.files()
+    with Runtime(SMALL.but(readings=tmp_path / "r"), model=MODEL) as runtime:
+        assert runtime.ask(Document("wall.txt", TEXT), "Which?").text
+        assert runtime.ask(Document("wall.txt", TEXT), "Which?").usage.reused_tokens
+
+
+def test_what_another_process_evicts_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT, pattern="wim-shallow")
+    with Runtime(SMALL.but(pattern="wim-shallow"), model=MODEL) as runtime:
+        stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
+        next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 1)
+        Library.of(Settings()).clear()
+        rest = list(stream)
+    assert usage(rest).prefilled_tokens > 0
+    assert not [e for e in rest if isinstance(e, events.Warning) and "saved" in e.text]
+    assert usage(ask(TEXT, pattern="wim-shallow")).reused_tokens > 0

@@ -1,0 +1,206 @@
+"""What is stored, in SQLite: which tokens each state holds, and which document it was read from.
+
+    reading   a document (or several, asked together) as one model read it
+    state     a file that holds a sequence's first ``tokens`` tokens
+    prefix    a digest of the first so many tokens of a state: where a reading can go on from
+
+A state is kept as long as a reading refers to it. Write-ahead logging lets one process write while
+others read; a process killed at any moment leaves the last transaction's state.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS reading (
+    id INTEGER PRIMARY KEY, fingerprint TEXT, source TEXT, shape TEXT, title TEXT, model TEXT,
+    tokens INTEGER, of_tokens INTEGER, created REAL, used REAL, UNIQUE (fingerprint, source, shape));
+CREATE TABLE IF NOT EXISTS state (
+    id INTEGER PRIMARY KEY, file TEXT UNIQUE, bytes INTEGER, tokens INTEGER);
+CREATE TABLE IF NOT EXISTS prefix (
+    fingerprint TEXT, digest TEXT, tokens INTEGER, state INTEGER REFERENCES state ON DELETE CASCADE,
+    PRIMARY KEY (fingerprint, digest, state)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS part (
+    reading INTEGER REFERENCES reading ON DELETE CASCADE, state INTEGER REFERENCES state ON DELETE CASCADE,
+    PRIMARY KEY (reading, state)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS part_state ON part (state);
+CREATE INDEX IF NOT EXISTS prefix_state ON prefix (state);
+PRAGMA user_version = 1;
+"""
+_VERSION = 1
+_WAIT = 10.0  # seconds for another process's transaction, each of a few milliseconds
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A reading in the index. ``source``: the paths of its documents, or digests of texts without one;
+    ``shape``: deep or shallow."""
+
+    id: int
+    title: str
+    source: str
+    shape: str
+    model: str
+    tokens: int
+    """Document tokens that are saved."""
+    of_tokens: int
+    """Document tokens it has in all."""
+    bytes: int
+    created: float
+    used: float
+
+
+@dataclass(frozen=True)
+class State:
+    """A file and what it holds."""
+
+    id: int
+    file: str
+    tokens: int
+
+
+class Index:
+    """The database of a folder. Methods raise sqlite3.Error where it cannot be read or written: a
+    DatabaseError that is no OperationalError means that the file is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._write() as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _VERSION):
+                raise sqlite3.OperationalError(f"another version of wim-edge keeps readings there, format {version}")
+            db.executescript(_SCHEMA)
+
+    # What is there
+
+    def longest(self, fingerprint: str, digests: Sequence[str]) -> tuple[State, int] | None:
+        """The state that holds most of these prefixes (digests from short to long), and its place among them."""
+        with self._read() as db:
+            for place in range(len(digests) - 1, -1, -1):
+                row = db.execute(
+                    "SELECT state.id, file, state.tokens FROM prefix JOIN state ON state = state.id "
+                    "WHERE fingerprint = ? AND digest = ? ORDER BY state.tokens LIMIT 1",
+                    (fingerprint, digests[place]),
+                ).fetchone()
+                if row:
+                    return State(*row), place
+        return None
+
+    def readings(self) -> list[Stored]:
+        """All, the latest used first."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT reading.id, title, source, shape, model, reading.tokens, of_tokens, "
+                "coalesce(sum(bytes), 0), created, used FROM reading LEFT JOIN part ON reading = reading.id "
+                "LEFT JOIN state ON state = state.id GROUP BY reading.id ORDER BY used DESC"
+            ).fetchall()
+        return [Stored(*row) for row in rows]
+
+    def total(self) -> int:
+        """Bytes of all files."""
+        with self._read() as db:
+            (total,) = db.execute("SELECT coalesce(sum(bytes), 0) FROM state").fetchone()
+        return int(total)
+
+    def files(self) -> set[str]:
+        with self._read() as db:
+            return {file for (file,) in db.execute("SELECT file FROM state")}
+
+    # Changes
+
+    def open_reading(
+        self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int
+    ) -> int:
+        """The id of this reading, new or known; it counts as used now."""
+        now = time.time()
+        with self._write() as db:
+            db.execute(
+                "INSERT INTO reading (fingerprint, source, shape, title, model, tokens, of_tokens, created, used) "
+                "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT (fingerprint, source, shape) DO UPDATE SET "
+                "title = excluded.title, model = excluded.model, of_tokens = excluded.of_tokens, used = excluded.used",
+                (fingerprint, source, shape, title, model, of_tokens, now, now),
+            )
+            (found,) = db.execute(
+                "SELECT id FROM reading WHERE fingerprint = ? AND source = ? AND shape = ?",
+                (fingerprint, source, shape),
+            ).fetchone()
+        return int(found)
+
+    def add(
+        self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
+    ) -> tuple[int, bool]:
+        """Note a state's file and its prefixes (digest, tokens), from short to long, as part of a reading.
+
+        Returns the state's id and whether it is new; if not, another one holds the same tokens already, and
+        the file is not noted.
+        """
+        longest, tokens = prefixes[-1]
+        with self._write() as db:
+            known = db.execute(
+                "SELECT state FROM prefix WHERE fingerprint = ? AND digest = ?", (fingerprint, longest)
+            ).fetchone()
+            if known:
+                db.execute("INSERT OR IGNORE INTO part VALUES (?, ?)", (reading, known[0]))
+                return int(known[0]), False
+            cursor = db.execute("INSERT INTO state (file, bytes, tokens) VALUES (?, ?, ?)", (file, size, tokens))
+            state = cursor.lastrowid or 0
+            rows = [(fingerprint, digest, length, state) for digest, length in prefixes]
+            db.executemany("INSERT OR IGNORE INTO prefix VALUES (?, ?, ?, ?)", rows)
+            db.execute("INSERT INTO part VALUES (?, ?)", (reading, state))
+        return int(state), True
+
+    def keep(self, reading: int, states: Iterable[int], tokens: int) -> None:
+        """The reading now consists of these states, so many document tokens; it lets others go."""
+        with self._write() as db:
+            held = set(states)
+            old = {state for (state,) in db.execute("SELECT state FROM part WHERE reading = ?", (reading,))}
+            db.executemany("DELETE FROM part WHERE reading = ? AND state = ?", [(reading, s) for s in old - held])
+            known = {state for (state,) in db.execute("SELECT id FROM state")}
+            db.executemany("INSERT OR IGNORE INTO part VALUES (?, ?)", [(reading, s) for s in held & known])
+            db.execute("UPDATE reading SET tokens = ?, used = ? WHERE id = ?", (tokens, time.time(), reading))
+
+    def drop_reading(self, reading: int) -> None:
+        with self._write() as db:
+            db.execute("DELETE FROM reading WHERE id = ?", (reading,))
+
+    def drop_state(self, file: str) -> None:
+        with self._write() as db:
+            db.execute("DELETE FROM state WHERE file = ?", (file,))
+
+    def drop_unreferenced(self) -> list[str]:
+        """Forget the states that no reading refers to; their files."""
+        with self._write() as db:
+            files = [
+                file for (file,) in db.execute("SELECT file FROM state WHERE id NOT IN (SELECT state FROM part)")
+            ]
+            db.execute("DELETE FROM state WHERE id NOT IN (SELECT state FROM part)")
+        return files
+
+    # Connections: one a call, so that no file stays open between questions
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as db:
+            yield db
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            if db.in_transaction:
+                db.execute("COMMIT")

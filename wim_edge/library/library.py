@@ -1,0 +1,244 @@
+"""Documents read once: what a model made of a text, kept on disk for the next question.
+
+The KV cache of a document does not depend on the question, because the document stands before it and
+attention is causal. A state is found again by what it holds: the digest of its tokens, under a
+fingerprint of all that shaped the numbers (model file, cache types, build of llama.cpp). So a
+document that grew, or that begins like another one, is read from where they differ.
+
+Whatever goes wrong with the disk is told once and never stops a reading: the text is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from wim_edge.documents import Document
+from wim_edge.engine.api import Snapshot
+from wim_edge.errors import LibraryError
+from wim_edge.library import files
+from wim_edge.library.index import Index, Stored
+from wim_edge.settings import Paths, Settings
+
+_MOST = 20 * 10**9
+_SHARE = 10  # by default a tenth of what is free, with what is used already
+_ABANDONED = 3600.0  # seconds after which a file that no process has noted is a killed one's
+
+
+class Library:
+    """A folder of saved readings. Raises OSError, sqlite3.Error where it cannot be read or written.
+
+    Args:
+        limit: bytes that all readings may take; None: a tenth of the disk's free space, at most 20 GB.
+    """
+
+    def __init__(self, folder: Path, limit: int | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder, self._limit = folder, limit
+        self.notes: list[str] = []
+        """What a reader should know, a line each."""
+        self.index = self._open_index(folder / "index.sqlite")
+        os.chmod(folder / "index.sqlite", 0o600)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Library:
+        """The one that the settings name."""
+        folder = settings.readings or Paths.from_environment().cache / "readings"
+        try:
+            return cls(folder, settings.library_bytes)
+        except (OSError, sqlite3.Error) as error:
+            raise LibraryError(
+                f"{folder}: readings cannot be saved ({why(error)})",
+                "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
+            ) from error
+
+    def _open_index(self, path: Path) -> Index:
+        """The index; a damaged one, without which the files are of no use, begins anew."""
+        try:
+            return Index(path)
+        except sqlite3.OperationalError:  # locked, or not ours to read
+            raise
+        except sqlite3.DatabaseError as damage:
+            self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew")
+            for name in (path.name, path.name + "-wal", path.name + "-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+            for old in self.folder.glob("*" + files.ENDING):
+                old.unlink(missing_ok=True)
+            return Index(path)
+
+    @property
+    def limit(self) -> int:
+        if self._limit is not None:
+            return self._limit
+        return min(_MOST, (shutil.disk_usage(self.folder).free + self.index.total()) // _SHARE)
+
+    def readings(self) -> list[Stored]:
+        """What is stored, the latest used first."""
+        return self.index.readings()
+
+    def remove(self, reading: int) -> None:
+        """Forget a reading, and every state that no other one needs."""
+        self.index.drop_reading(reading)
+        self.sweep()
+
+    def clear(self) -> None:
+        """Forget all readings."""
+        for one in self.index.readings():
+            self.index.drop_reading(one.id)
+        self.sweep()
+
+    def sweep(self, keeping: int | None = None) -> None:
+        """Hold the limit: let go of the readings used longest ago, but for one; delete what nothing refers to."""
+        limit = self.limit
+        self._delete(self.index.drop_unreferenced())
+        for oldest in reversed(self.index.readings()):
+            if self.index.total() <= limit:
+                break
+            if oldest.id != keeping:
+                self.index.drop_reading(oldest.id)
+                self._delete(self.index.drop_unreferenced())
+        known, before = self.index.files(), time.time() - _ABANDONED
+        for path in [*self.folder.glob("*" + files.ENDING), *self.folder.glob("*" + files.PART)]:
+            with suppress(OSError):  # another process was faster, or has it open
+                if path.name not in known and path.stat().st_mtime < before:
+                    path.unlink()
+
+    def _delete(self, names: list[str]) -> None:
+        for name in names:
+            with suppress(OSError):  # open in another process (Windows); a later sweep finds it
+                (self.folder / name).unlink(missing_ok=True)
+
+
+class SavedReading:
+    """The saved states of one reading: asked for what is known, given what is new.
+
+    ``notes`` gathers what the reader should know, a line each.
+    """
+
+    def __init__(
+        self, library: Library, fingerprint: str, documents: Sequence[Document], shape: str, model: str, tokens: int
+    ) -> None:
+        self._library, self._index, self._fingerprint = library, library.index, fingerprint
+        self.notes = list(library.notes)
+        self._broken, self._whole, self._taken = False, True, 0
+        self._states: list[int] = []
+        self._last: tuple[int, tuple[int, ...]] = (0, ())
+        """The state found or saved last, and its tokens."""
+        self.saved_tokens = 0
+        """Document tokens that are kept, once the reading is closed."""
+        source = "\n".join(_source(document) for document in documents)
+        title = ", ".join(document.name for document in documents)
+        self._open = partial(
+            self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
+        )
+        self._open()
+
+    def find(self, tokens: Sequence[int], ends: Sequence[int]) -> Snapshot | None:
+        """The saved state that holds most of ``tokens``, up to one of ``ends`` (positions, ascending).
+
+        It may hold more tokens than that, other ones.
+        """
+        hashes = digests(tokens, ends)
+        while not self._broken:
+            try:
+                found = self._index.longest(self._fingerprint, hashes)
+                if found is None:
+                    return None
+                state, _ = found
+                path = self._library.folder / state.file
+                try:
+                    snapshot = files.read(path, {"fingerprint": self._fingerprint})
+                    self._note_state(state.id, snapshot.tokens)
+                    return snapshot
+                except FileNotFoundError:
+                    self._index.drop_state(state.file)  # evicted by another process a moment ago
+                except files.DamagedError as damage:
+                    self._note(f"a saved reading was damaged ({damage}) and is removed; the text is read again")
+                    self._index.drop_state(state.file)
+                    path.unlink(missing_ok=True)
+            except (OSError, sqlite3.Error) as error:
+                self._fail("looked up", error)
+        return None
+
+    def save(self, snapshot: Snapshot, ends: Sequence[int]) -> None:
+        """Keep a state; ``ends`` are the positions from which a reading may go on."""
+        if self._broken:
+            return
+        tokens = snapshot.tokens
+        ends = sorted({*(end for end in ends if end <= len(tokens)), len(tokens)})
+        try:
+            limit = self._library.limit
+            if self._taken + snapshot.nbytes > limit:
+                self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
+                self._whole = False
+                return
+            path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, snapshot)
+            prefixes = list(zip(digests(tokens, ends), ends, strict=True))
+            state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
+            self._note_state(state, tokens)
+            self._taken += size
+            if not new:
+                path.unlink()
+        except (OSError, sqlite3.Error) as error:
+            self._fail("saved", error)
+
+    def close(self, tokens: int) -> None:
+        """The reading is over, ``tokens`` of its documents' tokens were given or found: tidy up."""
+        if self._broken:
+            return
+        try:
+            reading = self._open()  # another process may have let go of it
+            tokens = tokens if self._whole else 0
+            self._index.keep(reading, self._states, tokens)
+            self.saved_tokens = tokens
+            self._library.sweep(keeping=reading)
+        except (OSError, sqlite3.Error) as error:
+            self._fail("saved", error)
+
+    def _note_state(self, state: int, tokens: tuple[int, ...]) -> None:
+        """The reading has this state; one that it only continues is needed no more."""
+        last, held = self._last
+        if held and last != state and last in self._states and held == tokens[: len(held)]:
+            self._states.remove(last)
+        if state not in self._states:
+            self._states.append(state)
+        self._last = (state, tokens)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _fail(self, done: str, error: Exception) -> None:
+        self._broken = True
+        self._note(f"the reading cannot be {done}: {why(error)}")
+
+
+def why(error: Exception) -> str:
+    """What the system says, without the path."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def digests(tokens: Sequence[int], ends: Sequence[int]) -> list[str]:
+    """A digest of the first ``end`` tokens, for each of the ascending ``ends``."""
+    data, found, done = np.asarray(tokens, np.int32), [], 0
+    digest = hashlib.blake2b(digest_size=16)
+    for end in ends:
+        digest.update(data[done:end].tobytes())
+        done = end
+        found.append(digest.hexdigest())
+    return found
+
+
+def _source(document: Document) -> str:
+    if document.path is not None and str(document.path) != "-":
+        return str(document.path.absolute())
+    return "text:" + hashlib.blake2b(document.text.encode("utf-8", "replace"), digest_size=16).hexdigest()

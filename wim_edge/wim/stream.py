@@ -1,0 +1,37 @@
+"""What a reading is to the one who iterates it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeVar
+
+from wim_edge.wim import events
+
+_T = TypeVar("_T")
+
+
+class Stream(Iterator[events.Event]):
+    """The events of one reading, closed when nobody holds them any more."""
+
+    def __init__(self, found: Generator[events.Event | None, None, None]) -> None:
+        self._events = found
+        next(found)  # enters it, so that closing a stream nobody began cleans up too
+        self.thread: int | None = None
+        """The one that is in it now."""
+
+    def __next__(self) -> events.Event:
+        event = self._enter(lambda: next(self._events))
+        assert event is not None  # only the first one is
+        return event
+
+    def close(self) -> None:
+        """Abandon the reading. Raises ValueError while another thread is in it."""
+        self._enter(self._events.close)
+
+    def _enter(self, step: Callable[[], _T]) -> _T:
+        before, self.thread = self.thread, threading.get_ident()
+        try:
+            return step()
+        finally:
+            self.thread = before
