@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
     from rich.text import Text
 
+_STOP = "answers with what has been read"
+
 
 class Display(Protocol):
     """Shows events; a context manager, so that a live display is taken down whatever happens."""
@@ -23,8 +25,8 @@ class Display(Protocol):
     def __exit__(self, *exc: object) -> None: ...
 
 
-def display_for(*, as_json: bool, quiet: bool, margins: bool) -> Display:
-    """The display that fits the options and standard output."""
+def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP) -> Display:
+    """The display that fits the options and standard output. ``stop`` says what Ctrl-C does."""
     if as_json:
         return JsonLines()
     if quiet:
@@ -32,7 +34,7 @@ def display_for(*, as_json: bool, quiet: bool, margins: bool) -> Display:
     if sys.stdout is not None and sys.stdout.isatty():
         from rich.console import Console
 
-        return Live(Console(highlight=False), margins)
+        return Live(Console(highlight=False), margins, stop)
     return PlainLines(margins)
 
 
@@ -60,16 +62,27 @@ def noted(event: events.MarginWritten) -> str:
 
 def outcome(event: events.AnswerFinished) -> str:
     """How it ended and what it cost, in a line."""
-    usage, ends = event.usage, {"length": "answer cut at its longest", "early_exit": "stopped early",
-                                "cancelled": "cancelled"}  # fmt: skip
+    usage = event.usage
+    ends = {"length": "answer cut, at its longest or where it repeated itself", "early_exit": "stopped early",
+            "cancelled": "cancelled"}  # fmt: skip
     parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
     parts += [
         f"{event.model}, {event.pattern}",
-        f"{usage.prefilled_tokens:,} tokens read",
-        f"{usage.decoded_tokens:,} written",
-        f"{usage.seconds['total']:.1f} s",
+        *_cost(usage),
     ]
     return " · ".join(parts)
+
+
+def kept(event: events.ReadingFinished) -> str:
+    """What is kept after reading ahead, in a line."""
+    what = "all" if event.saved_tokens >= event.tokens else f"{event.saved_tokens:,}"
+    return " · ".join([f"{what} of {event.tokens:,} tokens kept for {event.model}", *_cost(event.usage)])
+
+
+def _cost(usage: events.Usage) -> list[str]:
+    known = [f"{usage.reused_tokens:,} tokens known"] if usage.reused_tokens else []
+    written = [f"{usage.decoded_tokens:,} written"] if usage.decoded_tokens else []
+    return [*known, f"{usage.prefilled_tokens:,} tokens read", *written, f"{usage.seconds['total']:.1f} s"]
 
 
 class _Base:
@@ -111,7 +124,7 @@ class PlainLines(_Base):
                 mark = "relevant" if event.relevant else "not relevant"
                 where = place(event, self._several)
                 _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, relevance "
-                                   f"{event.relevance:.2f}, {mark}] {noted(event) or '(empty)'}\n")  # fmt: skip
+                                   f"{event.relevance:.2f} so far, {mark}] {noted(event) or '(empty)'}\n")  # fmt: skip
             case events.AnswerDelta():
                 _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
                 self._answering = True
@@ -121,6 +134,8 @@ class PlainLines(_Base):
                     where = place(source, self._several)
                     _write(sys.stdout, f"source: {where} (relevance {source.relevance:.2f})\n")
                 _write(sys.stderr, outcome(event) + "\n")
+            case events.ReadingFinished():
+                _write(sys.stderr, kept(event) + "\n")
             case events.Warning():
                 _write(sys.stderr, f"warning: {clean(event.text)}\n")
 
@@ -128,11 +143,11 @@ class PlainLines(_Base):
 class Live(_Base):
     """For a terminal: a progress bar and the margin being written below, everything finished above."""
 
-    def __init__(self, console: Console, margins: bool) -> None:
+    def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
         from rich.live import Live as RichLive
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        self.console, self._margins = console, margins
+        self.console, self._margins, self._stop = console, margins, stop
         self._progress = Progress(
             TextColumn("reading"),
             BarColumn(),
@@ -155,9 +170,10 @@ class Live(_Base):
         match event:
             case events.ReadingStarted():
                 self._several = len(event.documents) > 1
-                margins = "● relevant to the question, ○ not; " if self._margins and event.pattern != "llm" else ""
+                legend = self._margins and event.relevance
+                margins = "● relevant to the question, ○ not; " if legend else ""
                 self.console.print(self._text(_plan(event), "dim"))
-                self.console.print(self._text(f"{margins}Ctrl-C answers with what has been read", "dim"))
+                self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
                 self._task = self._progress.add_task("", total=event.tokens)
                 self._live.start()
             case events.ReadingProgress() if self._task is not None:
@@ -179,6 +195,9 @@ class Live(_Base):
                 self.console.print(self._text(self._wrap(clean(event.text))), end="", soft_wrap=True)
             case events.AnswerFinished():
                 self._finish(event)
+            case events.ReadingFinished():
+                self._live.stop()
+                self.console.print(self._text(kept(event), "dim"))
             case events.Warning():
                 self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
         self._refresh()

@@ -113,11 +113,11 @@ def eval_command(
         _check_report(out)
     show_llama_log(ctx)
     with ExitStack() as stack:
-        if out is None:
-            click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         summary, stopped = _run(task, chosen, wanted, settings, folder, _command(ctx), report)
     _show(summary, as_json)
+    if out is None:
+        click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
     if stopped:
         click.echo("stopped; the same command goes on" if out else "stopped", err=True)
         sys.exit(EXIT_CANCELLED)

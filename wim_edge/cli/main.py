@@ -12,15 +12,18 @@ import click
 
 import wim_edge
 from wim_edge.cli.ask import ask
+from wim_edge.cli.chat import chat
 from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
+from wim_edge.cli.library import library
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option
+from wim_edge.cli.read import read
 from wim_edge.errors import WimEdgeError
 
 EPILOG = """\b
 Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
-5 does not fit; 6 engine; 7 download; 10 stopped early with Ctrl-C and answered; 130 cancelled.
+5 does not fit; 6 engine; 7 download; 8 saved readings; 10 stopped early with Ctrl-C and answered; 130 cancelled.
 \b
 Environment: WIM_EDGE_HOME moves configuration, models and saved data to one
 folder; WIM_EDGE_MODEL, WIM_EDGE_N_CTX and so on set defaults; NO_COLOR is honoured.
@@ -89,6 +92,9 @@ def main() -> None:
 
 
 main.add_command(ask)
+main.add_command(chat)
+main.add_command(read)
+main.add_command(library)
 main.add_command(eval_command)
 main.add_command(models)
 main.add_command(doctor)

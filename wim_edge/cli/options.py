@@ -92,7 +92,7 @@ def reading_options(command: F) -> F:
             click.option("--margin-tokens", type=int, metavar="N",
                          help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
             click.option("--answer-tokens", type=int, metavar="N",
-                         help=f"Longest answer. Default: {_DEFAULT.answer_tokens}."),
+                         help=f"Longest answer. Default: {_DEFAULT.answer_tokens}; of eval 100."),
             click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
                          help="Prompt templates that stand before the shipped ones."),
             click.option("--temperature", type=float, help="0 is greedy, the default."),
@@ -103,6 +103,13 @@ def reading_options(command: F) -> F:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def save_option(command: F) -> F:
+    """Whether readings are kept."""
+    return click.option("--save/--no-save", "save", default=None,
+                        help="Keep what is read, so that the next question need not read it again "
+                             "(`wim-edge library`). Default: keep it.")(command)  # fmt: skip
 
 
 def settings_from(options: dict[str, Any]) -> Settings:

@@ -1,0 +1,88 @@
+"""`wim-edge chat`: question after question on the same documents."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wim_edge.cli.interrupt import Interruptible
+from wim_edge.cli.options import (
+    engine_options,
+    pattern_options,
+    reading_options,
+    save_option,
+    settings_from,
+    show_llama_log,
+)
+from wim_edge.errors import InvalidRequestError, WimEdgeError
+
+
+@click.command(short_help="Ask question after question of documents.")
+@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...", type=click.Path())
+@pattern_options
+@reading_options
+@save_option
+@engine_options
+@click.option("--json", "as_json", is_flag=True, help="One event a line on standard output (docs/events.md).")
+@click.option("-q", "--quiet", is_flag=True, help="The answers alone.")
+@click.option("--no-margins", is_flag=True, help="Do not show the margins.")
+@click.pass_context
+def chat(
+    ctx: click.Context,
+    /,
+    documents: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    no_margins: bool,
+    **options: Any,
+) -> None:
+    """Keep the model loaded and answer each question on the DOCUMENTs; they are read once.
+
+    Each question stands for itself: the model does not see the earlier ones. Questions are lines of
+    standard input. Ctrl-C while reading answers with what has been read, twice cancels the question;
+    an empty line, Ctrl-D, or Ctrl-C at the prompt ends. With --no-save the reading lasts as long as
+    the chat.
+    """
+    if "-" in documents:
+        raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
+    settings = settings_from(options)
+    show_llama_log(ctx)
+    from wim_edge.cli.display import display_for
+    from wim_edge.documents import read_documents
+    from wim_edge.runtime import Runtime
+
+    with ExitStack() as stack:
+        if not settings.save:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-chat-"))
+            settings = settings.but(save=True, readings=Path(folder))
+        runtime = stack.enter_context(Runtime(settings))
+        runtime.open()
+        read = read_documents(documents)
+        for question in _questions():
+            display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
+            reading = Interruptible(runtime, lambda: runtime.stream(read, question))  # noqa: B023
+            try:
+                with display, closing(reading.events()) as found:
+                    for event in found:
+                        display.show(event)
+            except WimEdgeError as error:  # this question's: the next one may do
+                click.echo(f"error: {error}", err=True)
+                click.echo(f"hint: {error.hint}", err=True)
+
+
+def _questions() -> Iterator[str]:
+    """Lines of standard input, asked for where a person types them."""
+    if not (sys.stdin and sys.stdin.isatty()):
+        yield from (line.strip() for line in sys.stdin or () if line.strip())
+        return
+    with suppress(ImportError):
+        import readline  # noqa: F401 - gives input() its line editing
+    with suppress(EOFError, KeyboardInterrupt):
+        while line := input("\n? ").strip():
+            yield line

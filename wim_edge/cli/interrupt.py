@@ -1,0 +1,86 @@
+"""Ctrl-C while the engine works: the first one asks for the answer, the second one cancels."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wim_edge.runtime import Runtime
+    from wim_edge.wim.events import Event
+
+EXIT_EARLY, EXIT_CANCELLED = 10, 130
+STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
+
+
+class Interruptible:
+    """Runs the stream in a thread, so that Ctrl-C is heard at once and not when llama.cpp returns.
+
+    Ctrl-C once while reading: answer now; twice, or while answering: cancel; before the reading has
+    begun: KeyboardInterrupt.
+    """
+
+    def __init__(self, runtime: Runtime, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
+        self._runtime, self._start, self._says = runtime, start, says
+        # SimpleQueue: a signal handler may put while the same thread gets
+        self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
+        self._reading = self._answering = False
+        self._abandoned = threading.Event()
+        self._presses = 0
+
+    @property
+    def pressed(self) -> bool:
+        """Whether Ctrl-C was heard."""
+        return self._presses > 0
+
+    def events(self) -> Generator[Event, None, None]:
+        """The stream's events. When it ends, however it ends, the worker has left the engine."""
+        worker = threading.Thread(target=self._work, daemon=True)
+        before = signal.signal(signal.SIGINT, self._on_sigint)
+        worker.start()
+        try:
+            while (item := self._next()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                self._reading = True
+                self._answering |= item.type == "answer.delta"
+                yield item
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self._abandoned.set()
+            self._runtime.cancel()
+            worker.join()
+            signal.signal(signal.SIGINT, before)
+
+    def _next(self) -> Event | BaseException | None:
+        while True:  # with a timeout, because Windows does not interrupt an endless wait
+            try:
+                return self._queue.get(timeout=0.2)
+            except queue.Empty:
+                continue
+
+    def _work(self) -> None:
+        try:
+            if not self._abandoned.is_set():
+                for event in self._start():
+                    self._queue.put(event)
+                    if self._abandoned.is_set():
+                        break
+            self._queue.put(None)
+        except BaseException as error:  # noqa: BLE001 - carried over to the main thread and raised there
+            self._queue.put(error)
+
+    def _on_sigint(self, _signal: int, _frame: object) -> None:
+        if not self._reading:
+            raise KeyboardInterrupt
+        self._presses += 1
+        if self._presses == 1 and not self._answering:
+            from wim_edge.wim.events import Warning
+
+            self._queue.put(Warning(self._says))
+            self._runtime.answer_now()
+        else:
+            self._runtime.cancel()
