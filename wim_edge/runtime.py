@@ -11,13 +11,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from wim_edge.catalog import ResolvedModel, resolve
+from wim_edge.catalog import resolve
 from wim_edge.documents import Document, read_documents, told_apart
 from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library import Library, SavedReading
 from wim_edge.settings import Paths, Settings
+from wim_edge.tuning import open_model
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
 from wim_edge.wim.chat import chat_format
@@ -211,7 +212,7 @@ class Runtime:
             if found.entry is not None:
                 self.settings = _filled(self.settings, found.entry.settings)
                 self._chat_variables = found.entry.chat
-            self._model = _native(found, self.settings)
+            self._model = open_model(found, self.settings)
             self._opened.append(self._model)
         return self._model
 
@@ -275,7 +276,7 @@ class Runtime:
         """The model that scores, where it is not the one that reads."""
         if self._judging is None and self.settings.relevance_model is not None:
             found = resolve(self.settings.relevance_model, Paths.from_environment())
-            model = _native(found, self.settings)
+            model = open_model(found, self.settings)
             self._opened.append(model)
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)
             self._judging = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
@@ -364,12 +365,6 @@ def _nothing_read(reading: Reading) -> bool:
 
 def _all_read(reading: Reading) -> bool:
     return reading.done == len(reading.plan.segments)
-
-
-def _native(found: ResolvedModel, settings: Settings) -> Model:
-    from wim_edge.engine.model import Model as NativeModel  # the native library loads here, not before
-
-    return NativeModel(found.path, settings, found.name)
 
 
 def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:

@@ -49,10 +49,11 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     from wim_edge.catalog import resolve
     from wim_edge.engine import memory, probe
     from wim_edge.engine.context import Context
-    from wim_edge.engine.model import Model
+    from wim_edge.tuning import open_model
 
     found = resolve(settings.model, paths)
-    with Model(found.path, settings, found.name) as model:
+    with open_model(found, settings) as model:
+        settings = model.settings
         n_ctx = min(settings.n_ctx or model.largest_n_ctx(), model.info.n_ctx_train)
         need = memory.estimate(
             model.header, n_ctx, settings.n_batch, settings.kv_type, n_seq_max=Context.N_SEQUENCES

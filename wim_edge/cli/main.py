@@ -19,6 +19,7 @@ from wim_edge.cli.library import library
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option
 from wim_edge.cli.read import read
+from wim_edge.cli.tune import tune
 from wim_edge.errors import WimEdgeError
 
 EPILOG = """\b
@@ -98,3 +99,4 @@ main.add_command(library)
 main.add_command(eval_command)
 main.add_command(models)
 main.add_command(doctor)
+main.add_command(tune)

@@ -1,0 +1,223 @@
+"""What reading with margins costs, and what the second question costs: all figures in one run.
+
+    python scripts/bench_reading.py                      4,096 tokens of the GPL in segments of 1,024
+    python scripts/bench_reading.py --model qwen3-0.6b --out runs/bench
+
+Each reading runs in a process of its own, so that its peak memory is its own and a saved reading is restored
+as another process would; the kinds take turns. Prints a table of medians, and writes the figures
+(bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Only ratios of one run are worth
+comparing: machines are noisy. ``--reference SECONDS`` adds the ratio to another implementation's time on the
+same text, model and machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
+STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
+Run = dict[str, Any]
+
+
+def main() -> None:
+    options = arguments()
+    if options.one:
+        print(json.dumps(ENGINE[options.one](options) if options.one in ENGINE else read(options)))
+        return
+    kinds = ["llm", *[f"{p} {q}" for p in options.patterns.split(",") for q in ("first", "second")]]
+    runs: dict[str, list[Run]] = {kind: [] for kind in kinds}
+    for _ in range(options.trials):
+        with tempfile.TemporaryDirectory() as readings:
+            for kind in kinds:
+                runs[kind].append(in_a_process(kind, readings))
+    found = {
+        "model": options.model,
+        "tokens": runs["llm"][0]["tokens"],
+        "segment_tokens": options.segment_tokens,
+        "medians": {kind: median(trials) for kind, trials in runs.items()},
+        "runs": runs,
+        "fork": in_a_process("fork", ""),
+        "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", options.patterns.split(",")[0])},
+    }
+    found["ratios"] = ratios(found["medians"], options.patterns.split(","), options.reference)
+    show(found)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "bench-reading.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+    plot(found, options.out / "bench-reading.png")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--text", type=Path, default=ROOT / "examples" / "gpl-3.0.txt")
+    parser.add_argument("--tokens", type=int, default=4096, help="how much of the text is read")
+    parser.add_argument("--patterns", default="wim,wim-shallow")
+    parser.add_argument("--margins", choices=("verbatim", "free"), help="default: the model's")
+    parser.add_argument("--relevance", help="default: the model's")
+    parser.add_argument("--segment-tokens", type=int, default=1024)
+    parser.add_argument("--margin-tokens", type=int, default=64)
+    parser.add_argument("--answer-tokens", type=int, default=50)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--trials", type=int, default=2)
+    parser.add_argument("--reference", type=float, metavar="SECONDS")
+    parser.add_argument("--out", type=Path, default=Path("."))
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--readings", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def in_a_process(kind: str, readings: str) -> Run:
+    command = [sys.executable, __file__, *sys.argv[1:], "--one", kind, *(["--readings", readings] if readings else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{kind} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# What runs in a process of its own
+
+
+def runtime(options: argparse.Namespace, pattern: str, **more: Any) -> Any:
+    from wim_edge import Runtime, Settings
+
+    names = ("model", "margins", "relevance", "segment_tokens", "margin_tokens", "answer_tokens")
+    given = {name: getattr(options, name) for name in names} | {"n_threads": options.threads, "pattern": pattern}
+    return Runtime(Settings.from_environment().but(**given | more))
+
+
+def cut(options: argparse.Namespace, model: Any, tokens: int) -> Any:
+    from wim_edge import Document
+
+    kept = model.tokenize(options.text.read_text(encoding="utf-8"))[:tokens]
+    return Document(options.text.name, b"".join(map(model.piece, kept)).decode("utf-8", "ignore"))
+
+
+def read(options: argparse.Namespace) -> Run:
+    """One question: ``PATTERN first``, ``PATTERN second`` (restores what the first saved), ``PATTERN growth``."""
+    from wim_edge import events
+
+    pattern, _, which = options.one.partition(" ")
+    save = bool(options.readings)
+    tokens, ends = (7168 if which == "growth" else options.tokens), []
+    with runtime(options, pattern, save=save and bool(which), readings=options.readings) as asked:
+        document = cut(options, asked.open(), tokens)
+        begun = time.perf_counter()
+        for event in asked.stream(document, QUESTIONS[which == "second"]):
+            if isinstance(event, events.ReadingStarted):
+                started = event
+            elif isinstance(event, events.SegmentScored | events.SegmentRead):
+                ends.append((event.segment, time.perf_counter() - begun))
+    usage = event.usage
+    at = dict(ends)  # of a segment, the last of its events: read, then scored
+    return {
+        "tokens": started.tokens,
+        "segments": started.segments,
+        "n_ctx": started.n_ctx,
+        "read": usage.prefilled_tokens,
+        "known": usage.reused_tokens,
+        "decoded": usage.decoded_tokens,
+        "peak_rss_bytes": usage.peak_rss_bytes,
+        "seconds": usage.seconds["total"] - usage.seconds["load"],  # loading says nothing about the pattern
+        "total": usage.seconds["total"],
+        "stages": usage.seconds,
+        "segment_seconds": [at[n] - (at[n - 1] if n else 0.0) for n in sorted(at)],
+    }
+
+
+def fork(options: argparse.Namespace) -> Run:
+    """Fork and roll back beside a full reading: milliseconds, and what the cache holds meanwhile."""
+    with runtime(options, "llm") as opened:
+        model = opened.open()
+        text = model.tokenize(cut(options, model, options.tokens).text)
+        context = model.context(options.tokens + 512)
+        with context.sequence() as sequence:
+            sequence.append(text)
+            taken = []
+            for _ in range(200):
+                begun = time.perf_counter()
+                with sequence.fork():
+                    pass
+                taken.append(1000 * (time.perf_counter() - begun))
+        context.close()
+    return {"milliseconds": statistics.median(taken), "worst": max(taken), "tokens": len(text)}
+
+
+ENGINE = {"fork": fork}
+
+# What came of it
+
+
+def median(trials: list[Run]) -> Run:
+    numbers = ("seconds", "total", "peak_rss_bytes")
+    return {
+        **trials[0],
+        **{name: statistics.median(trial[name] for trial in trials) for name in numbers},
+        "stages": {s: statistics.median(t["stages"].get(s, 0.0) for t in trials) for s in (*STAGES, "load", "total")},
+        "spread": [min(trial["seconds"] for trial in trials), max(trial["seconds"] for trial in trials)],
+    }
+
+
+def ratios(medians: dict[str, Run], patterns: list[str], reference: float | None) -> dict[str, float]:
+    found = {}
+    for name in patterns:
+        first, second = medians[f"{name} first"], medians[f"{name} second"]
+        found[f"{name} / llm"] = first["seconds"] / medians["llm"]["seconds"]
+        found[f"{name}, second question / first"] = second["total"] / first["total"]
+        if reference:
+            found[f"{name} / reference"] = first["seconds"] / reference
+    return found
+
+
+def show(found: dict[str, Any]) -> None:
+    print(f"{found['model']}, {found['tokens']:,} tokens, segments of {found['segment_tokens']:,}")
+    print(f"{'':20}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES)
+          + f"{'read':>8}{'known':>8}{'peak RSS':>11}")  # fmt: skip
+    for kind, row in found["medians"].items():
+        print(
+            f"{kind:20}{row['seconds']:9.2f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
+            + "".join(f"{row['stages'][stage]:10.2f}" for stage in STAGES)
+            + f"{row['read']:8,}{row['known']:8,}{row['peak_rss_bytes'] / 1e6:8.0f} MB"
+        )
+    for name, ratio in found["ratios"].items():
+        print(f"{name}: {ratio:.2f}")
+    fork = found["fork"]
+    print(f"fork and rollback at {fork['tokens']:,} tokens: {fork['milliseconds']:.3f} ms, worst {fork['worst']:.3f}")
+
+
+def plot(found: dict[str, Any], path: Path) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        print("no plot: pip install matplotlib")
+        return
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    stages, growth = figure.subplots(1, 2)
+    kinds, left = list(found["medians"]), [0.0] * len(found["medians"])
+    for stage in STAGES:
+        widths = [found["medians"][kind]["stages"][stage] for kind in kinds]
+        stages.barh(kinds, widths, left=left, label=stage)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    stages.invert_yaxis()
+    stages.set_xlabel("seconds")
+    stages.legend()
+    for name, run in found["growth"].items():
+        ends = [run["tokens"] * (n + 1) / run["segments"] for n in range(len(run["segment_seconds"]))]
+        growth.plot(ends, run["segment_seconds"], marker="o", label=name)
+    growth.set_xlabel("tokens read")
+    growth.set_ylabel("seconds for one segment")
+    growth.set_ylim(bottom=0)
+    growth.legend()
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""`wim-edge tune`: what it chooses, what is remembered, and for how long."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from wim_edge import tuning
+from wim_edge.catalog import ResolvedModel
+from wim_edge.cli import main
+from wim_edge.settings import Paths, Settings
+
+pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
+
+SPEEDS: dict[str, tuple[float, float]] = {}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    from tests.tiny import write_tiny
+
+    return write_tiny(tmp_path / "tiny.gguf", "llama")
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
+    """Speeds (prefill, decode) by label; 100 and 10 where none is given."""
+    from wim_edge.engine import tune
+
+    speeds: dict[str, tuple[float, float]] = {}
+    monkeypatch.setattr(tune, "_speed", lambda model, text: speeds.get(now[-1], (100.0, 10.0)))
+    now: list[str] = []
+    measure = tune._measure
+
+    def labelled(label: str, *rest: Any) -> Any:
+        now.append(label)
+        return measure(label, *rest)
+
+    monkeypatch.setattr(tune, "_measure", labelled)
+    return speeds
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(main, ["tune", *map(str, args)])
+
+
+def found(model: Path) -> tuning.Tuned:
+    return tuning.load(Paths.from_environment(), model)
+
+
+def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
+    scripted["flash attention on"] = (200.0, 10.0)
+    scripted["batches of 256"] = (99.0, 10.0)
+    result = run(model, "--no-copies")
+    assert result.exit_code == 0, result.output
+    assert "chosen: flash_attn True; " in result.stdout
+    assert found(model) == tuning.Tuned({"flash_attn": True}, None)
+
+
+def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
+    scripted["batches of 256"] = (102.0, 10.0)  # noise
+    assert "chosen: as it is" in run(model, "--no-copies").stdout
+    assert found(model) == tuning.Tuned()
+
+
+@pytest.mark.parametrize(("kind", "taken"), [("Q8_0", True), ("Q4_0", False)])
+def test_a_copy_is_taken_if_it_predicts_the_same(
+    model: Path, scripted: dict[str, tuple[float, float]], kind: str, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wim_edge.engine import tune
+
+    monkeypatch.setattr(tune, "WEIGHT_TYPES", {kind: tune.WEIGHT_TYPES[kind]})
+    scripted[f"weights {kind}"] = (1000.0, 10.0)
+    monkeypatch.setattr(tune, "MOST_KL", 1e9 if taken else 1e-12)
+    facts = json.loads(run(model, "--json").stdout)
+    way = facts["ways"][-1]
+    assert way["error"] is None
+    assert way["divergence"] >= 0
+    folder = tuning.copies(Paths.from_environment(), model)
+    assert bool(list(folder.glob("*"))) == taken == bool(facts["chosen"]["copy"])
+    if taken:
+        with tuning.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
+            assert str(opened.info.path) == facts["chosen"]["copy"]
+            assert opened.info.name == "tiny"
+        Path(facts["chosen"]["copy"]).unlink()
+        with tuning.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
+            assert opened.info.path == model
+        assert "freed" in run(model, "--forget").stdout
+        assert found(model) == tuning.Tuned()
+
+
+def test_the_users_settings_stand_before(model: Path) -> None:
+    tuning.save(Paths.from_environment(), model, tuning.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True}))
+    with tuning.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
+        assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
+    with tuning.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
+        assert opened.settings.flash_attn is False
+
+
+@pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])
+def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    from wim_edge.engine import tune
+
+    paths = Paths.from_environment()
+    tuning.save(paths, model, tuning.Tuned({"n_threads": 1}))
+    assert found(model).settings == {"n_threads": 1}
+    store = paths.config / "tuned.json"
+    if change == "file":
+        os.utime(model, (1, 1))
+    elif change == "machine":
+        monkeypatch.setattr(tune, "machine", lambda: "another")
+    elif change == "damaged":
+        store.write_text("{")
+    elif change == "foreign":
+        store.write_text(json.dumps({str(model): {"x": 1}}))
+    else:
+        store.write_text(store.read_text().replace('"n_threads": 1', '"n_threads": -1'))
+    assert found(model) == tuning.Tuned()
+
+
+def test_a_real_measurement(model: Path) -> None:
+    facts = json.loads(run(model, "--json").stdout)
+    assert facts["ways"][0]["prefill"] > 0
+    assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "weights Q8_0", "weights F16"}

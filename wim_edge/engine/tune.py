@@ -1,0 +1,212 @@
+"""Which way of running a model is fastest on this machine, by measuring.
+
+One thing after the other is varied from the best so far: threads, flash attention, batch size, the KV
+cache's type, then copies of the model in other weight types. A weight type without a fast matrix kernel
+on this processor costs more than its smaller size saves; what a copy changes in the model's predictions
+is measured too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wim_edge.engine.model import Model
+from wim_edge.engine.native import devices, last_errors, lib
+from wim_edge.errors import CapacityError, EngineError
+from wim_edge.settings import Settings
+
+WEIGHT_TYPES = {"Q4_0": lib.LLAMA_FTYPE_MOSTLY_Q4_0, "Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0,
+                "F16": lib.LLAMA_FTYPE_MOSTLY_F16}  # fmt: skip
+PREFILL, DECODE = 4096, 150  # tokens of the reading that a way is judged by: what it reads, what it writes
+MOST_KL = 0.01
+"""Nats: a copy whose predictions differ more is not taken."""
+_BETTER = 0.97  # of the cost so far: less of a gain may be noise
+_SECONDS = 8.0  # at most for one measurement, about
+_ROWS = 32
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of running a model, and what it came to."""
+
+    label: str
+    path: Path
+    settings: Settings
+    weights: str | None
+    """The weight type of a copy; None: the file as it is."""
+    prefill: float
+    """Tokens a second, 1,500 tokens deep where the machine is fast enough."""
+    decode: float
+    divergence: float | None = None
+    """Of a copy: mean KL divergence of the next token, original against copy, in nats."""
+    agreement: float | None = None
+    """Of a copy: the share of places where both find the same token likeliest."""
+    error: str | None = None
+
+    @property
+    def cost(self) -> float:
+        """Seconds to read 4,096 tokens and write 150."""
+        return PREFILL / self.prefill + DECODE / self.decode if self.prefill and self.decode else float("inf")
+
+    @property
+    def sound(self) -> bool:
+        return self.divergence is None or self.divergence <= MOST_KL
+
+
+def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[Way, Way]]:
+    """Measure one way after the other; each with the best so far, itself included.
+
+    Args:
+        copies: a folder for copies in other weight types, named ``STEM-TYPE.gguf``; None: none are made.
+
+    Raises OSError where a copy cannot be written, EngineError, CapacityError for the file itself.
+    """
+    text = Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
+    with Model(path, settings) as model:
+        expected, n_threads = _predictions(model, text), model.n_threads
+        gpu, weights = model.n_gpu_layers != 0, _commonest_type(model)
+    best = _measure("as it is", path, settings, text, None)
+    if best.error:
+        raise EngineError(best.error, "Try another model.")
+    yield best, best
+    steps: list[list[tuple[str, dict[str, object]]]] = [
+        [(f"{n} threads", {"n_threads": n}) for n in _thread_counts(n_threads) if not gpu],
+        [("flash attention on", {"flash_attn": True})],
+        [(f"batches of {n}", {"n_batch": n}) for n in (256, 1024)],
+        [("KV cache q8_0", {"kv_type": "q8_0", "flash_attn": True})],
+    ]
+    for step in steps:
+        start = best
+        for label, changes in step:
+            way = _measure(label, path, start.settings.but(**changes), text, None)
+            best = way if _faster(way, best, text) else best
+            yield way, best
+    start = best
+    for kind in () if gpu or copies is None else WEIGHT_TYPES:
+        if kind != weights and copies is not None:
+            way = _copy(kind, path, start.settings, copies / f"{path.stem}-{kind}.gguf", text, expected)
+            best = way if way.sound and _faster(way, best, text) else best
+            yield way, best
+
+
+def _faster(way: Way, best: Way, text: str) -> bool:
+    """Whether it is, and is again when both are measured once more: other work makes machines slow for a while."""
+    if way.cost >= best.cost * _BETTER:
+        return False
+    again = [_measure(one.label, one.path, one.settings, text, None).cost for one in (best, way)]
+    return min(again[1], way.cost) < min(again[0], best.cost) * _BETTER
+
+
+def requantize(source: Path, target: Path, kind: str) -> None:
+    """Write a copy of a model in another weight type (one of WEIGHT_TYPES). Raises OSError, EngineError."""
+    params = lib.llama_model_quantize_default_params()
+    params.ftype, params.allow_requantize = WEIGHT_TYPES[kind], True
+    unfinished = target.with_suffix(".unfinished")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    last_errors()
+    try:
+        if lib.llama_model_quantize(os.fsencode(source), os.fsencode(unfinished), ctypes.byref(params)):
+            raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Leave copies away.")
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _copy(kind: str, path: Path, settings: Settings, target: Path, text: str, expected: NDArray[np.float32]) -> Way:
+    label = f"weights {kind}"
+    try:
+        requantize(path, target, kind)
+        return _measure(label, target, settings, text, (kind, expected))
+    except (EngineError, CapacityError) as error:
+        return Way(label, target, settings, kind, 0.0, 0.0, error=str(error))
+
+
+def _measure(
+    label: str, path: Path, settings: Settings, text: str, copy: tuple[str, NDArray[np.float32]] | None
+) -> Way:
+    kind = copy[0] if copy else None
+    try:
+        with Model(path, settings) as model:
+            prefill, decode = _speed(model, text)
+            if copy is None:
+                return Way(label, path, settings, kind, prefill, decode)
+            found = _predictions(model, text)
+    except (EngineError, CapacityError) as error:
+        return Way(label, path, settings, kind, 0.0, 0.0, error=str(error))
+    divergence = float((np.exp(copy[1]) * (copy[1] - found)).sum(axis=-1).mean())
+    agreement = float((copy[1].argmax(-1) == found.argmax(-1)).mean())
+    return Way(label, path, settings, kind, prefill, decode, divergence, agreement)
+
+
+def _speed(model: Model, text: str) -> tuple[float, float]:
+    """Prefill and decode, in tokens a second; deep enough that attention counts, if the machine is fast."""
+    context = model.context(2048)
+    tokens = list(islice(cycle(model.tokenize(text)), 1536))
+    try:
+        with context.sequence() as sequence:
+            sequence.append([*model.bos_tokens, *tokens[:8]])
+            begun = time.perf_counter()
+            sequence.append(tokens[:64])
+            per_token = (time.perf_counter() - begun) / 64
+            n = max(64, min(len(tokens), int(_SECONDS / per_token)))
+            begun = time.perf_counter()
+            for start in range(0, n, context.n_batch):
+                sequence.append(tokens[start : min(n, start + context.n_batch)])
+            prefill = n / (time.perf_counter() - begun)
+            begun, m = time.perf_counter(), 0
+            while m < 48 and (m < 4 or time.perf_counter() - begun < _SECONDS / 2):
+                sequence.append(tokens[m : m + 1])
+                m += 1
+            return prefill, m / (time.perf_counter() - begun)
+    finally:
+        context.close()
+
+
+def _predictions(model: Model, text: str) -> NDArray[np.float32]:
+    """Log-probabilities of the next token after each of the text's tokens; (tokens, n_vocab)."""
+    from wim_edge.engine.sampling import log_softmax
+
+    context = model.context(1024)
+    tokens, found = model.tokenize(text)[:256], []
+    try:
+        with context.sequence() as sequence:
+            sequence.append([*model.bos_tokens, *tokens[:_ROWS]])
+            for start in range(_ROWS, len(tokens) - _ROWS, _ROWS):
+                found.append(log_softmax(sequence.append(tokens[start : start + _ROWS], rows=_ROWS)))
+    finally:
+        context.close()
+    return np.concatenate(found).astype(np.float32)
+
+
+def _thread_counts(n: int) -> list[int]:
+    logical = os.cpu_count() or n
+    return [count for count in dict.fromkeys((max(1, n // 2), logical)) if count != n]
+
+
+def _commonest_type(model: Model) -> str:
+    from wim_edge.engine.gguf import TENSOR_TYPES
+
+    sizes: dict[str, int] = {}
+    for tensor in model.header.tensors:
+        name = TENSOR_TYPES[tensor.type][0] if tensor.type in TENSOR_TYPES else ""
+        sizes[name] = sizes.get(name, 0) + (tensor.nbytes or 0)
+    return max(sizes, key=lambda name: sizes[name]) if sizes else ""
+
+
+def machine() -> str:
+    """What the figures hold for: processor, devices and build."""
+    import platform
+
+    from wim_edge.engine.native import BUILD, system_info
+
+    found = (platform.machine(), system_info(), os.cpu_count(), [device.description for device in devices()], BUILD)
+    return repr(found)

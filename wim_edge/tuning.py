@@ -1,0 +1,108 @@
+"""What `wim-edge tune` found for a model on this machine, kept for every later run.
+
+One JSON file in the configuration folder; an entry counts only for the very file, machine and build that it
+was measured with. What the user sets stands before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wim_edge.catalog import ResolvedModel
+from wim_edge.settings import Paths, Settings
+
+if TYPE_CHECKING:
+    from wim_edge.engine.model import Model
+
+TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The way that was fastest: settings, and a copy of the file in another weight type, if one was."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    copy: str | None = None
+    """Its path; None: the file as it is."""
+
+
+def open_model(found: ResolvedModel, settings: Settings) -> Model:
+    """Load a model's file, or its tuned copy, as was measured best. Raises ModelError, CapacityError."""
+    from wim_edge.engine.model import Model  # the native library loads here, not before
+
+    tuned = load(Paths.from_environment(), found.path)
+    path = Path(tuned.copy) if tuned.copy and Path(tuned.copy).is_file() else found.path
+    return Model(path, _with(settings, tuned), found.name)
+
+
+def load(paths: Paths, model: Path) -> Tuned:
+    """What was found for this file; nothing where it, the machine or the build have changed since."""
+    entries = _read(paths)
+    entry = entries.get(str(model.absolute()))
+    if not isinstance(entry, dict):
+        return Tuned()
+    from wim_edge.engine.tune import machine
+
+    try:
+        if entry["file"] != _file(model) or entry["machine"] != machine():
+            return Tuned()
+        known = {name: value for name, value in entry["settings"].items() if name in TUNABLE}
+        Settings(**known)  # raises where the file was edited to something else
+        return Tuned(known, entry["copy"])
+    except Exception:  # noqa: BLE001 - a file that anyone may edit: what it says wrongly is as if not said
+        return Tuned()
+
+
+def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
+    """Keep what was found for this file, or with None forget it. Raises OSError."""
+    from wim_edge.engine.tune import machine
+
+    entries = _read(paths)
+    entries.pop(str(model.absolute()), None)
+    if tuned is not None:
+        entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), **asdict(tuned)}
+    paths.config.mkdir(parents=True, exist_ok=True)
+    unfinished = _store(paths).with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(entries, indent=2), encoding="utf-8", errors="backslashreplace")
+    unfinished.replace(_store(paths))
+
+
+def copies(paths: Paths, model: Path) -> Path:
+    """The folder of this file's copies in other weight types."""
+    return paths.models / "tuned" / hashlib.blake2b(os.fsencode(model.absolute()), digest_size=6).hexdigest()
+
+
+def changes(settings: Settings) -> dict[str, Any]:
+    """The tunable settings that are not at their default."""
+    default = Settings()
+    return {name: getattr(settings, name) for name in TUNABLE if getattr(settings, name) != getattr(default, name)}
+
+
+def _with(settings: Settings, tuned: Tuned) -> Settings:
+    given = changes(settings)
+    if "flash_attn" in given or "kv_type" in given:  # these two were measured together
+        given |= {"flash_attn": settings.flash_attn, "kv_type": settings.kv_type}
+    return settings.but(**{name: value for name, value in tuned.settings.items() if name not in given})
+
+
+def _read(paths: Paths) -> dict[str, Any]:
+    try:
+        found = json.loads(_store(paths).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _store(paths: Paths) -> Path:
+    return paths.config / "tuned.json"
+
+
+def _file(model: Path) -> list[int]:
+    state = os.stat(model)
+    return [state.st_size, state.st_mtime_ns]
