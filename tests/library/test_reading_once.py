@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.errors import EngineError, InvalidRequestError, LibraryError, MemoryBudgetError
 from wim_edge.library import Library
 from wim_edge.library.files import read as read_state
 from wim_edge.settings import Paths
@@ -211,6 +211,7 @@ def test_an_index_of_another_version_is_left_alone() -> None:
 
 def test_a_deep_reading_is_kept_while_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wim_edge.wim.reading._SAVE_EVERY", 0.0)
+    monkeypatch.setattr("wim_edge.wim.reading._SAVE_SHARE", 0.0)
     with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 3)
@@ -318,3 +319,34 @@ def test_what_another_process_evicts_is_read_again(monkeypatch: pytest.MonkeyPat
     assert usage(rest).prefilled_tokens > 0
     assert not [e for e in rest if isinstance(e, events.Warning) and "saved" in e.text]
     assert usage(ask(TEXT, pattern="wim-shallow")).reused_tokens > 0
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_beginning_of_a_known_text_alone_fits_its_own_context(pattern: str) -> None:
+    ask(TEXT, pattern=pattern)
+    begins = ask(TEXT[:700], pattern=pattern)
+    assert begins[-1].text  # type: ignore[attr-defined]
+    assert not [e for e in begins if isinstance(e, events.Warning) and "saved" in e.text]
+
+
+def test_a_state_that_the_engine_refuses_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT, pattern="llm")
+
+    def refuse(*_: object) -> None:
+        raise EngineError("llama.cpp could not restore a sequence's state", "")
+
+    monkeypatch.setattr("wim_edge.testing.FakeSequence.restore", refuse)
+    found = ask(TEXT, pattern="llm")
+    assert usage(found).reused_tokens == 0
+    assert [e.text for e in found if isinstance(e, events.Warning) and "read again" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]
+
+
+def test_a_state_too_large_for_the_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise MemoryBudgetError("a sequence's state takes 9 GiB", "")
+
+    monkeypatch.setattr("wim_edge.testing.FakeSequence.snapshot", refuse)
+    found = ask(TEXT, pattern="llm")
+    assert [e.text for e in found if isinstance(e, events.Warning) and "not saved whole" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]

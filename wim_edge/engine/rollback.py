@@ -19,13 +19,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wim_edge.engine import memory
 from wim_edge.engine.api import MemoryKind, Snapshot, State
 from wim_edge.engine.native import lib
-from wim_edge.errors import EngineError
+from wim_edge.errors import EngineError, MemoryBudgetError
 
 if TYPE_CHECKING:
     from wim_edge.engine.context import Context
     from wim_edge.engine.sequence import Sequence
+
+_LARGE = 1 << 26  # bytes: for less the free memory is not looked up
 
 
 def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
@@ -223,6 +226,11 @@ def _remove(context: Context, seq_id: int, start: int) -> None:
 def _get_state(context: Context, seq_id: int, flags: int) -> State:
     assert context.memory  # raises when closed
     size = lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags)
+    if size > _LARGE and size > memory.available():
+        raise MemoryBudgetError(
+            f"a sequence's state takes {memory.readable(size)}, {memory.readable(memory.available())} are free",
+            "Close programs, or use a smaller context.",
+        )
     state = np.empty(size, np.uint8)
     if lib.llama_state_seq_get_data_ext(context.handle, _pointer(state), size, seq_id, flags) != size:
         raise EngineError("llama.cpp could not save a sequence's state", "Please report this with the model's name.")

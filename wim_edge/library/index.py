@@ -79,17 +79,17 @@ class Index:
 
     # What is there
 
-    def longest(self, fingerprint: str, digests: Sequence[str]) -> tuple[State, int] | None:
-        """The state that holds most of these prefixes (digests from short to long), and its place among them."""
+    def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> State | None:
+        """The state that holds most of these prefixes (digests from short to long), of ``most`` tokens at most."""
         with self._read() as db:
             for place in range(len(digests) - 1, -1, -1):
                 row = db.execute(
                     "SELECT state.id, file, state.tokens FROM prefix JOIN state ON state = state.id "
-                    "WHERE fingerprint = ? AND digest = ? ORDER BY state.tokens LIMIT 1",
-                    (fingerprint, digests[place]),
+                    "WHERE fingerprint = ? AND digest = ? AND state.tokens <= ? ORDER BY state.tokens LIMIT 1",
+                    (fingerprint, digests[place], most),
                 ).fetchone()
                 if row:
-                    return State(*row), place
+                    return State(*row)
         return None
 
     def readings(self) -> list[Stored]:
@@ -137,13 +137,15 @@ class Index:
     ) -> tuple[int, bool]:
         """Note a state's file and its prefixes (digest, tokens), from short to long, as part of a reading.
 
-        Returns the state's id and whether it is new; if not, another one holds the same tokens already, and
+        Returns the state's id and whether it is new; if not, another one holds just the same tokens already, and
         the file is not noted.
         """
         longest, tokens = prefixes[-1]
         with self._write() as db:
             known = db.execute(
-                "SELECT state FROM prefix WHERE fingerprint = ? AND digest = ?", (fingerprint, longest)
+                "SELECT state FROM prefix JOIN state ON state = state.id "
+                "WHERE fingerprint = ? AND digest = ? AND state.tokens = ?",
+                (fingerprint, longest, tokens),
             ).fetchone()
             if known:
                 db.execute("INSERT OR IGNORE INTO part VALUES (?, ?)", (reading, known[0]))

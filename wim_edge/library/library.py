@@ -142,18 +142,17 @@ class SavedReading:
         )
         self._open()
 
-    def find(self, tokens: Sequence[int], ends: Sequence[int]) -> Snapshot | None:
+    def find(self, tokens: Sequence[int], ends: Sequence[int], most: int) -> Snapshot | None:
         """The saved state that holds most of ``tokens``, up to one of ``ends`` (positions, ascending).
 
-        It may hold more tokens than that, other ones.
+        It may hold more tokens than that, other ones, but ``most`` in all.
         """
         hashes = digests(tokens, ends)
         while not self._broken:
             try:
-                found = self._index.longest(self._fingerprint, hashes)
-                if found is None:
+                state = self._index.longest(self._fingerprint, hashes, most)
+                if state is None:
                     return None
-                state, _ = found
                 path = self._library.folder / state.file
                 try:
                     snapshot = files.read(path, {"fingerprint": self._fingerprint})
@@ -169,6 +168,15 @@ class SavedReading:
                 self._fail("looked up", error)
         return None
 
+    def refused(self, error: Exception) -> None:
+        """A state that was found cannot be restored."""
+        self._note(f"a saved reading cannot be used ({error}); the text is read again")
+
+    def unsaved(self, error: Exception) -> None:
+        """A state cannot be given."""
+        self._whole = False
+        self._note(f"the reading is not saved whole: {error}")
+
     def save(self, snapshot: Snapshot, ends: Sequence[int]) -> None:
         """Keep a state; ``ends`` are the positions from which a reading may go on."""
         if self._broken:
@@ -178,8 +186,7 @@ class SavedReading:
         try:
             limit = self._library.limit
             if self._taken + snapshot.nbytes > limit:
-                self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
-                self._whole = False
+                self.unsaved(OSError(f"it takes more than {limit:,} bytes"))
                 return
             path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, snapshot)
             prefixes = list(zip(digests(tokens, ends), ends, strict=True))

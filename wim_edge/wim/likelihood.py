@@ -97,10 +97,9 @@ class Likelihood:
     def _put(self, own: Sequence, text: list[int]) -> None:
         """Bring the sequence from the opening to the text's end, which the library may know."""
         tokens = [*self._opening, *text]
-        known = self._saved.find(tokens, [len(tokens)]) if self._saved else None
+        known = self._saved.find(tokens, [len(tokens)], len(tokens)) if self._saved else None
         if known is not None:
             own.restore(known)
-            own.truncate(len(tokens))
             return
         own.append(text)
         self.evaluated_tokens += len(text)

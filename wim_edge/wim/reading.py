@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
+from wim_edge.errors import EngineError, MemoryBudgetError
 from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
 from wim_edge.wim import events
@@ -38,7 +39,8 @@ from wim_edge.wim.plan import Piece, Plan
 from wim_edge.wim.quote import quote
 from wim_edge.wim.relevance import Ranking, Relevance
 
-_SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in
+_SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
+_SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
 
 
 @dataclass
@@ -81,7 +83,7 @@ class Reading:
     _grown: bool = False
     """Whether anything of this window was evaluated, and so is worth saving."""
 
-    _saved_at: float = field(default_factory=time.monotonic)
+    _save_at: float = field(default_factory=lambda: time.monotonic() + _SAVE_EVERY)
 
     def __post_init__(self) -> None:
         n_segments = len(self.plan.segments)
@@ -115,7 +117,7 @@ class Reading:
             if self.relevance is not None:
                 yield from self._judge(index, piece, self.relevance)
             self.done += 1
-            if time.monotonic() - self._saved_at > _SAVE_EVERY:
+            if time.monotonic() > self._save_at:
                 self._save(window)
             if self.control.wish:
                 raise Interrupted
@@ -152,13 +154,24 @@ class Reading:
             with self.clock.stage("relevance"):
                 self.relevance.window(self.context_sequence)
         self._grown = False
-        known = self._known(window)
-        if known is not None:
-            with self.clock.stage("restore"):
-                self._held = self.context_sequence
-                self._held.restore(known)
-                self._held.truncate(_common(known.tokens, self._tokens(window)))
-                self.context_sequence = self._held.fork(len(self.plan.opening))
+        with self.clock.stage("restore"):
+            self._restore(window)
+
+    def _restore(self, window: Seq[Piece]) -> None:
+        """Hold what the library knows of the window."""
+        known, sequence = self._known(window), self._sequence
+        if known is None or self.saved is None:
+            return
+        try:
+            sequence.restore(known)
+            sequence.truncate(_common(known.tokens, self._tokens(window)))
+            self._held, self.context_sequence = sequence, sequence.fork(len(self.plan.opening))
+        except EngineError as error:
+            self.saved.refused(error)
+            sequence.close()
+            self.context_sequence = self.context.sequence()
+            self.context_sequence.append(self.plan.opening)
+            self.context_sequence.checkpoint()
 
     def _prefill(self, piece: Piece) -> Iterator[events.Event]:
         """Bring the sequence to the segment's end."""
@@ -194,14 +207,19 @@ class Reading:
         """What the library holds of this window's beginning."""
         if self.saved is None or not self._needs_reading:
             return None
-        return self.saved.find(self._tokens(window), self._ends(window))
+        return self.saved.find(self._tokens(window), self._ends(window), self.plan.n_ctx - self.plan.reserved)
 
     def _save(self, window: Seq[Piece]) -> None:
         """Give the library what was evaluated of this window."""
         if self.saved is not None and self._grown and len(self._sequence) > len(self.plan.opening):
+            begun = time.monotonic()
             with self.clock.stage("save"):
-                self.saved.save(self._sequence.snapshot(), self._ends(window))
-            self._grown, self._saved_at = False, time.monotonic()
+                try:
+                    self.saved.save(self._sequence.snapshot(), self._ends(window))
+                except MemoryBudgetError as error:
+                    self.saved.unsaved(error)
+            self._grown, now = False, time.monotonic()
+            self._save_at = now + max(_SAVE_EVERY, _SAVE_SHARE * (now - begun))
 
     def _close_held(self) -> None:
         if self._held is not None:
