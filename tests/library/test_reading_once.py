@@ -350,3 +350,10 @@ def test_a_state_too_large_for_the_memory_is_told(monkeypatch: pytest.MonkeyPatc
     found = ask(TEXT, pattern="llm")
     assert [e.text for e in found if isinstance(e, events.Warning) and "not saved whole" in e.text]
     assert found[-1].text  # type: ignore[attr-defined]
+
+
+def test_a_reading_of_which_nothing_is_kept_is_not_listed() -> None:
+    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+        runtime.stream(Document("wall.txt", TEXT), "Which?").close()  # type: ignore[attr-defined]
+    ask(TEXT, pattern="rag", relevance="verdict")
+    assert not Library.of(Settings()).readings()

@@ -140,12 +140,14 @@ class SavedReading:
         self._open = partial(
             self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
         )
-        self._open()
 
-    def find(self, tokens: Sequence[int], ends: Sequence[int], most: int) -> Snapshot | None:
+    def find(
+        self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False
+    ) -> Snapshot | None:
         """The saved state that holds most of ``tokens``, up to one of ``ends`` (positions, ascending).
 
-        It may hold more tokens than that, other ones, but ``most`` in all.
+        It may hold more tokens than that, other ones, but ``most`` in all. ``aside``: it is no part that the
+        reading goes on from.
         """
         hashes = digests(tokens, ends)
         while not self._broken:
@@ -156,7 +158,7 @@ class SavedReading:
                 path = self._library.folder / state.file
                 try:
                     snapshot = files.read(path, {"fingerprint": self._fingerprint})
-                    self._note_state(state.id, snapshot.tokens)
+                    self._note_state(state.id, snapshot.tokens, aside)
                     return snapshot
                 except FileNotFoundError:
                     self._index.drop_state(state.file)  # evicted by another process a moment ago
@@ -177,8 +179,8 @@ class SavedReading:
         self._whole = False
         self._note(f"the reading is not saved whole: {error}")
 
-    def save(self, snapshot: Snapshot, ends: Sequence[int]) -> None:
-        """Keep a state; ``ends`` are the positions from which a reading may go on."""
+    def save(self, snapshot: Snapshot, ends: Sequence[int], *, aside: bool = False) -> None:
+        """Keep a state; ``ends`` are the positions from which a reading may go on. ``aside``: see `find`."""
         if self._broken:
             return
         tokens = snapshot.tokens
@@ -191,7 +193,7 @@ class SavedReading:
             path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, snapshot)
             prefixes = list(zip(digests(tokens, ends), ends, strict=True))
             state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
-            self._note_state(state, tokens)
+            self._note_state(state, tokens, aside)
             self._taken += size
             if not new:
                 path.unlink()
@@ -203,22 +205,25 @@ class SavedReading:
         if self._broken:
             return
         try:
-            reading = self._open()  # another process may have let go of it
-            tokens = tokens if self._whole else 0
-            self._index.keep(reading, self._states, tokens)
-            self.saved_tokens = tokens
-            self._library.sweep(keeping=reading)
+            if self._states:
+                reading = self._open()  # another process may have let go of it
+                self.saved_tokens = tokens if self._whole else 0
+                self._index.keep(reading, self._states, self.saved_tokens)
+                self._library.sweep(keeping=reading)
+            else:
+                self._library.sweep()
         except (OSError, sqlite3.Error) as error:
             self._fail("saved", error)
 
-    def _note_state(self, state: int, tokens: tuple[int, ...]) -> None:
+    def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
         """The reading has this state; one that it only continues is needed no more."""
         last, held = self._last
-        if held and last != state and last in self._states and held == tokens[: len(held)]:
+        if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
             self._states.remove(last)
         if state not in self._states:
             self._states.append(state)
-        self._last = (state, tokens)
+        if not aside:
+            self._last = (state, tokens)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

@@ -97,7 +97,7 @@ class Likelihood:
     def _put(self, own: Sequence, text: list[int]) -> None:
         """Bring the sequence from the opening to the text's end, which the library may know."""
         tokens = [*self._opening, *text]
-        known = self._saved.find(tokens, [len(tokens)], len(tokens)) if self._saved else None
+        known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
         if known is not None:
             own.restore(known)
             return
@@ -105,7 +105,7 @@ class Likelihood:
         self.evaluated_tokens += len(text)
         if self._saved is not None:
             own.checkpoint()
-            self._saved.save(own.snapshot(), [len(self._opening), len(tokens)])
+            self._saved.save(own.snapshot(), [len(self._opening), len(tokens)], aside=True)
 
     def close(self) -> None:
         if self._own is not None:
