@@ -66,8 +66,10 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     chosen = [f"{name} {value}" for name, value in tuned.settings.items()]
     if kept:
         chosen.append(f"weights {best.weights} ({kept}, {megabytes(kept.stat().st_size)})")
-    gain = f"{measured[0].cost / best.cost:.2f} times as fast as before"
-    click.echo(f"chosen: {', '.join(chosen)}; {gain}" if chosen else "chosen: as it is; nothing else was faster")
+    if not chosen:
+        click.echo("chosen: as it is; nothing else was faster")
+        return
+    click.echo(f"chosen: {', '.join(chosen)}; {engine.gain(measured[0], best):.2f} times as fast as before")
 
 
 def _delete(folder: Path, but: Path | None) -> int:

@@ -70,7 +70,7 @@ def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[
 
     Raises OSError where a copy cannot be written, EngineError, CapacityError for the file itself.
     """
-    text = Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
+    text = _text()
     with Model(path, settings) as model:
         expected, n_threads = _predictions(model, text), model.n_threads
         gpu, weights = model.n_gpu_layers != 0, _commonest_type(model)
@@ -88,22 +88,28 @@ def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[
         start = best
         for label, changes in step:
             way = _measure(label, path, start.settings.but(**changes), text, None)
-            best = way if _faster(way, best, text) else best
+            best = way if _faster(way, best) else best
             yield way, best
     start = best
     for kind in () if gpu or copies is None else WEIGHT_TYPES:
         if kind != weights and copies is not None:
             way = _copy(kind, path, start.settings, copies / f"{path.stem}-{kind}.gguf", text, expected)
-            best = way if way.sound and _faster(way, best, text) else best
+            best = way if way.sound and _faster(way, best) else best
             yield way, best
 
 
-def _faster(way: Way, best: Way, text: str) -> bool:
-    """Whether it is, and is again when both are measured once more: other work makes machines slow for a while."""
-    if way.cost >= best.cost * _BETTER:
-        return False
-    again = [_measure(one.label, one.path, one.settings, text, None).cost for one in (best, way)]
-    return min(again[1], way.cost) < min(again[0], best.cost) * _BETTER
+def gain(way: Way, best: Way) -> float:
+    """How many times as fast the best is, both measured once more: other work makes machines slow for a while."""
+    costs = [min(one.cost, _measure(one.label, one.path, one.settings, _text(), None).cost) for one in (way, best)]
+    return costs[0] / costs[1]
+
+
+def _faster(way: Way, best: Way) -> bool:
+    return way.cost < best.cost * _BETTER and gain(best, way) * _BETTER > 1
+
+
+def _text() -> str:
+    return Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
