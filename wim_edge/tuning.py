@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wim_edge.catalog import ResolvedModel
+from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Paths, Settings
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def load(paths: Paths, model: Path) -> Tuned:
         known = {name: value for name, value in entry["settings"].items() if name in TUNABLE}
         Settings(**known)  # raises where the file was edited to something else
         return Tuned(known, entry["copy"])
-    except Exception:  # noqa: BLE001 - a file that anyone may edit: what it says wrongly is as if not said
+    except (KeyError, TypeError, AttributeError, OSError, InvalidRequestError):  # anyone may edit the file
         return Tuned()
 
 
