@@ -11,6 +11,8 @@ import click
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, Interruptible
 from wim_edge.cli.options import (
+    check_display,
+    display_options,
     engine_options,
     pattern_options,
     reading_options,
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
                    "and --stop-at waits for a strong one.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
               help="Answer as soon as a margin is this relevant, whatever --threshold says.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One event a line on standard output (docs/events.md).")
-@click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
-@click.option("--no-margins", is_flag=True, help="Do not show the margins.")
+@display_options
 @click.pass_context
 def ask(
     ctx: click.Context,
@@ -73,8 +73,7 @@ def ask(
         raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
-    if as_json and quiet:
-        raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
+    check_display(as_json, quiet)
     show_llama_log(ctx)
     from wim_edge.cli.display import display_for
     from wim_edge.runtime import Runtime

@@ -13,6 +13,8 @@ import click
 
 from wim_edge.cli.interrupt import Interruptible
 from wim_edge.cli.options import (
+    check_display,
+    display_options,
     engine_options,
     pattern_options,
     reading_options,
@@ -29,9 +31,7 @@ from wim_edge.errors import InvalidRequestError, WimEdgeError
 @reading_options
 @save_option
 @engine_options
-@click.option("--json", "as_json", is_flag=True, help="One event a line on standard output (docs/events.md).")
-@click.option("-q", "--quiet", is_flag=True, help="The answers alone.")
-@click.option("--no-margins", is_flag=True, help="Do not show the margins.")
+@display_options
 @click.pass_context
 def chat(
     ctx: click.Context,
@@ -51,6 +51,7 @@ def chat(
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
+    check_display(as_json, quiet)
     settings = settings_from(options)
     show_llama_log(ctx)
     from wim_edge.cli.display import display_for

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,6 +104,25 @@ def reading_options(command: F) -> F:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def display_options(command: F) -> F:
+    """How the reading is shown; see `check_display`."""
+    for option in reversed(
+        (
+            click.option("--json", "as_json", is_flag=True,
+                         help="One event a line on standard output (docs/events.md)."),
+            click.option("-q", "--quiet", is_flag=True, help="The answer alone."),
+            click.option("--no-margins", is_flag=True, help="Do not show the margins."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def check_display(as_json: bool, quiet: bool) -> None:
+    if as_json and quiet:
+        raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
 
 
 def save_option(command: F) -> F:
