@@ -343,7 +343,7 @@ class Runtime:
         return events.Usage(
             reading.read_tokens + reading.reread_tokens,
             reading.reused_tokens,
-            reading.decoded_tokens + answer_tokens,
+            reading.writer.decoded_tokens + answer_tokens,
             reading.clock.seconds(),
             peak_rss_bytes(),
         )

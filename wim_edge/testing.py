@@ -19,7 +19,8 @@ from typing import Self
 
 import numpy as np
 
-from wim_edge.engine.api import Interrupted, Logits, MemoryKind, ModelInfo, Snapshot
+from wim_edge.engine import api
+from wim_edge.engine.api import Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile
 from wim_edge.errors import ContextOverflowError
 
 CHATML = (
@@ -130,6 +131,10 @@ class FakeContext:
     def resume(self) -> None:
         self._interrupted = False
 
+    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]]) -> Logits:
+        self.model.history.append(("together", 0, len(parts)))
+        return np.concatenate([sequence.append(tokens) for sequence, tokens in parts])
+
     def evaluate(self, sequence: FakeSequence, n_tokens: int) -> None:
         self.on_append(sequence)
         if self._interrupted:
@@ -194,11 +199,20 @@ class FakeSequence:
     def checkpoint(self) -> None:
         pass
 
-    def snapshot(self) -> Snapshot:
-        return Snapshot(tuple(self.tokens), np.array(self.tokens, np.int32).view(np.uint8), {}, None)
+    @property
+    def nbytes(self) -> int:
+        return 4 * len(self)
+
+    def snapshot(self, into: Path | None = None) -> Snapshot:
+        state = np.array(self.tokens, np.int32).view(np.uint8)
+        if into is None:
+            return Snapshot(tuple(self.tokens), state, {}, None)
+        return Snapshot(tuple(self.tokens), StateFile(into, into.write_bytes(state.data)), {}, None)
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.tokens, self.shared = list(snapshot.tokens), 0
+        state = snapshot.state
+        data = state.path.read_bytes()[: state.nbytes] if isinstance(state, StateFile) else state.tobytes()
+        self.tokens, self.shared = np.frombuffer(data, np.int32).tolist(), 0
 
     def close(self) -> None:
         if self.context.live.pop(self.id, None) is not None:

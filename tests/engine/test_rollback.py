@@ -6,7 +6,9 @@ order its cells otherwise, which is tested within float tolerance.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
-from wim_edge.engine.api import Interrupted, MemoryKind  # noqa: E402
+from wim_edge.engine.api import Interrupted, MemoryKind, StateFile  # noqa: E402
 from wim_edge.engine.context import Context  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
 from wim_edge.engine.sequence import Sequence  # noqa: E402
@@ -151,12 +153,16 @@ def test_a_fork_outlives_its_source(case: Case) -> None:
     branch.close()
 
 
-def test_snapshot_and_restore(case: Case) -> None:
+@pytest.mark.parametrize("stored", ["in memory", "in a file"])
+def test_snapshot_and_restore(case: Case, stored: str, tmp_path: Path) -> None:
     with case.context.sequence() as sequence:
         for i in range(3):
             case.step(sequence, i)
             sequence.checkpoint()
-        snapshot = sequence.snapshot()
+        snapshot = sequence.snapshot(tmp_path / "stäte" if stored == "in a file" else None)
+    if stored == "in a file":  # what follows the state is not its business
+        with open(tmp_path / "stäte", "ab") as file:
+            file.write(bytes(1000))
     with case.context.sequence() as other:
         other.restore(snapshot)
         assert list(other.tokens) == case.tokens[: 3 * STEP]
@@ -166,12 +172,12 @@ def test_snapshot_and_restore(case: Case) -> None:
         assert case.same(case.step(other, 3), case.expected[3])
 
 
-def test_a_restored_reading_forks_at_every_segment_end_and_evaluates_nothing(case: Case) -> None:
+def test_a_restored_reading_forks_at_every_segment_end_and_evaluates_nothing(case: Case, tmp_path: Path) -> None:
     with case.context.sequence() as sequence:
         for i in range(STEPS - 1):
             case.step(sequence, i)
             sequence.checkpoint()
-        snapshot = sequence.snapshot()
+        snapshot = sequence.snapshot(tmp_path / "state")
     with case.context.sequence() as other:
         other.restore(snapshot)
         for i in range(1, STEPS - 1):
@@ -188,16 +194,41 @@ def test_a_restored_reading_forks_at_every_segment_end_and_evaluates_nothing(cas
         assert case.same(case.step(other, 2), case.expected[2])
 
 
-def test_a_damaged_snapshot_is_refused_and_leaves_an_empty_sequence(case: Case) -> None:
-    from dataclasses import replace
+@pytest.mark.parametrize("stored", ["in memory", "in a file"])
+def test_a_damaged_snapshot_is_refused_and_leaves_an_empty_sequence(case: Case, stored: str, tmp_path: Path) -> None:
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        snapshot = sequence.snapshot(tmp_path / "state" if stored == "in a file" else None)
+        if isinstance(half := snapshot.state, StateFile):
+            os.truncate(half.path, half.nbytes // 2)
+        else:
+            half = half[: len(half) // 2]
+        with pytest.raises(EngineError):
+            sequence.restore(replace(snapshot, state=half))
+        assert len(sequence) == 0
+        assert equal(case.step(sequence, 0), case.expected[0])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such limit")
+def test_a_disk_that_takes_only_a_part_is_an_error(case: Case, tmp_path: Path) -> None:
+    import resource
+    import signal
 
     with case.context.sequence() as sequence:
         case.step(sequence, 0)
-        snapshot = sequence.snapshot()
-        with pytest.raises(EngineError):
-            sequence.restore(replace(snapshot, state=snapshot.state[: len(snapshot.state) // 2]))
-        assert len(sequence) == 0
-        assert equal(case.step(sequence, 0), case.expected[0])
+        whole = sequence.snapshot(tmp_path / "state").state
+        assert isinstance(whole, StateFile)
+        size, limit = whole.nbytes, resource.getrlimit(resource.RLIMIT_FSIZE)
+        before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            for least in (100, size // 2, size - 1):  # in the middle, and in the last flush
+                resource.setrlimit(resource.RLIMIT_FSIZE, (least, limit[1]))
+                with pytest.raises(OSError, match=r"write|disk"):
+                    sequence.snapshot(tmp_path / "state")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            signal.signal(signal.SIGXFSZ, before)
+        assert equal(case.step(sequence, 1), case.expected[1])
 
 
 def test_interrupted_in_the_middle_and_usable_after(case: Case) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.errors import EngineError, InvalidRequestError, LibraryError, MemoryBudgetError
+from wim_edge.errors import EngineError, InvalidRequestError, LibraryError
 from wim_edge.library import Library
 from wim_edge.library.files import read as read_state
 from wim_edge.settings import Paths
@@ -76,8 +76,10 @@ def test_a_restored_reading_says_what_a_fresh_one_says(pattern: str) -> None:
     ask(TEXT, pattern=pattern)
     restored = ask(TEXT, "Whose wall?", pattern=pattern)
     assert scores(restored) == scores(fresh)
-    assert margins(restored) == margins(fresh)
+    chosen = [one.segment for e in fresh if isinstance(e, events.ReadingRanked) for one in e.ranking if one.chosen]
+    assert margins(restored) == [(n, text) for n, text in margins(fresh) if n in chosen]
     assert restored[-1].text == fresh[-1].text  # type: ignore[attr-defined]
+    assert restored[-1].sources == fresh[-1].sources  # type: ignore[attr-defined]
     read = [e for e in restored if isinstance(e, events.SegmentRead)]
     assert read == [e for e in fresh if isinstance(e, events.SegmentRead)]
 
@@ -115,7 +117,7 @@ def test_nothing_is_kept_where_that_is_not_wanted_or_of_no_use() -> None:
     assert not files()
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign", "older"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "flip the last", "longer", "empty", "foreign", "older"])
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
 def test_a_damaged_file_is_told_once_removed_and_the_text_read_again(pattern: str, damage: str) -> None:
     ask(TEXT, pattern=pattern)
@@ -125,13 +127,17 @@ def test_a_damaged_file_is_told_once_removed_and_the_text_read_again(pattern: st
         if damage == "cut":
             del data[len(data) // 2 :]
         elif damage == "flip":
+            data[5] ^= 1
+        elif damage == "flip the last":
             data[-1] ^= 1
+        elif damage == "longer":
+            data[5:5] = b"x"
         elif damage == "empty":
             data.clear()
         elif damage == "foreign":
             data[:] = b"PK\3\4" + bytes(1000)
         else:
-            data[16] = 0
+            data[-12] = 1
         path.write_bytes(data)
     found = ask(TEXT, pattern=pattern)
     assert usage(found).reused_tokens == 0
@@ -339,16 +345,6 @@ def test_a_state_that_the_engine_refuses_is_read_again(monkeypatch: pytest.Monke
     found = ask(TEXT, pattern="llm")
     assert usage(found).reused_tokens == 0
     assert [e.text for e in found if isinstance(e, events.Warning) and "read again" in e.text]
-    assert found[-1].text  # type: ignore[attr-defined]
-
-
-def test_a_state_too_large_for_the_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise MemoryBudgetError("a sequence's state takes 9 GiB", "")
-
-    monkeypatch.setattr("wim_edge.testing.FakeSequence.snapshot", refuse)
-    found = ask(TEXT, pattern="llm")
-    assert [e.text for e in found if isinstance(e, events.Warning) and "not saved whole" in e.text]
     assert found[-1].text  # type: ignore[attr-defined]
 
 

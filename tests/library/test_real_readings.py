@@ -70,6 +70,34 @@ def test_the_second_question_of_another_process_reads_nothing(
         assert second["scores"] == [[n, pytest.approx(relevance, abs=0.1)] for n, relevance in fresh["scores"]]
 
 
+@pytest.mark.parametrize("which", ["smollm2", "mamba", "lfm2", "gemma3-tiny"])
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_margins_of_a_known_text_are_written_together(
+    which: str, pattern: str, request: pytest.FixtureRequest, tmp_path: Path, long_text: str
+) -> None:
+    from tests.tiny import write_tiny
+
+    model = request.getfixturevalue(which) if which == "smollm2" else write_tiny(
+        tmp_path / "tiny.gguf", which.removesuffix("-tiny")
+    )  # fmt: skip
+    settings = Settings(
+        model=str(model), pattern=pattern, segment_tokens=128, answer_tokens=4, margins="free", margin_tokens=12,
+        max_passages=3, relevance_threshold=0.0, relevance="likelihood-gain" if pattern == "wim" else "likelihood",
+    )  # fmt: skip
+    text, asked = Document("text", long_text[:3000]), "Who may copy it?"
+    with Runtime(settings) as runtime:
+        runtime.ask(text, "What is the GPL for?")
+        found = list(runtime.stream(text, asked))
+        again = list(runtime.stream(text, asked))
+    first, *_ = [e.ranking for e in found if isinstance(e, events.ReadingRanked)]
+    margins = {e.segment: e.text for e in found if isinstance(e, events.MarginJudged)}
+    assert set(margins) >= {one.segment for one in first if one.chosen}
+    assert len(margins) > 1
+    assert found[-1].usage.reused_tokens  # type: ignore[attr-defined]
+    assert margins == {e.segment: e.text for e in again if isinstance(e, events.MarginJudged)}
+    assert found[-1].text == again[-1].text  # type: ignore[attr-defined]
+
+
 def test_a_changed_model_file_is_another_model(tmp_path: Path, long_text: str) -> None:
     from tests.tiny import write_tiny
 

@@ -53,18 +53,23 @@ class ModelInfo:
 
 
 @dataclass(frozen=True)
+class StateFile:
+    """A sequence's state in a file, which may go on after it. Whoever restores it has checked that it is
+    what was written: llama.cpp ends the process over some damage."""
+
+    path: Path
+    nbytes: int
+
+
+@dataclass(frozen=True)
 class Snapshot:
-    """A sequence taken out of the cache: its tokens, its state as llama.cpp writes it, and the
-    partial states (by position) that memories without history need to fork earlier. Arrays are not copied."""
+    """A sequence taken out of the cache: its tokens, its state as llama.cpp writes it, and the partial
+    states (by position) that memories without history need to fork earlier. Arrays are not copied."""
 
     tokens: tuple[int, ...]
-    state: State
+    state: State | StateFile
     marks: dict[int, State]
     logits: Logits | None
-
-    @property
-    def nbytes(self) -> int:
-        return self.state.nbytes + sum(mark.nbytes for mark in self.marks.values())
 
 
 class Sequence(Protocol):
@@ -97,7 +102,15 @@ class Sequence(Protocol):
         """Keep what is needed to come back to this position quickly; free for plain attention."""
         ...
 
-    def snapshot(self) -> Snapshot: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes that a snapshot takes."""
+        ...
+
+    def snapshot(self, into: Path | None = None) -> Snapshot:
+        """With ``into``, its state is written over that file and takes no memory.
+        Raises OSError, MemoryBudgetError."""
+        ...
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replace this sequence's content by a snapshot's; evaluates no token."""
@@ -128,6 +141,11 @@ class Context(Protocol):
 
     def sequence(self) -> Sequence:
         """A new, empty sequence."""
+        ...
+
+    def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]]) -> Logits:
+        """Evaluate tokens of several sequences in one batch; logits after each one's last token,
+        float32 (len(parts), n_vocab). Raises ContextOverflowError, Interrupted."""
         ...
 
     def interrupt(self) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence as Seq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from wim_edge.engine import rollback
+from wim_edge.engine import api, rollback
 from wim_edge.engine.api import Interrupted, Logits
 from wim_edge.engine.native import last_errors, lib
 from wim_edge.engine.sequence import Sequence
@@ -88,19 +88,19 @@ class Context:
     def give_id(self, seq_id: int) -> None:
         self._free_ids.append(seq_id)
 
-    def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]]) -> Logits:
-        """Evaluate tokens of several sequences in one batch; logits after each one's last token,
-        float32 (len(parts), n_vocab). The tokens together must not exceed ``n_batch``."""
-        for sequence, tokens in parts:
+    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]]) -> Logits:
+        """See `api.Context.append_each`. The tokens together must not exceed ``n_batch``."""
+        own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
+        for sequence, tokens in own:
             if len(tokens) > 1:
                 self.rollback.before_prefill(sequence)
         try:
-            logits = self.decode([(sequence.id, len(sequence), tokens, 1) for sequence, tokens in parts])
+            logits = self.decode([(sequence.id, len(sequence), tokens, 1) for sequence, tokens in own])
         except Interrupted:
-            for sequence, tokens in parts:
+            for sequence, tokens in own:
                 self.rollback.recover(sequence, tokens)
             raise
-        for index, (sequence, tokens) in enumerate(parts):
+        for index, (sequence, tokens) in enumerate(own):
             sequence.accept(tokens, logits[index])
         return logits
 

@@ -14,14 +14,16 @@ llama.cpp does not reject a bad fork, it answers wrongly; so positions are check
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence as Seq
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from wim_edge.engine import memory
-from wim_edge.engine.api import MemoryKind, Snapshot, State
-from wim_edge.engine.native import lib
+from wim_edge.engine.api import MemoryKind, Snapshot, State, StateFile
+from wim_edge.engine.native import last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError
 
 if TYPE_CHECKING:
@@ -78,14 +80,23 @@ class ByPosition:
     def erase(self, seq: Sequence) -> None:
         _remove(seq.context, seq.id, 0)
 
+    def state_size(self, seq: Sequence) -> int:
+        return _state_size(seq.context, seq.id, 0)
+
     def get_state(self, seq: Sequence) -> State:
         return _get_state(seq.context, seq.id, 0)
+
+    def write_state(self, seq: Sequence, path: Path) -> StateFile:
+        return _write_state(seq.context, seq.id, path)
 
     def set_state(self, seq: Sequence, snapshot: Snapshot) -> None:
         self.erase(seq)
         seq.forget(0)
         try:
-            _set_state(seq.context, seq.id, snapshot.state, 0)
+            if isinstance(snapshot.state, StateFile):
+                _read_state(seq.context, seq.id, snapshot.state)
+            else:
+                _set_state(seq.context, seq.id, snapshot.state, 0)
         except EngineError:
             self.erase(seq)
             raise
@@ -223,9 +234,13 @@ def _remove(context: Context, seq_id: int, start: int) -> None:
         )
 
 
-def _get_state(context: Context, seq_id: int, flags: int) -> State:
+def _state_size(context: Context, seq_id: int, flags: int) -> int:
     assert context.memory  # raises when closed
-    size = lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags)
+    return int(lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags))
+
+
+def _get_state(context: Context, seq_id: int, flags: int) -> State:
+    size = _state_size(context, seq_id, flags)
     if size > _LARGE and size > memory.available():
         raise MemoryBudgetError(
             f"a sequence's state takes {memory.readable(size)}, {memory.readable(memory.available())} are free",
@@ -240,11 +255,44 @@ def _get_state(context: Context, seq_id: int, flags: int) -> State:
 def _set_state(context: Context, seq_id: int, state: State, flags: int) -> None:
     assert context.memory  # raises when closed
     if lib.llama_state_seq_set_data_ext(context.handle, _pointer(state), state.size, seq_id, flags) != state.size:
-        lib.llama_memory_seq_rm(context.memory, seq_id, -1, -1)
-        raise EngineError(
-            "llama.cpp could not restore a sequence's state: another model, other cache types, or too few free cells",
-            "Read the document again.",
-        )
+        _refuse(context, seq_id)
+
+
+def _write_state(context: Context, seq_id: int, path: Path) -> StateFile:
+    """llama.cpp writes the state layer by layer. Raises OSError."""
+    assert context.memory  # raises when closed
+    last_errors()
+    size = lib.llama_state_seq_save_file(context.handle, _file_name(path), seq_id, None, 0)
+    # What its last flush could not write goes unnoticed there
+    if not size or path.stat().st_size != size:
+        raise OSError(last_errors() or "the disk does not take all of it")
+    return StateFile(path, size)
+
+
+def _read_state(context: Context, seq_id: int, file: StateFile) -> None:
+    assert context.memory  # raises when closed
+    try:
+        whole = file.path.stat().st_size >= file.nbytes  # a file cut short is one of the damages that abort
+    except OSError:
+        whole = False
+    tokens, n_tokens = (ctypes.c_int32 * 1)(), ctypes.c_size_t()  # none, but without an array it reads nothing
+    if not whole or not lib.llama_state_seq_load_file(
+        context.handle, _file_name(file.path), seq_id, tokens, 1, ctypes.byref(n_tokens)
+    ):
+        _refuse(context, seq_id)
+
+
+def _file_name(path: Path) -> bytes:
+    """As llama.cpp opens files."""
+    return str(path).encode() if os.name == "nt" else os.fsencode(path)
+
+
+def _refuse(context: Context, seq_id: int) -> NoReturn:
+    lib.llama_memory_seq_rm(context.memory, seq_id, -1, -1)
+    raise EngineError(
+        "llama.cpp could not restore a sequence's state: another model, other cache types, or too few free cells",
+        "Read the document again.",
+    )
 
 
 def _pointer(state: State) -> object:

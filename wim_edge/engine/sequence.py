@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence as Seq
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -89,8 +90,13 @@ class Sequence:
     def checkpoint(self) -> None:
         self.context.rollback.mark(self)
 
-    def snapshot(self) -> Snapshot:
-        state = self.context.rollback.get_state(self)
+    @property
+    def nbytes(self) -> int:
+        return self.context.rollback.state_size(self) + sum(mark.nbytes for mark in self.marks.values())
+
+    def snapshot(self, into: Path | None = None) -> Snapshot:
+        rollback = self.context.rollback
+        state = rollback.get_state(self) if into is None else rollback.write_state(self, into)
         return Snapshot(tuple(self.tokens), state, dict(self.marks), self._logits)
 
     def restore(self, snapshot: Snapshot) -> None:

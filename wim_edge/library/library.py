@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from wim_edge.documents import Document
+from wim_edge.engine.api import Sequence as Cached
 from wim_edge.engine.api import Snapshot
 from wim_edge.errors import LibraryError
 from wim_edge.library import files
@@ -174,23 +175,20 @@ class SavedReading:
         """A state that was found cannot be restored."""
         self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
-    def unsaved(self, error: Exception) -> None:
-        """A state cannot be given."""
-        self._whole = False
-        self._note(f"the reading is not saved whole: {error}")
-
-    def save(self, snapshot: Snapshot, ends: Sequence[int], *, aside: bool = False) -> None:
-        """Keep a state; ``ends`` are the positions from which a reading may go on. ``aside``: see `find`."""
+    def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
+        """Keep what a sequence holds; ``ends`` are the positions from which a reading may go on.
+        ``aside``: see `find`."""
         if self._broken:
             return
-        tokens = snapshot.tokens
+        tokens = tuple(sequence.tokens)
         ends = sorted({*(end for end in ends if end <= len(tokens)), len(tokens)})
         try:
             limit = self._library.limit
-            if self._taken + snapshot.nbytes > limit:
-                self.unsaved(OSError(f"it takes more than {limit:,} bytes"))
+            if self._taken + sequence.nbytes > limit:
+                self._whole = False
+                self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
                 return
-            path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, snapshot)
+            path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, sequence)
             prefixes = list(zip(digests(tokens, ends), ends, strict=True))
             state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
             self._note_state(state, tokens, aside)

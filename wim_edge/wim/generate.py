@@ -1,13 +1,14 @@
-"""Decoding: one token after another, handed out as whole characters."""
+"""Decoding: one token after another, handed out as whole characters; alone, or several texts together."""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from typing import Literal
 
-from wim_edge.engine.api import Model, Sequence
+from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 
 
@@ -20,6 +21,8 @@ class Generation:
     sampler: Sampler
     max_tokens: int
     stops: tuple[str, ...] = ()
+    refusal: str = ""
+    """A text that opens with this, in whatever case, ends there and is empty."""
     text: str = ""
     n_tokens: int = 0
     finish_reason: Literal["stop", "length"] = "length"
@@ -31,6 +34,15 @@ class Generation:
         Leading white space is dropped. Text that might be the start of a stop text is held back until
         it is clear. Raises Interrupted, ContextOverflowError.
         """
+        for token, piece in self.steps():
+            if piece:
+                yield piece
+            if token is not None:
+                self.sequence.append([token])
+
+    def steps(self) -> Iterator[tuple[int | None, str]]:
+        """As `pieces`, for a caller who appends the tokens: each token decoded, with the text that is clear
+        by now; after the last one, None."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         held = ""
         tokens: list[int] = []
@@ -44,21 +56,20 @@ class Generation:
             held += decoder.decode(self.model.piece(token))
             if not self.text:
                 held = held.lstrip()
+                if self.refusal and held.lower().startswith(self.refusal):
+                    held, self.finish_reason = "", "stop"
+                    break
             cut = min((at for stop in self.stops if (at := held.find(stop)) >= 0), default=-1)
             if cut >= 0:
                 held, self.finish_reason = held[:cut], "stop"
                 break
-            safe = len(held) - self._open_stop(held)
-            if safe:
-                yield self._out(held[:safe])
-                held = held[safe:]
-            if _loops(tokens):
+            if _loops(tokens) or self.n_tokens == self.max_tokens:
                 break
-            if self.n_tokens < self.max_tokens:
-                self.sequence.append([token])
+            safe = len(held) - self._held_back(held)
+            yield token, self._out(held[:safe])
+            held = held[safe:]
         held += decoder.decode(b"", final=True) if self.finish_reason == "length" else ""
-        if held:
-            yield self._out(held)
+        yield None, self._out(held)
 
     def run(self) -> str:
         """Decode to the end; the text without white space around it."""
@@ -70,13 +81,34 @@ class Generation:
         self.text += piece
         return piece
 
-    def _open_stop(self, held: str) -> int:
-        """Characters at the end of ``held`` that may become a stop text."""
+    def _held_back(self, held: str) -> int:
+        """Characters at the end of ``held`` that may become a stop text, or a refusal."""
+        if not self.text and self.refusal.startswith(held.lower()):
+            return len(held)
         longest = max(map(len, self.stops), default=0)
         for n in range(min(longest, len(held)), 0, -1):
             if any(stop.startswith(held[-n:]) for stop in self.stops):
                 return n
         return 0
+
+
+def together(context: Context, generations: Seq[Generation]) -> Iterator[tuple[int, str | None]]:
+    """Decode several texts, a token of each in one batch: (number, piece), and (number, None) at its end."""
+    running = [(number, one, one.steps()) for number, one in enumerate(generations)]
+    while running:
+        batch, going = [], []
+        for number, one, steps in running:
+            token, piece = next(steps)
+            if piece:
+                yield number, piece
+            if token is None:
+                yield number, None
+            else:
+                batch.append((one.sequence, [token]))
+                going.append((number, one, steps))
+        if batch:
+            context.append_each(batch)
+        running = going
 
 
 _LONGEST_LOOP, _LOOP_TOKENS = 64, 24

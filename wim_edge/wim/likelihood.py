@@ -105,7 +105,7 @@ class Likelihood:
         self.evaluated_tokens += len(text)
         if self._saved is not None:
             own.checkpoint()
-            self._saved.save(own.snapshot(), [len(self._opening), len(tokens)], aside=True)
+            self._saved.save(own, [len(self._opening), len(tokens)], aside=True)
 
     def close(self) -> None:
         if self._own is not None:

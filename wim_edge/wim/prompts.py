@@ -27,6 +27,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import shipped
 
+NOT_RELEVANT = "not relevant"
+"""A margin in the model's own words that opens with this is none, and is written no further."""
+
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
     "final_answer",

@@ -13,30 +13,31 @@ Shallow reading is the same with windows of one segment: the cache returns to th
 Where the library holds a window's beginning from an earlier reading, it is restored instead of
 evaluated, and the sequence at each segment's end is a fork of it.
 A margin is written where the segment would be chosen if the reading ended now; a method that judges
-margins (`verdict`) has them written first, everywhere, as in the paper.
+margins (`verdict`) has them written first, everywhere, as in the paper. Known segments take no time to
+read: they are all scored first, and then those that are chosen get their margins together.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
-from wim_edge.errors import EngineError, MemoryBudgetError
+from wim_edge.errors import EngineError
 from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.generate import Generation
+from wim_edge.wim.margins import TOGETHER, Margin, Writer
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece, Plan
-from wim_edge.wim.quote import quote
 from wim_edge.wim.relevance import Ranking, Relevance
 
 _SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
@@ -73,7 +74,6 @@ class Reading:
     """Document tokens evaluated again: to score a segment alone, or to answer from it."""
     reused_tokens: int = 0
     """Document tokens that were restored."""
-    decoded_tokens: int = 0
     window: int = 0
     """The window being read."""
     context_sequence: Sequence | None = None
@@ -82,10 +82,14 @@ class Reading:
     """What was restored of this window, while it reaches further than ``context_sequence``."""
     _grown: bool = False
     """Whether anything of this window was evaluated, and so is worth saving."""
-
+    _due: dict[int, int] = field(default_factory=dict)
+    """Known segments that wait for their margins, and the positions of their ends."""
     _save_at: float = field(default_factory=lambda: time.monotonic() + _SAVE_EVERY)
 
     def __post_init__(self) -> None:
+        self.writer = Writer(
+            self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
+        )
         n_segments = len(self.plan.segments)
         self.ranking = self.relevance.ranking(n_segments) if self.relevance else Ranking(n_segments)
 
@@ -104,23 +108,28 @@ class Reading:
                     self._save(window)
                     raise
                 self._save(window)
+            yield from self._write_due()
         finally:
             if self.saved is not None:
                 self.saved.close(self.read_tokens + self.reused_tokens)
 
     def _read(self, window: Seq[Piece]) -> Iterator[events.Event]:
         for piece in window:
-            index = self.done
+            index, known = self.done, self._is_known(piece)
+            if not known:
+                yield from self._write_due()
             if self._needs_reading:
                 yield from self._prefill(piece)
                 yield self._segment_read(index, piece)
             if self.relevance is not None:
-                yield from self._judge(index, piece, self.relevance)
+                yield from self._judge(index, piece, self.relevance, known)
             self.done += 1
             if time.monotonic() > self._save_at:
                 self._save(window)
             if self.control.wish:
                 raise Interrupted
+        if self.choices.pattern.deep:
+            yield from self._write_due()
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
@@ -173,6 +182,10 @@ class Reading:
             self.context_sequence.append(self.plan.opening)
             self.context_sequence.checkpoint()
 
+    def _is_known(self, piece: Piece) -> bool:
+        """Whether no token of it has to be evaluated."""
+        return self._held is not None and len(self._sequence) + piece.size <= len(self._held)
+
     def _prefill(self, piece: Piece) -> Iterator[events.Event]:
         """Bring the sequence to the segment's end."""
         begin, held = len(self._sequence), self._held
@@ -214,10 +227,7 @@ class Reading:
         if self.saved is not None and self._grown and len(self._sequence) > len(self.plan.opening):
             begun = time.monotonic()
             with self.clock.stage("save"):
-                try:
-                    self.saved.save(self._sequence.snapshot(), self._ends(window))
-                except MemoryBudgetError as error:
-                    self.saved.unsaved(error)
+                self.saved.save(self._sequence, self._ends(window))
             self._grown, now = False, time.monotonic()
             self._save_at = now + max(_SAVE_EVERY, _SAVE_SHARE * (now - begun))
 
@@ -234,11 +244,25 @@ class Reading:
         """The positions of its segments' ends."""
         return list(itertools.accumulate((piece.size for piece in window), initial=len(self.plan.opening)))[1:]
 
-    def _judge(self, index: int, piece: Piece, relevance: Relevance) -> Iterator[events.Event]:
-        """Score the segment just read; write its margin where one is due."""
-        margin: _Margin | None = None
-        if self.choices.pattern.margins and relevance.of_margins:
-            margin = yield from self._write(index, piece)
+    # Relevance and margins
+
+    def _judge(self, index: int, piece: Piece, relevance: Relevance, known: bool) -> Iterator[events.Event]:
+        """Score the segment just read; write its margin where one is due, or have it wait."""
+        margins, deep = self.choices.pattern.margins, self.choices.pattern.deep
+        if margins and relevance.of_margins:
+            self._due[index] = len(self._sequence)
+            if not (known and deep) or len(self._due) == TOGETHER:
+                yield from self._write_due()
+            return
+        yield from self._score(index, piece, relevance, None)
+        if index in self.chosen() and margins:
+            self._due[index] = len(self._sequence)
+            if not known:
+                yield from self._write_due()
+
+    def _score(
+        self, index: int, piece: Piece, relevance: Relevance, margin: Margin | None
+    ) -> Iterator[events.Event]:
         with self.clock.stage("relevance"):
             before = relevance.evaluated_tokens
             score = relevance.score(index, self._sequence, margin.text if margin else piece.segment.text)
@@ -246,15 +270,10 @@ class Reading:
             self.ranking.scores[index] = score
         if margin is None and relevance.evaluated_tokens > before:
             yield from self._evaluated(piece)
-        due = index in self.chosen()
         rank = None if score is None else self.ranking.order().index(index) + 1
         yield events.SegmentScored(index, self.ranking.relevance(index), rank)
-        if due and not self.choices.pattern.deep and self._needs_reading:
+        if not self.choices.pattern.deep and self._needs_reading and index in self.chosen():
             self._keep(index)
-        if self.choices.pattern.margins and due and margin is None:
-            margin = yield from self._write(index, piece)
-        if margin is not None:
-            yield from self._judged(index, piece, margin)
 
     def _evaluated(self, piece: Piece) -> Iterator[events.Event]:
         """The relevance has put the segment into a sequence of its own."""
@@ -270,29 +289,51 @@ class Reading:
         self.kept = {segment: state for segment, state in self.kept.items() if segment in chosen}
         self.kept[index] = self._sequence.snapshot()
 
-    def _write(self, index: int, piece: Piece) -> Generator[events.Event, None, _Margin]:
-        """The margin of the segment just read; the sequence is as before."""
-        with self._sequence.fork() as branch:
-            with self.clock.stage("margins"):
-                branch.append(self.plan.extract)
-                if self.choices.verbatim:
-                    return self._quote(branch, piece)
-            generation = Generation(self.model, branch, self.sampler, self.choices.margin_tokens, self.chat.stops)
-            try:
-                for text in self.clock.each("margins", generation.pieces()):
-                    yield events.MarginDelta(index, text)
-            finally:
-                self.decoded_tokens += generation.n_tokens
-        text = " ".join(generation.text.split())
-        return _Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
+    def _write_due(self) -> Iterator[events.Event]:
+        """Write the margins that wait, together where they fit; those no longer chosen are not wanted."""
+        relevance = self.relevance
+        judges = relevance is not None and relevance.of_margins
+        due, self._due = [one for one in self._due.items() if judges or one[0] in self.chosen()], {}
+        while due:
+            group = due[: self._at_once([index for index, _ in due])]
+            due = due[len(group) :]
+            with ExitStack() as stack:
+                branches = self._branches(group, stack)
+                for index, written in self.writer.write([index for index, _ in group], branches):
+                    if isinstance(written, str):
+                        yield events.MarginDelta(index, written)
+                        continue
+                    piece = self.plan.segments[index]
+                    if judges and relevance is not None:
+                        yield from self._score(index, piece, relevance, written)
+                    yield from self._judged(index, piece, written)
+                    if self.control.wish:
+                        raise Interrupted
 
-    def _quote(self, branch: Sequence, piece: Piece) -> _Margin:
-        found = quote(self.model, branch, piece.segment, self.choices.margin_tokens)
-        self.decoded_tokens += found.n_tokens
-        text = self.plan.documents[piece.segment.document].text[found.start : found.end]
-        return _Margin(text, (found.start, found.end))
+    def _at_once(self, due: Seq[int]) -> int:
+        """How many of these the cache takes beside each other; one always."""
+        deep = self.choices.pattern.deep
+        used = max(len(self._sequence), len(self._held or ())) if deep else 0
+        for n, index in enumerate(due):
+            state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
+            used += state + self.writer.cells
+            if n == TOGETHER or (n and used > self.plan.n_ctx - self.plan.reserved):
+                return n
+        return len(due)
 
-    def _judged(self, index: int, piece: Piece, margin: _Margin) -> Iterator[events.Event]:
+    def _branches(self, group: Seq[tuple[int, int]], stack: ExitStack) -> list[Sequence]:
+        """For each segment a sequence that ends with it, to be written to; the stack closes them."""
+        found: list[Sequence] = []
+        for index, end in group:
+            source = self._sequence
+            if not self.choices.pattern.deep and index != self.done:  # others were read since: put it back
+                source = stack.enter_context(self.context.sequence()) if found else source
+                with self.clock.stage("restore"):
+                    source.restore(self.kept[index])
+            found.append(source if source is not self._sequence else stack.enter_context(source.fork(end)))
+        return found
+
+    def _judged(self, index: int, piece: Piece, margin: Margin) -> Iterator[events.Event]:
         document = self.plan.documents[piece.segment.document]
         place = document.place(piece.segment.start, piece.segment.end)
         fields = (
@@ -329,9 +370,3 @@ class Reading:
 def _common(one: Seq[int], other: Seq[int]) -> int:
     """How many first tokens are the same."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-
-
-@dataclass(frozen=True)
-class _Margin:
-    text: str
-    quote: events.Chars | None

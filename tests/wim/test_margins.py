@@ -1,0 +1,141 @@
+"""Margins of known segments: scored first, then written together, and shown one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+
+import pytest
+
+from wim_edge import Document, Runtime, Settings
+from wim_edge.engine.sampling import Sampler
+from wim_edge.testing import FakeContext, FakeModel
+from wim_edge.wim import events
+from wim_edge.wim.control import Decision
+from wim_edge.wim.generate import Generation, together
+from wim_edge.wim.margins import TOGETHER
+
+TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
+SMALL = Settings(margins="free", segment_tokens=128, answer_tokens=8, margin_tokens=24, max_passages=3)
+
+
+def says(prompt: str) -> str:
+    """Yes to a verdict; else as many words as the last sentence's number has digits, twice over."""
+    if "yes or no" in prompt.lower():
+        return "YES"
+    last = prompt.rpartition("Sentence ")[2].split()[0]
+    return " ".join(["stone", "wall", last] * (1 + len(last)))
+
+
+MODEL = FakeModel(says)
+
+
+def ask(question: str, policy: object = None, **changes: object) -> list[events.Event]:
+    with Runtime(SMALL.but(**changes), model=MODEL) as runtime:
+        return list(runtime.stream(Document("wall.txt", TEXT), question, on_margin=policy))  # type: ignore[arg-type]
+
+
+def written(found: Seq[events.Event]) -> dict[int, str]:
+    """The margins; what was shown of each while it was written is nothing else, and nothing between."""
+    margins: dict[int, str] = {}
+    shown: dict[int, str] = {}
+    for event in found:
+        if isinstance(event, events.MarginDelta):
+            assert set(shown) <= {*margins, event.segment}
+            shown[event.segment] = shown.get(event.segment, "") + event.text
+        elif isinstance(event, events.MarginJudged):
+            margins[event.segment] = event.text
+    assert {n: " ".join(text.split()) for n, text in shown.items()} == {n: t.rstrip("…") for n, t in margins.items()}
+    return margins
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-focus", "wim-shallow"])
+def test_known_segments_get_theirs_together(pattern: str) -> None:
+    MODEL.history.clear()
+    fresh = ask("Whose wall?", pattern=pattern, save=False, relevance_threshold=0.0)
+    assert not [n for what, _, n in MODEL.history if what == "together" and n > 1]
+    ask("Which stone?", pattern=pattern)
+    MODEL.history.clear()
+    again = ask("Whose wall?", pattern=pattern, relevance_threshold=0.0)
+    assert max(n for what, _, n in MODEL.history if what == "together") == 3
+    ranked = next(e for e in again if isinstance(e, events.ReadingRanked))
+    margins = written(again)
+    assert list(margins) == sorted(margins)
+    assert set(margins) == {one.segment for one in ranked.ranking if one.chosen}
+    assert margins == {n: text for n, text in written(fresh).items() if n in margins}
+    assert again[-1].text == fresh[-1].text  # type: ignore[attr-defined]
+
+
+def test_where_each_margin_is_judged_they_are_written_a_few_at_once() -> None:
+    changes = {"pattern": "wim", "relevance": "verdict", "max_passages": 8}
+    fresh = ask("Whose wall?", save=False, **changes)
+    ask("Which stone?", **changes)
+    MODEL.history.clear()
+    again = ask("Whose wall?", **changes)
+    assert max(n for what, _, n in MODEL.history if what == "together") == TOGETHER
+    assert written(again) == written(fresh)
+    assert len(written(again)) > TOGETHER
+    scored = [(e.segment, e.relevance) for e in again if isinstance(e, events.SegmentScored)]
+    assert scored == [(e.segment, e.relevance) for e in fresh if isinstance(e, events.SegmentScored)]
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_a_full_cache_takes_fewer_at_once(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = ask("Whose wall?", pattern=pattern, save=False, relevance_threshold=0.0)
+    ask("Which stone?", pattern=pattern)
+    monkeypatch.setattr("wim_edge.wim.margins.Writer.cells", 10**6)
+    MODEL.history.clear()
+    again = ask("Whose wall?", pattern=pattern, relevance_threshold=0.0)
+    assert max(n for what, _, n in MODEL.history if what == "together") == 1
+    assert written(again) == {n: text for n, text in written(expected).items() if n in written(again)}
+    assert len(written(again)) == 3
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_the_policy_stops_between_them(pattern: str) -> None:
+    ask("Which stone?", pattern=pattern)
+    again = ask("Whose wall?", lambda margin: Decision.ANSWER, pattern=pattern, relevance_threshold=0.0)
+    assert len(written(again)) == 1
+    assert again[-1].text  # type: ignore[attr-defined]
+
+
+def test_nothing_is_left_in_the_cache_when_they_are_interrupted() -> None:
+    ask("Which stone?", pattern="wim")
+    contexts: list[FakeContext] = []
+    with Runtime(SMALL.but(pattern="wim", relevance_threshold=0.0), model=MODEL) as runtime:
+        for event in runtime.stream(Document("wall.txt", TEXT), "Whose wall?"):
+            if isinstance(event, events.MarginDelta):
+                runtime.cancel()
+                contexts = [one for one in MODEL.contexts if not one.closed]
+        assert isinstance(event, events.AnswerFinished)
+        assert event.finish_reason == "cancelled"
+        (context,) = contexts
+        assert not context.live
+
+
+def generation(model: FakeModel, context: FakeContext, prompt: str, refusal: str = "") -> Generation:
+    sequence = context.sequence()
+    sequence.append(model.tokenize(prompt + "<|im_start|>assistant\n", special=True))
+    return Generation(model, sequence, Sampler(), 20, (), refusal)
+
+
+def test_texts_of_several_lengths_end_by_themselves() -> None:
+    model = FakeModel(lambda prompt: "one two three " if "long" in prompt else "one")
+    context = model.context(500)
+    both = [generation(model, context, "long"), generation(model, context, "short")]
+    pieces = list(together(context, both))
+    assert [n for n, piece in pieces if piece is None] == [1, 0]
+    assert ["".join(piece or "" for n, piece in pieces if n == which) for which in (0, 1)] == [both[0].text, "one"]
+    assert [n for what, _, n in model.history if what == "together"] == [2, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("says", "text"),
+    [("Not relevant, because it tells of walls", ""), ("not relevant", ""), ("nothing here", "nothing here"),
+     ("not really", "not really"), ("no", "no")],
+)  # fmt: skip
+def test_what_opens_as_not_relevant_ends_there(says: str, text: str) -> None:
+    model = FakeModel(lambda prompt: says)
+    one = generation(model, model.context(500), "x", "not relevant")
+    assert "".join(one.pieces()) == one.text == text
+    if not text:
+        assert (one.n_tokens, one.finish_reason) == (3, "stop")
