@@ -17,7 +17,7 @@ from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.settings import RELEVANCES
 from wim_edge.testing import FakeModel
 from wim_edge.wim.likelihood import Question
-from wim_edge.wim.pattern import PATTERNS
+from wim_edge.wim.pattern import PATTERNS, Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.relevance import Ranking
 
@@ -329,3 +329,15 @@ def test_one_model_reads_and_another_scores(smollm2: Path, gemma3: Path) -> None
     )
     with Runtime(settings) as runtime:
         assert ranked(list(runtime.stream(library(3, 1), QUESTION)))[0].document == "1.txt"
+
+
+def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:
+    def chosen(**changes: object) -> str:
+        return Choices.of(Settings(**changes)).relevance  # type: ignore[arg-type]
+
+    assert chosen() == chosen(pattern="wim") == "likelihood-gain"
+    for pattern in ("wim-focus", "wim-shallow", "rag"):
+        assert chosen(pattern=pattern) == "cascade"
+    # Where the gain cannot be measured
+    assert chosen(query_first=True) == chosen(relevance_model="other") == "cascade"
+    assert chosen(relevance="verdict") == "verdict"
