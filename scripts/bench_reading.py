@@ -6,8 +6,7 @@
 Each reading runs in a process of its own, so that its peak memory is its own and a saved reading is restored
 as another process would; the kinds take turns. Prints a table of medians, and writes the figures
 (bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Only ratios of one run are worth
-comparing: machines are noisy. ``--reference SECONDS`` adds the ratio to another implementation's time on the
-same text, model and machine.
+comparing: machines are noisy. ``--reference DIR`` runs the paper's own code beside (reference_reading.py).
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
 STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
+DECODED = 96
 Run = dict[str, Any]
 
 
@@ -35,7 +35,10 @@ def main() -> None:
         return
     kinds = ["llm", *[f"{p} {q}" for p in options.patterns.split(",") for q in ("first", "second")]]
     runs: dict[str, list[Run]] = {kind: [] for kind in kinds}
+    reference: list[Run] = []
     for _ in range(options.trials):
+        if options.reference:
+            reference.append(in_a_process("reference", ""))
         with tempfile.TemporaryDirectory() as readings:
             for kind in kinds:
                 runs[kind].append(in_a_process(kind, readings))
@@ -44,11 +47,13 @@ def main() -> None:
         "tokens": runs["llm"][0]["tokens"],
         "segment_tokens": options.segment_tokens,
         "medians": {kind: median(trials) for kind, trials in runs.items()},
+        "reference": reference,
         "runs": runs,
         "fork": in_a_process("fork", ""),
+        "decode": in_a_process("decode", ""),
         "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", options.patterns.split(",")[0])},
     }
-    found["ratios"] = ratios(found["medians"], options.patterns.split(","), options.reference)
+    found["ratios"] = ratios(found["medians"], options.patterns.split(","), reference)
     show(found)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "bench-reading.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
@@ -68,7 +73,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--answer-tokens", type=int, default=50)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--trials", type=int, default=2)
-    parser.add_argument("--reference", type=float, metavar="SECONDS")
+    parser.add_argument("--reference", type=Path, metavar="DIR", help="a checkout of the paper's own code")
     parser.add_argument("--out", type=Path, default=Path("."))
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--readings", type=Path, help=argparse.SUPPRESS)
@@ -151,7 +156,62 @@ def fork(options: argparse.Namespace) -> Run:
     return {"milliseconds": statistics.median(taken), "worst": max(taken), "tokens": len(text)}
 
 
-ENGINE = {"fork": fork}
+def reference(options: argparse.Namespace) -> Run:
+    """The paper's own code on the same text; its peak memory holds both engines."""
+    import reference_reading
+
+    from wim_edge.wim.clock import peak_rss_bytes
+
+    sizes = (options.segment_tokens, options.margin_tokens, options.answer_tokens)
+    with runtime(options, "wim") as opened:
+        model = opened.open()
+        text = cut(options, model, options.tokens).text
+        found: Run = reference_reading.read(options.reference, model, text, QUESTIONS[0], sizes)
+    return found | {"peak_rss_bytes": peak_rss_bytes()}
+
+
+def decode(options: argparse.Namespace) -> Run:
+    """Tokens a second of 1, 2 and 4 texts decoded together after a segment, and Python's share of a step."""
+    from wim_edge.engine.native import lib
+    from wim_edge.engine.sampling import Sampler
+    from wim_edge.wim.generate import Generation, together
+
+    inside, native = 0.0, lib.llama_decode
+
+    def timed(*given: Any) -> Any:
+        nonlocal inside
+        begun = time.perf_counter()
+        code = native(*given)
+        inside += time.perf_counter() - begun
+        return code
+
+    rates = {}
+    with runtime(options, "llm") as opened:
+        model = opened.open()
+        text = model.tokenize(cut(options, model, options.segment_tokens).text)
+        context = model.context(options.segment_tokens + 4 * DECODED + 256)
+        lib.llama_decode = timed
+        with context.sequence() as sequence:
+            sequence.append(text)
+            for n in (1, 2, 4):
+                branches = [sequence.fork(len(text) - k) for k in range(n)]  # not all the same text
+                written = [Generation(model, branch, Sampler(), DECODED) for branch in branches]
+                for one in branches:
+                    _ = one.logits
+                inside, begun = 0.0, time.perf_counter()
+                for _ in together(context, written):
+                    pass
+                taken = time.perf_counter() - begun
+                rates[n] = sum(one.n_tokens for one in written) / taken
+                if n == 1:
+                    python = 1 - inside / taken
+                for one in branches:
+                    one.close()
+        context.close()
+    return {"tokens_per_second": rates, "python": python, "depth": len(text)}
+
+
+ENGINE = {"fork": fork, "reference": reference, "decode": decode}
 
 # What came of it
 
@@ -166,14 +226,17 @@ def median(trials: list[Run]) -> Run:
     }
 
 
-def ratios(medians: dict[str, Run], patterns: list[str], reference: float | None) -> dict[str, float]:
+def ratios(medians: dict[str, Run], patterns: list[str], reference: list[Run]) -> dict[str, float]:
     found = {}
+    theirs = statistics.median(run["wim"] for run in reference) if reference else None
     for name in patterns:
         first, second = medians[f"{name} first"], medians[f"{name} second"]
         found[f"{name} / llm"] = first["seconds"] / medians["llm"]["seconds"]
         found[f"{name}, second question / first"] = second["total"] / first["total"]
-        if reference:
-            found[f"{name} / reference"] = first["seconds"] / reference
+        if theirs:
+            found[f"{name} / reference"] = first["seconds"] / theirs
+    if theirs:
+        found["reference: wim / llm"] = theirs / statistics.median(run["llm"] for run in reference)
     return found
 
 
@@ -187,9 +250,16 @@ def show(found: dict[str, Any]) -> None:
             + "".join(f"{row['stages'][stage]:10.2f}" for stage in STAGES)
             + f"{row['read']:8,}{row['known']:8,}{row['peak_rss_bytes'] / 1e6:8.0f} MB"
         )
+    for run in found["reference"]:
+        print(f"reference: {run['wim']:.1f} s with margins, {run['llm']:.1f} s without, "
+              f"peak RSS {run['peak_rss_bytes'] / 1e6:.0f} MB")  # fmt: skip
+    if not found["reference"]:
+        print("no reference: give a checkout of the paper's own code with --reference DIR")
     for name, ratio in found["ratios"].items():
         print(f"{name}: {ratio:.2f}")
-    fork = found["fork"]
+    fork, rates = found["fork"], found["decode"]["tokens_per_second"]
+    together = ", ".join(f"{n} at once {rate / rates['1']:.2f} times that" for n, rate in rates.items() if n != "1")
+    print(f"decoding: {rates['1']:.0f} tokens/s, {together}; Python {found['decode']['python']:.1%}")
     print(f"fork and rollback at {fork['tokens']:,} tokens: {fork['milliseconds']:.3f} ms, worst {fork['worst']:.3f}")
 
 
