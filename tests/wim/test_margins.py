@@ -15,7 +15,9 @@ from wim_edge.wim.generate import Generation, together
 from wim_edge.wim.margins import TOGETHER
 
 TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
-SMALL = Settings(margins="free", segment_tokens=128, answer_tokens=8, margin_tokens=24, max_passages=3)
+SMALL = Settings(
+    margins="free", relevance="likelihood", segment_tokens=128, answer_tokens=8, margin_tokens=24, max_passages=3
+)
 
 
 def says(prompt: str) -> str:
@@ -59,8 +61,7 @@ def test_known_segments_get_theirs_together(pattern: str) -> None:
     assert max(n for what, _, n in MODEL.history if what == "together") == 3
     ranked = next(e for e in again if isinstance(e, events.ReadingRanked))
     margins = written(again)
-    assert list(margins) == sorted(margins)
-    assert set(margins) == {one.segment for one in ranked.ranking if one.chosen}
+    assert list(margins) == [one.segment for one in ranked.ranking if one.chosen]
     assert margins == {n: text for n, text in written(fresh).items() if n in margins}
     assert again[-1].text == fresh[-1].text  # type: ignore[attr-defined]
 
@@ -96,6 +97,22 @@ def test_the_policy_stops_between_them(pattern: str) -> None:
     again = ask("Whose wall?", lambda margin: Decision.ANSWER, pattern=pattern, relevance_threshold=0.0)
     assert len(written(again)) == 1
     assert again[-1].text  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_who_asks_for_the_answer_before_any_was_written_gets_them(pattern: str) -> None:
+    ask("Which stone?", pattern=pattern)
+    found = []
+    with Runtime(SMALL.but(pattern=pattern, relevance_threshold=0.0), model=MODEL) as runtime:
+        for event in runtime.stream(Document("wall.txt", TEXT), "Whose wall?"):
+            found.append(event)
+            if isinstance(event, events.SegmentScored) and event.segment == 3:
+                runtime.answer_now()
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
+    assert len(written(found)) == 3
+    assert {source.segment for source in last.sources} == set(written(found))
 
 
 def test_nothing_is_left_in_the_cache_when_they_are_interrupted() -> None:

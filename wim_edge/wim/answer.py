@@ -31,6 +31,8 @@ class Answering:
         """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
         assert reading.context_sequence is not None
+        if not reading.margins:  # stopped while known segments were scored: theirs were still to come
+            yield from reading.write_due()
         focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window > 0)
         yield from self._choose(focus)
         sequence = self._focus(self.used) if focus else reading.context_sequence

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
@@ -290,16 +290,24 @@ class Reading:
         self.kept[index] = self._sequence.snapshot()
 
     def _write_due(self) -> Iterator[events.Event]:
-        """Write the margins that wait, together where they fit; those no longer chosen are not wanted."""
+        """As `write_due`, until the reader or the policy stops it."""
+        with closing(self.write_due()) as written:
+            for event in written:
+                if self.control.wish:
+                    raise Interrupted
+                yield event
+
+    def write_due(self) -> Generator[events.Event, None, None]:
+        """Write the margins that wait, the most relevant first, together where they fit; those no longer
+        chosen are not wanted."""
         relevance = self.relevance
         judges = relevance is not None and relevance.of_margins
-        due, self._due = [one for one in self._due.items() if judges or one[0] in self.chosen()], {}
-        while due:
-            group = due[: self._at_once([index for index, _ in due])]
-            due = due[len(group) :]
+        wanted = self._due if judges else [index for index in self.chosen() if index in self._due]
+        self._due = {index: self._due[index] for index in wanted}
+        while self._due:
+            group = list(self._due)[: self._at_once()]
             with ExitStack() as stack:
-                branches = self._branches(group, stack)
-                for index, written in self.writer.write([index for index, _ in group], branches):
+                for index, written in self.writer.write(group, self._branches(group, stack)):
                     if isinstance(written, str):
                         yield events.MarginDelta(index, written)
                         continue
@@ -307,24 +315,23 @@ class Reading:
                     if judges and relevance is not None:
                         yield from self._score(index, piece, relevance, written)
                     yield from self._judged(index, piece, written)
-                    if self.control.wish:
-                        raise Interrupted
 
-    def _at_once(self, due: Seq[int]) -> int:
-        """How many of these the cache takes beside each other; one always."""
+    def _at_once(self) -> int:
+        """How many of the margins that wait the cache takes beside each other; one always."""
         deep = self.choices.pattern.deep
         used = max(len(self._sequence), len(self._held or ())) if deep else 0
-        for n, index in enumerate(due):
+        for n, index in enumerate(self._due):
             state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
             used += state + self.writer.cells
             if n == TOGETHER or (n and used > self.plan.n_ctx - self.plan.reserved):
                 return n
-        return len(due)
+        return len(self._due)
 
-    def _branches(self, group: Seq[tuple[int, int]], stack: ExitStack) -> list[Sequence]:
+    def _branches(self, group: Seq[int], stack: ExitStack) -> list[Sequence]:
         """For each segment a sequence that ends with it, to be written to; the stack closes them."""
         found: list[Sequence] = []
-        for index, end in group:
+        for index in group:
+            end = self._due.pop(index)
             source = self._sequence
             if not self.choices.pattern.deep and index != self.done:  # others were read since: put it back
                 source = stack.enter_context(self.context.sequence()) if found else source
