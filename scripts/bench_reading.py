@@ -269,7 +269,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
     except ImportError:
         print("no plot: pip install matplotlib")
         return
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(10, 4.3), layout="constrained")
     stages, growth = figure.subplots(1, 2)
     kinds, left = list(found["medians"]), [0.0] * len(found["medians"])
     for stage in STAGES:
@@ -278,7 +278,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
         left = [a + b for a, b in zip(left, widths, strict=True)]
     stages.invert_yaxis()
     stages.set_xlabel("seconds")
-    stages.legend()
+    figure.legend(*stages.get_legend_handles_labels(), loc="outside upper left", ncols=len(STAGES))
     for name, run in found["growth"].items():
         ends = [run["tokens"] * (n + 1) / run["segments"] for n in range(len(run["segment_seconds"]))]
         growth.plot(ends, run["segment_seconds"], marker="o", label=name)
