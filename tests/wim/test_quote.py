@@ -21,11 +21,13 @@ STORY = (
 
 def pointed(model: FakeModel, text: str, max_tokens: int = 64) -> str:
     (segment,) = split(text, 10_000, model.tokenize)
-    with model.context(10_000).sequence() as sequence:
+    context = model.context(10_000)
+    with context.sequence() as sequence:
         sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
         before = list(sequence.tokens)
-        found = quote(model, sequence, segment, max_tokens)
+        found = quote(model, context, sequence, segment, max_tokens)
         assert sequence.tokens == before
+        assert list(context.live.values()) == [sequence]
     return text[found.start : found.end]
 
 

@@ -22,7 +22,7 @@ from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quote import LONGEST_PREFIX, quote
 
 TOGETHER = 4
-"""Margins decoded at once, at most: each takes a sequence."""
+"""Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class Writer:
     stops: tuple[str, ...]
     clock: Clock
     decoded_tokens: int = 0
+
+    @property
+    def at_once(self) -> int:
+        """Margins that are written together, where the cache has room for them."""
+        return 1 if self.choices.verbatim else TOGETHER
 
     @property
     def cells(self) -> int:
@@ -76,7 +81,7 @@ class Writer:
     def _quote(self, index: int, branch: Sequence) -> Margin:
         segment = self.plan.segments[index].segment
         with self.clock.stage("margins"):
-            found = quote(self.model, branch, segment, self.choices.margin_tokens)
+            found = quote(self.model, self.context, branch, segment, self.choices.margin_tokens)
         self.decoded_tokens += found.n_tokens
         text = self.plan.documents[segment.document].text[found.start : found.end]
         return Margin(text, (found.start, found.end))

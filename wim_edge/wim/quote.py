@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 
 from wim_edge.documents import Segment, sentences
-from wim_edge.engine.api import Logits, Model, Sequence
+from wim_edge.engine.api import Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 
 _SPACE = "\u2581"
@@ -49,10 +50,11 @@ class _Beam:
         return self.logprob / max(1, len(self.prefix))
 
 
-def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -> Quotation:
+def quote(model: Model, context: Context, sequence: Sequence, segment: Segment, max_tokens: int) -> Quotation:
     """Let the model point into the segment, and take the sentence there.
 
-    ``sequence`` ends with the prompt that asks for a note, and does so afterwards. Quotations begin
+    ``sequence`` of this ``context`` ends with the prompt that asks for a note, and does so afterwards; beams
+    are forks of it, and four sequences at most are taken for them. Quotations begin
     where a sentence does; in one of more than ``max_tokens`` tokens (a table, a JSON object) anywhere,
     and take so many, up to the last comma or semicolon among them. Raises Interrupted, ContextOverflowError.
     """
@@ -66,7 +68,7 @@ def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -
         last = spans[number + 1][0] if number + 1 < len(spans) else len(segment.tokens)
         inked = [at for at in range(first, last) if whole[at] and text[chars[at] : chars[at + 1]].strip()]
         ends.update(dict.fromkeys(inked[:1] if last - first <= max_tokens else inked, end))
-    found = _search(model, sequence, segment.tokens, tuple(ends) or (0,))
+    found = _search(model, context, sequence, segment.tokens, tuple(ends) or (0,))
     at = found.places[0]
     start, end = chars[at], ends.get(at, len(text))
     longest = chars[min(at + max_tokens, len(segment.tokens))]
@@ -77,28 +79,29 @@ def quote(model: Model, sequence: Sequence, segment: Segment, max_tokens: int) -
     return Quotation(segment.start + start, segment.start + end, len(found.prefix))
 
 
-def _search(model: Model, sequence: Sequence, tokens: tuple[int, ...], places: tuple[int, ...]) -> _Beam:
+def _search(
+    model: Model, context: Context, sequence: Sequence, tokens: tuple[int, ...], places: tuple[int, ...]
+) -> _Beam:
     """The likeliest prefix with one place left."""
     if len(places) == 1:
         return _Beam(places)
-    head = len(sequence)
     beams = sorted(_grown(model, _Beam(places), tokens, sequence.logits), key=lambda beam: -beam.score)[:_BEAMS]
-    try:
-        for _ in range(1, _COMPARED):
-            longer: list[_Beam] = []
-            for beam in beams:
-                sequence.truncate(head)
-                sequence.append(beam.prefix)
-                longer += _grown(model, beam, tokens, sequence.logits)
-            beams = sorted(longer, key=lambda beam: -beam.score)[:_BEAMS]
-        best = beams[0]
-        while len(best.places) > 1 and len(best.prefix) < LONGEST_PREFIX:
-            sequence.truncate(head)
-            sequence.append(best.prefix)
-            best = max(_grown(model, best, tokens, sequence.logits), key=lambda beam: beam.score)
-    finally:
-        sequence.truncate(head)
+    for _ in range(1, _COMPARED):
+        after = zip(beams, _after(context, sequence, beams), strict=True)
+        longer = [grown for beam, logits in after for grown in _grown(model, beam, tokens, logits)]
+        beams = sorted(longer, key=lambda beam: -beam.score)[:_BEAMS]
+    best = beams[0]
+    while len(best.places) > 1 and len(best.prefix) < LONGEST_PREFIX:
+        (logits,) = _after(context, sequence, [best])
+        best = max(_grown(model, best, tokens, logits), key=lambda beam: beam.score)
     return best
+
+
+def _after(context: Context, sequence: Sequence, beams: list[_Beam]) -> Logits:
+    """Logits after each beam's prefix, float32 (len(beams), n_vocab): all in one batch, on forks."""
+    with ExitStack() as stack:
+        forks = [stack.enter_context(sequence.fork()) for _ in beams]
+        return context.append_each([(fork, beam.prefix) for fork, beam in zip(forks, beams, strict=True)])
 
 
 def _grown(model: Model, beam: _Beam, tokens: tuple[int, ...], logits: Logits) -> Iterator[_Beam]:

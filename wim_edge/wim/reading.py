@@ -323,7 +323,7 @@ class Reading:
         for n, index in enumerate(self._due):
             state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
             used += state + self.writer.cells
-            if n == TOGETHER or (n and used > self.plan.n_ctx - self.plan.reserved):
+            if n == self.writer.at_once or (n and used > self.plan.n_ctx - self.plan.reserved):
                 return n
         return len(self._due)
 
