@@ -21,7 +21,7 @@ import numpy as np
 
 from wim_edge.engine import api
 from wim_edge.engine.api import Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile
-from wim_edge.errors import ContextOverflowError
+from wim_edge.errors import ContextOverflowError, EngineError
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
@@ -174,6 +174,8 @@ class FakeSequence:
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
         if not 1 <= rows <= len(tokens):
             raise ValueError(f"{rows} rows of {len(tokens)} tokens")
+        if self.id not in self.context.live:
+            raise EngineError("the sequence is closed")
         for start in range(0, len(tokens), self.context.n_batch):
             batch = tokens[start : start + self.context.n_batch]
             self.context.evaluate(self, len(batch))

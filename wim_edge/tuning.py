@@ -21,7 +21,8 @@ from wim_edge.settings import Paths, Settings
 if TYPE_CHECKING:
     from wim_edge.engine.model import Model
 
-TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
+_KINDS: Mapping[str, type] = {"n_threads": int, "flash_attn": bool, "n_batch": int, "kv_type": str}
+TUNABLE = tuple(_KINDS)
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,11 @@ def load(paths: Paths, model: Path) -> Tuned:
         if entry["file"] != _file(model) or entry["machine"] != machine():
             return Tuned()
         known = {name: value for name, value in entry["settings"].items() if name in TUNABLE}
+        if any(type(value) is not _KINDS[name] for name, value in known.items()):
+            return Tuned()
         Settings(**known)  # raises where the file was edited to something else
-        return Tuned(known, entry["copy"])
+        copy = entry["copy"]
+        return Tuned(known, copy if isinstance(copy, str) and "\0" not in copy else None)
     except (KeyError, TypeError, AttributeError, OSError, InvalidRequestError):  # anyone may edit the file
         return Tuned()
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from wim_edge import Document, Runtime, Settings
+from wim_edge.engine.api import Interrupted
 from wim_edge.errors import EngineError, InvalidRequestError, LibraryError
 from wim_edge.library import Library
 from wim_edge.library.files import read as read_state
 from wim_edge.settings import Paths
-from wim_edge.testing import FakeModel
+from wim_edge.testing import FakeModel, FakeSequence
 from wim_edge.wim import events
 
 TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
@@ -109,6 +110,106 @@ def test_an_abandoned_stream_keeps_what_was_read() -> None:
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 1)
         stream.close()  # type: ignore[attr-defined]
     assert usage(ask(TEXT, pattern="wim")).reused_tokens > 0
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("margins_are", ["verbatim", "free"])
+def test_a_partly_known_text_says_what_a_fresh_one_says(pattern: str, margins_are: str) -> None:
+    changes = {"pattern": pattern, "relevance": "likelihood", "margins": margins_are, "max_passages": 3}
+    fresh = ask(TEXT, "Whose wall?", save=False, **changes)
+    ask(TEXT[: len(TEXT) // 2], **changes)
+    partly = ask(TEXT, "Whose wall?", **changes)
+    assert usage(partly).reused_tokens
+    assert scores(partly) == scores(fresh)
+    assert partly[-1].text == fresh[-1].text  # type: ignore[attr-defined]
+    assert partly[-1].sources == fresh[-1].sources  # type: ignore[attr-defined]
+    known = usage(ask(TEXT, "Whose wall?", **changes))
+    assert known.reused_tokens == next(e.tokens for e in partly if isinstance(e, events.ReadingStarted))
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-focus"])
+def test_stopped_between_two_ends_of_a_known_text(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other segments than those kept: memories without history evaluate between them, and may be stopped there."""
+    ask(TEXT, pattern=pattern)
+    fork, calls = FakeSequence.fork, 0
+    with Runtime(SMALL.but(pattern=pattern, segment_tokens=100), model=MODEL) as runtime:
+
+        def interrupted(self: FakeSequence, at: int | None = None) -> FakeSequence:
+            nonlocal calls
+            calls += 1
+            if calls == 6:
+                runtime.answer_now()
+                raise Interrupted
+            return fork(self, at)
+
+        monkeypatch.setattr(FakeSequence, "fork", interrupted)
+        found = list(runtime.stream(Document("wall.txt", TEXT), "Whose wall?"))
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
+
+
+def test_what_was_held_makes_room_for_the_answer() -> None:
+    ask(TEXT, pattern="wim")
+    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+        for event in runtime.stream(Document("wall.txt", TEXT), "Whose wall?"):
+            if isinstance(event, events.SegmentScored) and event.segment == 3:
+                runtime.answer_now()
+            if isinstance(event, events.AnswerDelta):
+                (context,) = [one for one in MODEL.contexts if not one.closed]
+                assert max(map(len, context.live.values())) < 128 * 8
+
+
+def test_a_name_that_is_no_unicode() -> None:
+    with Runtime(SMALL, model=MODEL) as runtime:
+        assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").text
+        assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").usage.reused_tokens
+    (kept,) = Library.of(Settings()).readings()
+    assert kept.title.endswith(".txt")
+
+
+@pytest.mark.parametrize("damage", [b"\0", b"\xff", b"x"])
+def test_an_index_damaged_inside_begins_anew(damage: bytes) -> None:
+    ask(TEXT, pattern="wim-shallow")
+    path = folder() / "index.sqlite"
+    data = bytearray(path.read_bytes())
+    data[4096:] = damage * (len(data) - 4096)
+    path.write_bytes(data)
+    found = ask(TEXT, pattern="wim-shallow")
+    assert len([e for e in found if isinstance(e, events.Warning) and "index" in e.text]) == 1
+    assert found[-1].text  # type: ignore[attr-defined]
+    once = ask(TEXT, pattern="wim-shallow")
+    assert not [e for e in once if isinstance(e, events.Warning) and "index" in e.text]
+    assert usage(ask(TEXT, pattern="wim-shallow")).reused_tokens
+    assert len(files()) == len(Library.of(Settings()).index.files())
+
+
+def test_states_under_each_others_names_are_not_taken() -> None:
+    changes = {"pattern": "wim", "relevance": "likelihood"}
+    fresh = ask(TEXT, "Whose wall?", save=False, **changes)
+    ask(TEXT, **changes)
+    paths = files()
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, [*contents[1:], contents[0]], strict=True):
+        path.write_bytes(content)
+    found = ask(TEXT, "Whose wall?", **changes)
+    assert scores(found) == scores(fresh)
+    assert [e for e in found if isinstance(e, events.Warning) and "another text" in e.text]
+
+
+@pytest.mark.parametrize("instead", ["folder", "loop", "pipe"])
+def test_what_is_no_file_is_let_go_of(instead: str) -> None:
+    ask(TEXT, pattern="llm")
+    (path,) = files()
+    path.unlink()
+    if instead == "folder":
+        path.mkdir()
+    elif instead == "loop":
+        path.symlink_to(path)
+    else:
+        os.mkfifo(path)
+    assert usage(ask(TEXT, pattern="llm")).reused_tokens == 0
+    assert usage(ask(TEXT, pattern="llm")).reused_tokens
 
 
 def test_nothing_is_kept_where_that_is_not_wanted_or_of_no_use() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def chat(
 
     Each question stands for itself: the model does not see the earlier ones. Questions are lines of
     standard input. Ctrl-C while reading answers with what has been read, twice cancels the question;
-    an empty line, Ctrl-D, or Ctrl-C at the prompt ends. With --no-save the reading lasts as long as
+    on a terminal an empty line, Ctrl-D, or Ctrl-C at the prompt ends. With --no-save the reading lasts as long as
     the chat.
     """
     if "-" in documents:
@@ -60,12 +61,16 @@ def chat(
 
     with ExitStack() as stack:
         if not settings.save:
+            for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # which would leave the folder behind
+                signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-chat-"))
             settings = settings.but(save=True, readings=Path(folder))
         runtime = stack.enter_context(Runtime(settings))
         runtime.open()
         read = read_documents(documents)
         for question in _questions():
+            if not (as_json or quiet or (sys.stdin and sys.stdin.isatty())):
+                click.echo(f"question: {question}")
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
             reading = Interruptible(runtime, lambda: runtime.stream(read, question))  # noqa: B023
             try:

@@ -44,13 +44,15 @@ def clean(text: str) -> str:
 
 
 def place(event: events.SegmentRead | events.MarginWritten | events.Source, several: bool) -> str:
-    """"page 12", "report.pdf, page 12", "Costs, characters 100-300" or "characters 100-300"."""
+    """"page 12", "report.pdf, page 12", "Costs, characters 100-300" or "characters 100-300"; where a margin is
+    a quotation, its characters."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(f"page {event.page}")
     else:
         parts += [clean(event.section)[:60]] if event.section else []
-        parts.append(f"characters {event.chars[0]}-{event.chars[1]}")
+        quote = None if isinstance(event, events.SegmentRead) else event.quote
+        parts.append("characters {}-{}".format(*(quote or event.chars)))
     return ", ".join(parts)
 
 

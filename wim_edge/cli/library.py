@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.files import megabytes
-from wim_edge.errors import LibraryError
+from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Settings
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def clear(yes: bool) -> None:
     """Let go of all readings."""
     with _opened() as opened:
         many, before = len(opened.readings()), opened.index.total()
+        if not yes and sys.stdin is None:
+            raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
         if not yes:
             click.confirm(f"Let go of {many} readings ({megabytes(before)})?", abort=True)
         opened.clear()
@@ -108,14 +110,18 @@ def path() -> None:
 
 @contextmanager
 def _opened() -> Iterator[Library]:
-    from wim_edge.library import Library
+    from wim_edge.library import FAILURES, Library, is_damage
 
     opened = Library.of(Settings.from_environment())
     for note in opened.notes:
         click.echo(f"warning: {note}", err=True)
     try:
         yield opened
-    except (OSError, sqlite3.Error) as error:
+    except FAILURES as error:
+        if is_damage(error):
+            opened.begin_anew(error)
+            hint = "Texts are read again as questions come."
+            raise LibraryError(f"{opened.folder}: {opened.notes[-1]}", hint) from error
         raise LibraryError(f"{opened.folder}: {error}", "Check the disk, or try again.") from error
 
 

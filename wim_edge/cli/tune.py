@@ -30,8 +30,8 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     A way is judged by the seconds that it takes to read 4,096 tokens and write 150. Every later command uses
     the winner for this model on this machine, unless an option says otherwise. What a copy in another weight
     type changes is shown: the mean divergence of its predictions (KL, in nats) and how often it finds the
-    same token likeliest; one above 0.01 nats is not taken. Takes one to some minutes; copies take disk space
-    until they lose.
+    same token likeliest; one above 0.01 nats is not taken. Takes some minutes; copies take disk space until
+    they lose.
     """
     show_llama_log(ctx)
     from wim_edge import tuning
@@ -42,13 +42,13 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     folder = tuning.copies(paths, found.path)
     if forget:
         tuning.save(paths, found.path, None)
-        click.echo(f"{megabytes(_delete(folder, None))} freed")
+        click.echo(f"{found.path.name} is used as it is; {megabytes(_delete(folder, None))} freed")
         return
     from wim_edge.engine import tune as engine
 
     measured: list[Way] = []
     if not as_json:
-        click.echo(f"{'':24}{'prefill':>9}{'decode':>9}{'seconds':>9}  predictions")
+        click.echo(f"{'tokens a second':24}{'prefill':>9}{'decode':>9}{'seconds':>9}  predictions")
     for way, fastest in engine.ways(found.path, Settings.from_environment(), folder if copies else None):
         measured.append(way)
         best = fastest
@@ -69,7 +69,10 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     if not chosen:
         click.echo("chosen: as it is; nothing else was faster")
         return
-    click.echo(f"chosen: {', '.join(chosen)}; {engine.gain(measured[0], best):.2f} times as fast as before")
+    click.echo(f"chosen: {', '.join(chosen)}; {engine.gain(measured[0], best):.2f} times as fast as "
+               "before, both measured once more")  # fmt: skip
+    anew = " Texts read before are read anew." if kept or {"kv_type", "flash_attn"} & set(tuned.settings) else ""
+    click.echo(f"It is used from now on; wim-edge tune --forget {model} goes back.{anew}")
 
 
 def _delete(folder: Path, but: Path | None) -> int:

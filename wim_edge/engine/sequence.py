@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from wim_edge.engine.api import Interrupted, Logits, Snapshot, State
+from wim_edge.errors import EngineError
 
 if TYPE_CHECKING:
     from wim_edge.engine.context import Context
@@ -43,6 +44,7 @@ class Sequence:
         """See `api.Sequence.append`. Prefills in batches of ``n_batch``."""
         if not 1 <= rows <= len(tokens):
             raise ValueError(f"{rows} rows of {len(tokens)} tokens")
+        self._check_open()
         kept = []
         for start, end in _chunks(len(tokens), rows, self.context.n_batch, self.context.N_OUTPUTS):
             chunk = tokens[start:end]
@@ -69,6 +71,7 @@ class Sequence:
         at = len(self) if at is None else at
         if not 0 <= at <= len(self):
             raise ValueError(f"fork at {at} of {len(self)} tokens")
+        self._check_open()
         branch = type(self)(self.context, self.context.take_id())
         try:
             self.context.rollback.branch(self, branch, at)
@@ -82,6 +85,7 @@ class Sequence:
     def truncate(self, to: int) -> None:
         if not 0 <= to <= len(self):
             raise ValueError(f"truncate to {to} of {len(self)} tokens")
+        self._check_open()
         if to == len(self):
             return
         self._logits = None
@@ -108,6 +112,11 @@ class Sequence:
         del self.tokens[to:]
         self.marks = {position: state for position, state in self.marks.items() if position <= to}
         self._logits = None
+
+    def _check_open(self) -> None:
+        """llama.cpp ends the process over a sequence id that is none."""
+        if self.id < 0:
+            raise EngineError("the sequence is closed", "Please report this.")
 
     def close(self) -> None:
         """Free the cells; harmless when closed already."""

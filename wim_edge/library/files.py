@@ -69,6 +69,8 @@ def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[P
 
 def read(path: Path, about: Mapping[str, Any]) -> Snapshot:
     """The snapshot of a file that should be about this; its state stays there. Raises DamagedError, OSError."""
+    if not path.is_file() and path.exists():
+        raise DamagedError("it is no file")
     with open(path, "rb", buffering=0) as file:
         listed = _listed(file, about)
         file.seek(0)

@@ -32,6 +32,7 @@ from wim_edge.settings import Paths, Settings
 
 _MOST = 20 * 10**9
 _SHARE = 10  # by default a tenth of what is free, with what is used already
+FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may hold text that is none
 _ABANDONED = 3600.0  # seconds after which a file that no process has noted is a killed one's
 
 
@@ -66,15 +67,22 @@ class Library:
         """The index; a damaged one, without which the files are of no use, begins anew."""
         try:
             return Index(path)
-        except sqlite3.OperationalError:  # locked, or not ours to read
-            raise
-        except sqlite3.DatabaseError as damage:
-            self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew")
-            for name in (path.name, path.name + "-wal", path.name + "-shm"):
-                path.with_name(name).unlink(missing_ok=True)
-            for old in self.folder.glob("*" + files.ENDING):
-                old.unlink(missing_ok=True)
-            return Index(path)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            return self.begin_anew(error)
+
+    def begin_anew(self, damage: Exception) -> Index:
+        """Put an empty index in the place of a damaged one; it says so in the notes."""
+        self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew")
+        path = self.folder / "index.sqlite"
+        for name in (path.name, path.name + "-wal", path.name + "-shm"):
+            path.with_name(name).unlink(missing_ok=True)
+        for old in self.folder.glob("*" + files.ENDING):
+            with suppress(OSError):
+                old.unlink()
+        self.index = Index(path)
+        return self.index
 
     @property
     def limit(self) -> int:
@@ -136,8 +144,11 @@ class SavedReading:
         """The state found or saved last, and its tokens."""
         self.saved_tokens = 0
         """Document tokens that are kept, once the reading is closed."""
-        source = "\n".join(_source(document) for document in documents)
-        title = ", ".join(document.name for document in documents)
+        # A name that is no Unicode is written as it can be
+        source, title = (
+            text.encode("utf-8", "backslashreplace").decode()
+            for text in ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents))
+        )
         self._open = partial(
             self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
         )
@@ -159,15 +170,18 @@ class SavedReading:
                 path = self._library.folder / state.file
                 try:
                     snapshot = files.read(path, {"fingerprint": self._fingerprint})
+                    if in_common(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
+                        raise files.DamagedError("it holds another text")
                     self._note_state(state.id, snapshot.tokens, aside)
                     return snapshot
                 except FileNotFoundError:
                     self._index.drop_state(state.file)  # evicted by another process a moment ago
-                except files.DamagedError as damage:
-                    self._note(f"a saved reading was damaged ({damage}) and is removed; the text is read again")
+                except (files.DamagedError, OSError) as damage:
+                    self._note(f"a saved reading was damaged ({why(damage)}) and is removed; the text is read again")
                     self._index.drop_state(state.file)
-                    path.unlink(missing_ok=True)
-            except (OSError, sqlite3.Error) as error:
+                    with suppress(OSError):
+                        path.unlink()
+            except FAILURES as error:
                 self._fail("looked up", error)
         return None
 
@@ -189,13 +203,16 @@ class SavedReading:
                 self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
                 return
             path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, sequence)
-            prefixes = list(zip(digests(tokens, ends), ends, strict=True))
-            state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
+            new = False
+            try:
+                prefixes = list(zip(digests(tokens, ends), ends, strict=True))
+                state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
+            finally:
+                if not new:
+                    path.unlink()
             self._note_state(state, tokens, aside)
             self._taken += size
-            if not new:
-                path.unlink()
-        except (OSError, sqlite3.Error) as error:
+        except FAILURES as error:
             self._fail("saved", error)
 
     def close(self, tokens: int) -> None:
@@ -210,7 +227,7 @@ class SavedReading:
                 self._library.sweep(keeping=reading)
             else:
                 self._library.sweep()
-        except (OSError, sqlite3.Error) as error:
+        except FAILURES as error:
             self._fail("saved", error)
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
@@ -229,7 +246,23 @@ class SavedReading:
 
     def _fail(self, done: str, error: Exception) -> None:
         self._broken = True
-        self._note(f"the reading cannot be {done}: {why(error)}")
+        if is_damage(error):
+            with suppress(*FAILURES):
+                self._index = self._library.begin_anew(error)
+            self._note(self._library.notes[-1])
+        else:
+            self._note(f"the reading cannot be {done}: {why(error)}")
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether the index is no sound database, rather than locked, or not ours to read or write."""
+    unsound = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+    return unsound or isinstance(error, UnicodeError)
+
+
+def in_common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first tokens are the same."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def why(error: Exception) -> str:

@@ -31,8 +31,7 @@ class Answering:
         """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
         assert reading.context_sequence is not None
-        if not reading.margins:  # stopped while known segments were scored: theirs were still to come
-            yield from reading.write_due()
+        yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
         focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window > 0)
         yield from self._choose(focus)
         sequence = self._focus(self.used) if focus else reading.context_sequence
@@ -54,11 +53,11 @@ class Answering:
         for index in sorted(self.used, key=ranking.order().index):
             segment = self.reading.plan.segments[index].segment
             document = self.reading.plan.documents[segment.document]
-            place, margin = document.place(segment.start, segment.end), self.reading.margins.get(index)
+            margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
             text, quote = (margin.text, margin.quote) if margin else ("", None)
-            relevance = ranking.relevance(index)
+            place, relevance = document.place(*(quote or chars)), ranking.relevance(index)
             found.append(
-                events.Source(index, document.name, place.page, place.section, place.chars, relevance, text, quote)
+                events.Source(index, document.name, place.page, place.section, chars, relevance, text, quote)
             )
         return tuple(found)
 
@@ -71,7 +70,9 @@ class Answering:
         chosen = reading.chosen()
         if not focus:
             chosen = [index for index in chosen if index in reading.margins]
-        if not chosen and reading.ranking.scores:
+        if not chosen and reading.chosen():
+            yield events.Warning("stopped before a margin was written; answering from the context alone")
+        elif not chosen and reading.ranking.scores:
             most = min(_BEST_ANYHOW, reading.choices.max_passages)
             chosen = reading.ranking.order()[:most] if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
@@ -119,9 +120,8 @@ class Answering:
             margin = reading.margins.get(index)
             if margin is not None and margin.text:
                 segment = plan.segments[index].segment
-                place = place_of(
-                    plan.documents[segment.document], segment.start, segment.end, len(plan.documents) > 1
-                )
+                start, end = margin.quote or (segment.start, segment.end)
+                place = place_of(plan.documents[segment.document], start, end, len(plan.documents) > 1)
                 notes.append(Note(place, margin.text))
         text = self.prompts.answer(plan.query, notes, read=bool(plan.documents))
         return [*reading.model.tokenize(text), *reading.chat.after_user]

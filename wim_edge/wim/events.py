@@ -103,7 +103,8 @@ class MarginWritten(Event):
     chars: Chars
     text: str
     quote: Chars | None
-    """Where the text stands in the document, word for word; None: it is in the model's own words."""
+    """Where the text stands in the document, word for word; None: it is in the model's own words.
+    ``page`` and ``section`` are those of the quotation, else of the segment's beginning, ``chars`` the segment's."""
     relevance: float
     """To the question, 0 to 1, as of what has been read so far."""
     relevant: bool

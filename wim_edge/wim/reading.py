@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import EngineError
-from wim_edge.library import SavedReading
+from wim_edge.library import SavedReading, in_common
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
@@ -110,6 +110,7 @@ class Reading:
                 self._save(window)
             yield from self._write_due()
         finally:
+            self._close_held()
             if self.saved is not None:
                 self.saved.close(self.read_tokens + self.reused_tokens)
 
@@ -173,7 +174,7 @@ class Reading:
             return
         try:
             sequence.restore(known)
-            sequence.truncate(_common(known.tokens, self._tokens(window)))
+            sequence.truncate(in_common(known.tokens, self._tokens(window)))
             self._held, self.context_sequence = sequence, sequence.fork(len(self.plan.opening))
         except EngineError as error:
             self.saved.refused(error)
@@ -190,12 +191,10 @@ class Reading:
         """Bring the sequence to the segment's end."""
         begin, held = len(self._sequence), self._held
         if held is not None:
-            restored = min(len(held) - begin, piece.size)
+            restored, last = min(len(held) - begin, piece.size), begin + piece.size >= len(held)
+            longer = held if last else held.fork(begin + piece.size)  # which may be interrupted
             self._sequence.close()
-            if begin + piece.size < len(held):
-                self.context_sequence = held.fork(begin + piece.size)
-            else:
-                self.context_sequence, self._held = held, None
+            self.context_sequence, self._held = longer, None if last else held
             self.reused_tokens += max(0, restored - len(piece.lead))
             yield self._progress()
         tokens, lead = [*piece.lead, *piece.segment.tokens], len(piece.lead)
@@ -302,12 +301,14 @@ class Reading:
         chosen are not wanted."""
         relevance = self.relevance
         judges = relevance is not None and relevance.of_margins
-        wanted = self._due if judges else [index for index in self.chosen() if index in self._due]
-        self._due = {index: self._due[index] for index in wanted}
-        while self._due:
-            group = list(self._due)[: self._at_once()]
+        wanted = list(self._due) if judges else [index for index in self.chosen() if index in self._due]
+        due, self._due = [(index, self._due[index]) for index in wanted], {}  # who stops here wants no more of them
+        while due:
+            group = due[: self._at_once([index for index, _ in due])]
+            due = due[len(group) :]
             with ExitStack() as stack:
-                for index, written in self.writer.write(group, self._branches(group, stack)):
+                branches = self._branches(group, stack)
+                for index, written in self.writer.write([index for index, _ in group], branches):
                     if isinstance(written, str):
                         yield events.MarginDelta(index, written)
                         continue
@@ -316,25 +317,27 @@ class Reading:
                         yield from self._score(index, piece, relevance, written)
                     yield from self._judged(index, piece, written)
 
-    def _at_once(self) -> int:
-        """How many of the margins that wait the cache takes beside each other; one always."""
+    def _at_once(self, due: Seq[int]) -> int:
+        """How many of these margins the cache takes beside each other; one always."""
         deep = self.choices.pattern.deep
         used = max(len(self._sequence), len(self._held or ())) if deep else 0
-        for n, index in enumerate(self._due):
+        for n, index in enumerate(due):
             state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
             used += state + self.writer.cells
             if n == self.writer.at_once or (n and used > self.plan.n_ctx - self.plan.reserved):
                 return n
-        return len(self._due)
+        return len(due)
 
-    def _branches(self, group: Seq[int], stack: ExitStack) -> list[Sequence]:
+    def _branches(self, group: Seq[tuple[int, int]], stack: ExitStack) -> list[Sequence]:
         """For each segment a sequence that ends with it, to be written to; the stack closes them."""
         found: list[Sequence] = []
-        for index in group:
-            end = self._due.pop(index)
+        for index, end in group:
             source = self._sequence
             if not self.choices.pattern.deep and index != self.done:  # others were read since: put it back
-                source = stack.enter_context(self.context.sequence()) if found else source
+                if found:
+                    source = stack.enter_context(self.context.sequence())
+                else:
+                    stack.callback(source.truncate, len(self.plan.opening))
                 with self.clock.stage("restore"):
                     source.restore(self.kept[index])
             found.append(source if source is not self._sequence else stack.enter_context(source.fork(end)))
@@ -342,9 +345,10 @@ class Reading:
 
     def _judged(self, index: int, piece: Piece, margin: Margin) -> Iterator[events.Event]:
         document = self.plan.documents[piece.segment.document]
-        place = document.place(piece.segment.start, piece.segment.end)
+        chars = (piece.segment.start, piece.segment.end)
+        place = document.place(*(margin.quote or chars))
         fields = (
-            index, document.name, place.page, place.section, place.chars, margin.text, margin.quote,
+            index, document.name, place.page, place.section, chars, margin.text, margin.quote,
             self.ranking.relevance(index), bool(margin.text) and index in self.chosen(),
         )  # fmt: skip
         yield events.MarginWritten(*fields)
@@ -372,8 +376,3 @@ class Reading:
     def _sequence(self) -> Sequence:
         assert self.context_sequence is not None
         return self.context_sequence
-
-
-def _common(one: Seq[int], other: Seq[int]) -> int:
-    """How many first tokens are the same."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
