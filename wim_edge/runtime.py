@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -16,7 +15,7 @@ from wim_edge.documents import Document, read_documents, told_apart
 from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
-from wim_edge.library import Library, SavedReading
+from wim_edge.library import FAILURES, Library, SavedReading
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim import events
@@ -300,7 +299,7 @@ class Runtime:
             return SavedReading(
                 library, context.fingerprint, plan.documents, shape, self.open().info.name, plan.tokens
             )
-        except (OSError, sqlite3.Error, LibraryError) as error:
+        except (*FAILURES, LibraryError) as error:
             self._notes.append(str(error))
             return None
 

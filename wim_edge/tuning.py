@@ -39,7 +39,7 @@ def open_model(found: ResolvedModel, settings: Settings) -> Model:
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
     tuned = load(Paths.from_environment(), found.path)
-    path = Path(tuned.copy) if tuned.copy and Path(tuned.copy).is_file() else found.path
+    path = Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path
     return Model(path, _with(settings, tuned), found.name)
 
 

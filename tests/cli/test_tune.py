@@ -102,6 +102,14 @@ def test_the_users_settings_stand_before(model: Path) -> None:
         assert opened.settings.flash_attn is False
 
 
+@pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
+def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
+    tuning.save(Paths.from_environment(), model, tuning.Tuned(setting, "x" * 300))
+    assert not found(model).settings
+    tuning.save(Paths.from_environment(), model, tuning.Tuned({}, "x" * 300))
+    tuning.open_model(ResolvedModel("tiny", model, None), Settings()).close()
+
+
 @pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])
 def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     from wim_edge.engine import tune

@@ -57,7 +57,7 @@ class Library:
         folder = settings.readings or Paths.from_environment().cache / "readings"
         try:
             return cls(folder, settings.library_bytes)
-        except (OSError, sqlite3.Error) as error:
+        except FAILURES as error:
             raise LibraryError(
                 f"{folder}: readings cannot be saved ({why(error)})",
                 "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
@@ -67,7 +67,7 @@ class Library:
         """The index; a damaged one, without which the files are of no use, begins anew."""
         try:
             return Index(path)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeError) as error:
             if not is_damage(error):
                 raise
             return self.begin_anew(error)
@@ -256,8 +256,9 @@ class SavedReading:
 
 def is_damage(error: Exception) -> bool:
     """Whether the index is no sound database, rather than locked, or not ours to read or write."""
-    unsound = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
-    return unsound or isinstance(error, UnicodeError)
+    if isinstance(error, sqlite3.OperationalError):
+        return "decode" in str(error)  # a text in it is none any more
+    return isinstance(error, sqlite3.DatabaseError | UnicodeError)
 
 
 def in_common(one: Sequence[int], other: Sequence[int]) -> int:
