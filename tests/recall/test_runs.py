@@ -1,0 +1,90 @@
+"""What may come next, and where a run stands, against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wim_edge.recall.runs import END, LONGEST, Run, Runs
+
+PARTS = st.lists(st.lists(st.integers(0, 4), max_size=12), min_size=1, max_size=8)
+
+
+def text_of(parts: list[list[int]]) -> np.ndarray:
+    return np.array([token for part in parts for token in (*part, END)], np.int32)
+
+
+def standing(text: np.ndarray, run: list[int], places: list[int]) -> list[int]:
+    return [at for at in places if text[at : at + len(run)].tolist() == run]
+
+
+def check(runs: Runs, text: np.ndarray, run: list[int], places: list[int]) -> None:
+    found = runs.found(run)
+    stands = standing(text, run, places)
+    if not stands and run:
+        assert found is None
+        return
+    assert found is not None
+    assert runs.places(found).tolist() == stands
+    assert len(found) == len(stands)
+    tokens, edges = runs.successors(found)
+    following = [int(text[at + len(run)]) for at in stands]
+    assert tokens.tolist() == sorted(set(following))
+    assert np.diff(edges).tolist() == [following.count(token) for token in tokens.tolist()]
+
+
+@settings(max_examples=200, deadline=None)
+@given(PARTS, st.lists(st.integers(0, 4), max_size=6))
+def test_runs_anywhere(parts: list[list[int]], run: list[int]) -> None:
+    text = text_of(parts)
+    check(Runs.of(text), text, run, [at for at in range(len(text)) if text[at] != END])
+
+
+@settings(max_examples=200, deadline=None)
+@given(PARTS, st.data())
+def test_runs_from_the_beginning_of_a_part(parts: list[list[int]], data: st.DataObject) -> None:
+    text = text_of(parts)
+    begins = np.cumsum([0, *(len(part) + 1 for part in parts[:-1])]).astype(np.int32)
+    part = data.draw(st.sampled_from(parts))
+    run = part[: data.draw(st.integers(0, len(part)))] + data.draw(st.lists(st.integers(0, 4), max_size=1))
+    check(Runs.of(text, begins), text, run, begins.tolist())
+
+
+@settings(max_examples=40, deadline=None)
+@given(PARTS)
+def test_what_is_kept_of_large_ranges_changes_nothing(parts: list[list[int]]) -> None:
+    text = text_of(parts * 3)
+    small = Runs.of(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wim_edge.recall.runs._MANY", 2)
+        large = Runs.of(text)
+    assert len(large._kept) >= len(small._kept)
+    for part in parts:
+        for end in range(len(part) + 1):
+            one, other = small.found(part[:end]), large.found(part[:end])
+            assert one == other
+            if one is not None and other is not None and len(one):
+                for a, b in zip(small.successors(one), large.successors(other), strict=True):
+                    assert a.tolist() == b.tolist()
+
+
+def test_long_runs_that_are_alike() -> None:
+    text = text_of([[1] * 100, [1] * 80 + [2]])
+    runs = Runs.of(text)
+    found = runs.found([1] * LONGEST)
+    assert found is not None
+    assert len(found) == (100 - LONGEST + 1) + (80 - LONGEST + 1)
+    with pytest.raises(ValueError, match="more than"):
+        runs.successors(found)
+
+
+def test_nothing() -> None:
+    runs = Runs.of(np.zeros(0, np.int32))
+    assert runs.successors(runs.all)[0].tolist() == []
+    assert runs.found([1]) is None
+    assert Runs.of(text_of([[], []])).found([1]) is None
+    with pytest.raises(ValueError, match="END"):
+        Runs.of(np.array([1], np.int32))
+    assert Run(2, 5, 1) == Run(2, 5, 1)
