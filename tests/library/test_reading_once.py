@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from wim_edge.engine.api import Interrupted
 from wim_edge.errors import EngineError, InvalidRequestError, LibraryError
 from wim_edge.library import Library
 from wim_edge.library.files import read as read_state
+from wim_edge.library.index import Index
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel, FakeSequence
 from wim_edge.wim import events
@@ -182,6 +184,30 @@ def test_an_index_damaged_inside_begins_anew(damage: bytes) -> None:
     assert not [e for e in once if isinstance(e, events.Warning) and "index" in e.text]
     assert usage(ask(TEXT, pattern="wim-shallow")).reused_tokens
     assert len(files()) == len(Library.of(Settings()).index.files())
+
+
+def test_a_reading_that_another_process_lets_go_of_costs_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask("Another text. " * 300, pattern="llm")
+    (other,) = files()
+    add = Index.add
+
+    def dropped(self: Index, reading: int, *more: object) -> object:
+        self.drop_reading(reading)
+        return add(self, reading, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Index, "add", dropped)
+    found = ask(TEXT, pattern="llm")
+    assert found[-1].text  # type: ignore[attr-defined]
+    assert not [e for e in found if isinstance(e, events.Warning) and "damaged" in e.text]
+    assert files() == [other]
+
+
+def test_a_model_whose_name_is_no_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask("Another text. " * 300, pattern="llm")
+    monkeypatch.setattr(MODEL, "info", replace(MODEL.info, name="\udcff"))
+    found = ask(TEXT, pattern="llm")
+    assert not [e for e in found if isinstance(e, events.Warning) and "saved" in e.text]
+    assert len(files()) == 2
 
 
 def test_states_under_each_others_names_are_not_taken() -> None:

@@ -145,9 +145,9 @@ class SavedReading:
         self.saved_tokens = 0
         """Document tokens that are kept, once the reading is closed."""
         # A name that is no Unicode is written as it can be
-        source, title = (
+        source, title, model = (
             text.encode("utf-8", "backslashreplace").decode()
-            for text in ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents))
+            for text in ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
         )
         self._open = partial(
             self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
@@ -257,8 +257,9 @@ class SavedReading:
 def is_damage(error: Exception) -> bool:
     """Whether the index is no sound database, rather than locked, or not ours to read or write."""
     if isinstance(error, sqlite3.OperationalError):
-        return "decode" in str(error)  # a text in it is none any more
-    return isinstance(error, sqlite3.DatabaseError | UnicodeError)
+        return "Could not decode" in str(error)  # a text in it is none any more
+    # The class itself: a broken constraint, say, comes of another process that let go of the reading
+    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
 
 
 def in_common(one: Sequence[int], other: Sequence[int]) -> int:

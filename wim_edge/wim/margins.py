@@ -2,7 +2,7 @@
 
 Writing in the Margins, section 3.2. A margin is decoded on a fork of the sequence that ends with its segment.
 Where several segments are in the cache anyhow, their margins are decoded together, a token of each in
-one batch: four took 1.8 times less than one after the other.
+one batch: four together give 1.8 times the tokens a second of one.
 """
 
 from __future__ import annotations
