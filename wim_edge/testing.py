@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 
 from wim_edge.engine import api
-from wim_edge.engine.api import Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile
+from wim_edge.engine.api import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile
 from wim_edge.errors import ContextOverflowError, EngineError
 
 CHATML = (
@@ -93,7 +93,7 @@ class FakeModel:
     def largest_n_ctx(self) -> int:
         return self.info.n_ctx_train
 
-    def context(self, n_ctx: int) -> FakeContext:
+    def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> FakeContext:
         self.contexts.append(FakeContext(self, n_ctx))
         return self.contexts[-1]
 
@@ -131,9 +131,10 @@ class FakeContext:
     def resume(self) -> None:
         self._interrupted = False
 
-    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]]) -> Logits:
+    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
         self.model.history.append(("together", 0, len(parts)))
-        return np.concatenate([sequence.append(tokens) for sequence, tokens in parts])
+        rows = [len(tokens) if all_rows else 1 for _, tokens in parts]
+        return np.concatenate([one.append(tokens, n) for (one, tokens), n in zip(parts, rows, strict=True)])
 
     def evaluate(self, sequence: FakeSequence, n_tokens: int) -> None:
         self.on_append(sequence)

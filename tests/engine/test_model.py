@@ -110,7 +110,7 @@ def test_the_estimate_is_near_what_llama_cpp_takes(
             if (match := re.search(r"(?:KV buffer size|compute buffer size|output buffer size)\s*=\s*([\d.]+) MiB",
                                    record.getMessage()))
         )  # fmt: skip
-        need = memory.estimate(model.header, n_ctx, n_seq_max=context.N_SEQUENCES)
+        need = memory.estimate(model.header, n_ctx, n_seq_max=context.n_sequences)
     assert logged > 0
     assert logged <= (need.kv + need.compute) / 2**20 <= logged + 160
 

@@ -311,7 +311,7 @@ def test_a_full_context_is_an_error_with_the_numbers(case: Case) -> None:
 
 
 def test_too_many_sequences_is_an_error(case: Case) -> None:
-    taken = [case.context.sequence() for _ in range(Context.N_SEQUENCES)]
+    taken = [case.context.sequence() for _ in range(case.context.n_sequences)]
     with pytest.raises(EngineError, match="sequences are in use"):
         case.context.sequence()
     for sequence in taken:

@@ -19,6 +19,9 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+N_SEQUENCES = 8
+"""Sequences alive at once in a context, unless more are asked for."""
+
 Logits = NDArray[np.float32]
 State = NDArray[np.uint8]
 
@@ -143,9 +146,10 @@ class Context(Protocol):
         """A new, empty sequence."""
         ...
 
-    def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]]) -> Logits:
-        """Evaluate tokens of several sequences in one batch; logits after each one's last token,
-        float32 (len(parts), n_vocab). Raises ContextOverflowError, Interrupted."""
+    def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
+        """Evaluate tokens of several sequences together, in as few batches as hold them; logits after each
+        one's last token, float32 (len(parts), n_vocab), or after every token, (all tokens, n_vocab).
+        Raises ContextOverflowError, Interrupted."""
         ...
 
     def interrupt(self) -> None:
@@ -192,8 +196,9 @@ class Model(Protocol):
         """The most cells that free memory allows, up to the trained context."""
         ...
 
-    def context(self, n_ctx: int) -> Context:
-        """A context of at least ``n_ctx`` cells. Raises MemoryBudgetError if memory does not suffice."""
+    def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
+        """A context of at least ``n_ctx`` cells, for so many sequences at once. Raises MemoryBudgetError if
+        memory does not suffice."""
         ...
 
     def close(self) -> None: ...

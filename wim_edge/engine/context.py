@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from wim_edge.engine import api, rollback
-from wim_edge.engine.api import Interrupted, Logits
+from wim_edge.engine.api import N_SEQUENCES, Interrupted, Logits
 from wim_edge.engine.native import last_errors, lib
 from wim_edge.engine.sequence import Sequence
 from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError
@@ -24,16 +25,14 @@ _KV_TYPES = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16, "q8_0": lib.GGM
 class Context:
     """Implements `wim_edge.engine.api.Context`. Made by `Model.context`."""
 
-    N_SEQUENCES = 8
-    """Sequences alive at once."""
     N_OUTPUTS = 32
     """Rows of logits a batch: each costs n_vocab floats in the compute buffer."""
 
-    def __init__(self, model: Model, n_ctx: int, swa_full: bool) -> None:
-        settings, self.model = model.settings, model
+    def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_sequences: int = N_SEQUENCES) -> None:
+        settings, self.model, self.n_sequences = model.settings, model, n_sequences
         self._flag = ctypes.create_string_buffer(2)
         self.rollback = rollback.choose(model.info.memory, swa_full, lib.llama_model_n_swa(model.handle))
-        ids = self.N_SEQUENCES * self.rollback.ids_per_sequence
+        ids = n_sequences * self.rollback.ids_per_sequence
         params = lib.llama_context_default_params()
         params.n_ctx = n_ctx
         # One physical batch a decode: what is appended is protected before the next batch comes
@@ -58,7 +57,7 @@ class Context:
         self.n_ctx: int = lib.llama_n_ctx(self.handle)
         self.n_batch: int = lib.llama_n_batch(self.handle)
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
-        self._free_ids = list(range(self.N_SEQUENCES - 1, -1, -1))
+        self._free_ids = list(range(n_sequences - 1, -1, -1))
         self._watch_flag()
 
     @property
@@ -82,26 +81,49 @@ class Context:
     def take_id(self) -> int:
         """A free sequence id, its memory empty. Raises EngineError when all are taken."""
         if not self._free_ids:
-            raise EngineError(f"all {self.N_SEQUENCES} sequences are in use", "Close one first.")
+            raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return self._free_ids.pop()
 
     def give_id(self, seq_id: int) -> None:
         self._free_ids.append(seq_id)
 
-    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]]) -> Logits:
-        """See `api.Context.append_each`. The tokens together must not exceed ``n_batch``."""
+    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
+        """See `api.Context.append_each`."""
         own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
-        for sequence, tokens in own:
+        found = [self._append_batch(batch, all_rows) for batch in self._batches(own, all_rows)]
+        return np.concatenate(found)
+
+    def _batches(
+        self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool
+    ) -> Iterator[list[tuple[Sequence, Seq[int]]]]:
+        """Consecutive parts, as many to a batch as it takes; a part that none takes stands alone."""
+        batch: list[tuple[Sequence, Seq[int]]] = []
+        n_tokens = n_rows = 0
+        for sequence, tokens in parts:
+            rows = len(tokens) if all_rows else 1
+            if batch and (n_tokens + len(tokens) > self.n_batch or n_rows + rows > self.N_OUTPUTS):
+                yield batch
+                batch, n_tokens, n_rows = [], 0, 0
+            batch.append((sequence, tokens))
+            n_tokens, n_rows = n_tokens + len(tokens), n_rows + rows
+        yield batch
+
+    def _append_batch(self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool) -> Logits:
+        if len(parts) == 1:
+            sequence, tokens = parts[0]
+            return sequence.append(tokens, rows=len(tokens) if all_rows else 1)
+        for sequence, tokens in parts:
             if len(tokens) > 1:
                 self.rollback.before_prefill(sequence)
+        rows = [len(tokens) if all_rows else 1 for _, tokens in parts]
         try:
-            logits = self.decode([(sequence.id, len(sequence), tokens, 1) for sequence, tokens in own])
+            logits = self.decode([(s.id, len(s), tokens, n) for (s, tokens), n in zip(parts, rows, strict=True)])
         except Interrupted:
-            for sequence, tokens in own:
+            for sequence, tokens in parts:
                 self.rollback.recover(sequence, tokens)
             raise
-        for index, (sequence, tokens) in enumerate(own):
-            sequence.accept(tokens, logits[index])
+        for (sequence, tokens), last in zip(parts, np.cumsum(rows) - 1, strict=True):
+            sequence.accept(tokens, logits[last])
         return logits
 
     # Evaluation

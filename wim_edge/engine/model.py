@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from wim_edge.engine import memory
-from wim_edge.engine.api import MemoryKind, ModelInfo
+from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
@@ -181,14 +181,16 @@ class Model:
             best = n_ctx
         return min(best, self.info.n_ctx_train) if self.info.n_ctx_train > 256 else best
 
-    def context(self, n_ctx: int, *, swa_full: bool | None = None) -> Context:
+    def context(
+        self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None
+    ) -> Context:
         """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
         memory allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
         free = memory.available() + self._resident()
         if swa_full is None:
-            swa_full = self._need(n_ctx, swa_full=True).total <= free
-        need = self._need(n_ctx, swa_full=swa_full)
+            swa_full = self._need(n_ctx, True, n_sequences).total <= free
+        need = self._need(n_ctx, swa_full, n_sequences)
         if need.total > free and not self._offloaded():
             raise MemoryBudgetError(
                 f"a context of {n_ctx:,} tokens needs {memory.readable(need.total)} (weights "
@@ -197,7 +199,7 @@ class Model:
                 f"Lower the context size (--ctx), for example to {max(256, self.largest_n_ctx()):,}, "
                 "use --kv-type q8_0, or use a smaller model.",
             )
-        context = Context(self, n_ctx, swa_full)
+        context = Context(self, n_ctx, swa_full, n_sequences)
         self._contexts.append(context)
         return context
 
@@ -205,10 +207,9 @@ class Model:
         """The context is closed."""
         self._contexts.remove(context)
 
-    def _need(self, n_ctx: int, swa_full: bool) -> memory.MemoryNeed:
-        return memory.estimate(
-            self.header, n_ctx, self.settings.n_batch, self.settings.kv_type, swa_full, Context.N_SEQUENCES
-        )
+    def _need(self, n_ctx: int, swa_full: bool, n_sequences: int = N_SEQUENCES) -> memory.MemoryNeed:
+        settings = self.settings
+        return memory.estimate(self.header, n_ctx, settings.n_batch, settings.kv_type, swa_full, n_sequences)
 
     def _resident(self) -> int:
         """The weights count as free: they are mapped from the file, in memory already or on the way."""

@@ -176,7 +176,7 @@ class ByState(ByPosition):
 
 
 class ByHeldPosition(ByState):
-    """As ByPosition; id + N_SEQUENCES holds the same cells, so that none of them is ever reused.
+    """As ByPosition; id + n_sequences holds the same cells, so that none of them is ever reused.
 
     A restored state holds the last window alone: where the history is missing, it goes as in ByState.
     """
@@ -224,7 +224,7 @@ class ByHeldPosition(ByState):
 
 
 def _holder(seq: Sequence) -> int:
-    return seq.id + seq.context.N_SEQUENCES
+    return seq.id + seq.context.n_sequences
 
 
 def _remove(context: Context, seq_id: int, start: int) -> None:
