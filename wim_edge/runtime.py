@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,11 +16,14 @@ from wim_edge.engine.api import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library import FAILURES, Library, SavedReading
+from wim_edge.library.collection import Collection
+from wim_edge.recall.index import load_index, open_index
+from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
-from wim_edge.wim.chat import chat_format
+from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
@@ -57,6 +60,8 @@ class Runtime:
         self._opened: list[Model] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
+        self._recaller: tuple[str, Recaller] | None = None
+        """With the version of the library it is of."""
         self._notes: list[str] = []
         self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
@@ -67,23 +72,27 @@ class Runtime:
         """The reading under way; weak, so that one dropped half-way ends."""
 
     def ask(
-        self, documents: Source | Iterable[Source], question: str, *, on_margin: Policy | None = None
-    ) -> events.AnswerFinished:
+        self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
+        on_margin: Policy | None = None,
+    ) -> events.AnswerFinished:  # fmt: skip
         """Read and answer; the last event of `stream`, which see."""
-        for event in self.stream(documents, question, on_margin=on_margin):
+        for event in self.stream(documents, question, library=library, on_margin=on_margin):
             last = event
         assert isinstance(last, events.AnswerFinished)
         return last
 
     def stream(
-        self, documents: Source | Iterable[Source], question: str, *, on_margin: Policy | None = None
-    ) -> Iterator[events.Event]:
+        self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
+        on_margin: Policy | None = None,
+    ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents and answer a question, yielding events as things happen.
 
         Args:
             documents: a path, ``"-"`` for standard input, a `Document`, or several of them; none with the
                 pattern ``llm``: the model answers from what it knows.
             question: what to find out.
+            library: the name of a library (`wim-edge library add`): what it holds of the question is recalled
+                first, and read after the documents, of which there may then be none.
             on_margin: asked after each judged margin whether to go on, answer now, or cancel.
 
         What is wrong with the request raises here, before anything is read: InvalidRequestError,
@@ -91,7 +100,16 @@ class Runtime:
         """
         if not question.strip():
             raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
+        if library is not None:
+            return self._begin_recall(documents, question.strip(), library, on_margin)
         return self._begin(documents, question.strip(), on_margin)
+
+    def recall(self, library: str, question: str) -> Iterator[events.Event]:
+        """Find the passages of a library that may answer a question, without reading on. The last event is
+        `events.PassagesRecalled`. Raises LibraryError, ModelError, CapacityError, Interrupted."""
+        if not question.strip():
+            raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
+        return self._begin_recall(None, question.strip(), library, None)
 
     def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
         """Read documents ahead, without a question, so that questions need not wait for it.
@@ -196,6 +214,65 @@ class Runtime:
                     cancelled = True
             yield self._finished(reading, answering, interrupted, cancelled)
 
+    def _begin_recall(
+        self, documents: Source | Iterable[Source] | None, query: str, library: str, on_margin: Policy | None
+    ) -> Iterator[events.Event]:
+        """Recall, and go on reading; without documents (None) do not."""
+        given = _read(documents) if documents is not None else None
+        collection = Collection(library)
+        if not len(collection):
+            raise LibraryError(f"library {library} holds no documents", f"wim-edge library add --to {library} FILE...")
+        if not self._busy.acquire(blocking=False):
+            raise InvalidRequestError(
+                "this runtime is answering another question", "Finish or close its stream, or use another runtime."
+            )
+        stream = Stream(self._run_recall(collection, given, query, on_margin))
+        self._stream = weakref.ref(stream)
+        return stream
+
+    def _run_recall(
+        self, collection: Collection, given: list[Document] | None, query: str, on_margin: Policy | None
+    ) -> Generator[events.Event | None, None, None]:
+        this = self._stream
+        control = self._control = Control()
+        passages: tuple[events.Recalled, ...] = ()
+        clock = Clock()
+        try:
+            yield None
+            this = self._stream
+            model = self.open()
+            chat, _ = chat_format(model, self._chat_variables)
+            if load_index(collection, model) is None:
+                yield events.Warning(
+                    f"library {collection.name} is indexed for {model.info.name}, once for all questions"
+                )
+            recaller = self._open_recaller(collection, model, chat)
+            control.attach(recaller.open(query))
+            for event in recaller.recall(query, self.settings.chooser, most=self.settings.recall_passages):
+                yield event
+                passages = event.passages if isinstance(event, events.PassagesRecalled) else ()
+        except Interrupted:
+            usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
+            yield events.Warning("stopped before anything was read; there is nothing to answer from")
+            yield events.AnswerFinished(
+                "", "cancelled", Choices.of(self.settings).pattern.name, self.open().info.name, (), usage
+            )
+            return
+        finally:
+            control.detach()
+            self._busy.release()
+        if given is None:
+            return
+        found = recaller.documents(passages)
+        if not found and not given:
+            raise DocumentError(
+                f"nothing in library {collection.name} has words in common with the question",
+                "Use --chooser hybrid or recall.",
+            )
+        with closing(self._begin(told_apart([*given, *found]), query, on_margin)) as reading:  # type: ignore[type-var]
+            self._stream = this
+            yield from reading
+
     def answer_now(self) -> None:
         """Read no further and answer from what has been read; from any thread."""
         self._control.ask_for(Decision.ANSWER)
@@ -252,6 +329,9 @@ class Runtime:
             self._busy.release()
 
     def _free(self) -> None:
+        if self._recaller is not None:
+            self._recaller[1].close()
+            self._recaller = None
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -280,6 +360,17 @@ class Runtime:
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)
             self._judging = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
         return self._judging
+
+    def _open_recaller(self, collection: Collection, model: Model, chat: ChatFormat) -> Recaller:
+        """The one of the last question, if the library is as it was; its prompts are in the cache."""
+        version = collection.version
+        if self._recaller is None or self._recaller[0] != version:
+            if self._recaller is not None:
+                self._recaller[1].close()
+            prompts = Prompts(self.settings.templates, chat=chat.is_chat)
+            index = open_index(collection, model)
+            self._recaller = (version, Recaller(model, chat, prompts, collection, index))
+        return self._recaller[1]
 
     def _open_context(self, model: Model, n_ctx: int) -> Context:
         if self._context is not None and self._context.n_ctx < n_ctx:

@@ -19,6 +19,7 @@ from wim_edge.errors import InvalidRequestError
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
 MARGINS = ("verbatim", "free")
+CHOOSERS = ("bm25", "recall", "hybrid")
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -68,6 +69,10 @@ class Settings:
     """A directory whose templates stand before the shipped ones."""
 
     # The library
+    chooser: str = "hybrid"
+    """How passages of a library are found, one of CHOOSERS (`wim_edge.recall.recaller`)."""
+    recall_passages: int = 4
+    """Passages of a library that are read for an answer at most."""
     save: bool = True
     """Keep what was read on disk, so that the next question on the same text need not read it again."""
     readings: Path | None = None
@@ -98,6 +103,8 @@ class Settings:
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
             ("library_bytes", self.library_bytes is None or self.library_bytes >= 0, "0 or more"),
+            ("chooser", self.chooser in CHOOSERS, "one of " + ", ".join(CHOOSERS)),
+            ("recall_passages", 1 <= self.recall_passages <= 64, "1 to 64"),
             ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
             ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
@@ -152,6 +159,7 @@ class Paths:
     config: Path
     models: Path
     cache: Path
+    libraries: Path
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Paths:
@@ -159,14 +167,14 @@ class Paths:
         home = environ.get("WIM_EDGE_HOME", "").strip()
         if home:
             root = Path(os.path.expanduser(home))  # unlike Path.expanduser it never raises
-            return cls(root / "config", root / "models", root / "cache")
+            return cls(root / "config", root / "models", root / "cache", root / "libraries")
         import platformdirs
 
-        return cls(
-            Path(platformdirs.user_config_dir("wim-edge", appauthor=False)),
-            Path(platformdirs.user_data_dir("wim-edge", appauthor=False)) / "models",
-            Path(platformdirs.user_cache_dir("wim-edge", appauthor=False)),
+        config, data, cache = (
+            Path(folder("wim-edge", appauthor=False))
+            for folder in (platformdirs.user_config_dir, platformdirs.user_data_dir, platformdirs.user_cache_dir)
         )
+        return cls(config, data / "models", cache, data / "libraries")
 
 
 def shipped(name: str) -> Path:

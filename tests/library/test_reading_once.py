@@ -305,7 +305,7 @@ def test_a_disk_that_takes_nothing_is_told_and_the_answer_given(monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wim_edge.library.files.os.fsync", full)
+    monkeypatch.setattr("wim_edge.library.container.os.fsync", full)
     found = ask(TEXT)
     assert [e.text for e in found if isinstance(e, events.Warning) and "No space left" in e.text]
     assert found[-1].text  # type: ignore[attr-defined]

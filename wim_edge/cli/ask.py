@@ -20,7 +20,9 @@ from wim_edge.cli.options import (
     settings_from,
     show_llama_log,
 )
+from wim_edge.cli.shelf import library_names
 from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import CHOOSERS, Settings
 
 if TYPE_CHECKING:
     from wim_edge.wim.control import Policy
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 @click.command(short_help="Ask a question of documents.")
 @click.argument("documents", nargs=-1, metavar="DOCUMENT...", type=click.Path())
 @click.argument("question")
+@click.option("--library", metavar="NAME", shell_complete=library_names,
+              help="Recall what may answer from this library (`wim-edge library add`), and read that.")
+@click.option("--chooser", type=click.Choice(CHOOSERS),
+              help=f"How passages of the library are found (docs/recall.md). Default: {Settings().chooser}.")
+@click.option("--recall-passages", type=int, metavar="N",
+              help=f"Most passages of the library to read. Default: {Settings().recall_passages}.")
 @pattern_options
 @reading_options
 @save_option
@@ -45,6 +53,7 @@ def ask(
     /,
     documents: tuple[str, ...],
     question: str,
+    library: str | None,
     stop_after: int | None,
     stop_at: float | None,
     as_json: bool,
@@ -61,6 +70,7 @@ def ask(
       wim-edge ask report.pdf "What were the costs in 2023?"
       wim-edge ask --stop-after 2 a.txt b.md "Who signed?"
       curl -s https://example.org/long.html | wim-edge ask - "What is it about?"
+      wim-edge ask --library papers "Which data were used?"
     """
     settings = settings_from(options)
     if not question.strip():
@@ -69,8 +79,12 @@ def ask(
         raise InvalidRequestError(
             f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
         )
-    if not documents:
-        raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
+    if not documents and library is None:
+        raise InvalidRequestError(
+            "no document is given", "Name at least one file, or - for standard input, or --library NAME."
+        )
+    if library is None and (options["chooser"] or options["recall_passages"]):
+        raise InvalidRequestError("--chooser and --recall-passages are about a library", "Add --library NAME.")
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)
@@ -81,7 +95,7 @@ def ask(
     display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
     with Runtime(settings) as runtime, display:
         policy = _policy(stop_after, stop_at)
-        reading = Interruptible(runtime, lambda: runtime.stream(documents, question, on_margin=policy))
+        reading = Interruptible(runtime, lambda: runtime.stream(documents, question, library=library, on_margin=policy))
         reason = ""
         with closing(reading.events()) as found:
             for event in found:

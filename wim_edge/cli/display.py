@@ -56,6 +56,21 @@ def place(event: events.SegmentRead | events.MarginWritten | events.Source, seve
     return ", ".join(parts)
 
 
+def recalled(event: events.PassagesRecalled) -> list[str]:
+    """The chosen passages, a line each, with what speaks for them."""
+    lines = []
+    for passage in event.passages:
+        if passage.chosen:
+            where = f"page {passage.page}" if passage.page is not None else "characters {}-{}".format(*passage.chars)
+            voices = ", ".join(f"{name} {score:.1f}" for name, score in passage.scores.items())
+            lines.append(f"{clean(passage.document)}, {where} ({voices})")
+    return lines
+
+
+def searched(event: events.RecallStarted) -> str:
+    return f"library {event.library}: {event.documents:,} documents; {event.model}, chooser {event.chooser}"
+
+
 def noted(event: events.MarginWritten) -> str:
     """A margin on one line, in quotation marks where it is a quotation."""
     text = " ".join(clean(event.text).split())
@@ -116,6 +131,12 @@ class PlainLines(_Base):
 
     def show(self, event: events.Event) -> None:
         match event:
+            case events.RecallStarted():
+                _write(sys.stderr, f"{searched(event)}\n")
+            case events.TitlesRecalled():
+                _write(sys.stderr, "".join(f"title: {clean(title)} ({score:.1f})\n" for title, score in event.titles))
+            case events.PassagesRecalled():
+                _write(sys.stdout, "".join(f"recalled: {line}\n" for line in recalled(event)))
             case events.ReadingStarted():
                 self._several, self._of = len(event.documents) > 1, event.segments
                 _write(sys.stderr, f"{_plan(event)}\n")
@@ -170,6 +191,14 @@ class Live(_Base):
 
     def show(self, event: events.Event) -> None:
         match event:
+            case events.RecallStarted():
+                self.console.print(self._text(searched(event), "dim"))
+            case events.TitlesRecalled():
+                names = " · ".join(clean(title) for title, _ in event.titles)
+                self.console.print(self._text(f"titles that come to mind: {names}", "dim"))
+            case events.PassagesRecalled():
+                for line in recalled(event):
+                    self.console.print(self._text(f"recalled {line}", "cyan"))
             case events.ReadingStarted():
                 self._several = len(event.documents) > 1
                 legend = self._margins and event.relevance

@@ -54,6 +54,13 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
                    "oracle shows the gold documents alone, closed-book none.")
 @click.option("--data", type=_FILE, metavar="FILE", help="The task's rows, .json or .jsonl, gzip-compressed or not.")
 @click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, multihoprag).")
+@click.option("--chooser", "choosers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
+              help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
+@click.option("--size", type=click.IntRange(min=1), metavar="N", help="recall: passages in the library. Default: all.")
+@click.option("--prefix", type=click.IntRange(1, 63), default=16, show_default=True, metavar="TOKENS",
+              help="recall: of a passage, decoded at most.")
+@click.option("--titles", type=click.IntRange(1, 15), default=5, show_default=True, metavar="K",
+              help="recall: titles whose passages are searched.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N questions. Default: all, or 50.")
 @click.option("--documents", callback=_numbers, metavar="K[,K...]",
               help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.")
@@ -73,6 +80,10 @@ def eval_command(
     /,
     task_name: str,
     patterns: str,
+    choosers: str,
+    size: int | None,
+    prefix: int,
+    titles: int,
     out: Path | None,
     as_json: bool,
     report: bool,
@@ -92,6 +103,7 @@ def eval_command(
     reader       BM25 finds k passages, the model answers       Lost in the Middle 6
     hotpotqa, musique, multihoprag, squad                       at a wanted length
     cwe          the ten most common words of a list            RULER
+    recall       choosers find the pages of a library           KILT, MindRef
     babilong     facts strewn over a book                       BABILong
 
     Data sets are read in their public formats. Example by example, every pattern is asked before the
@@ -105,6 +117,16 @@ def eval_command(
     from wim_edge.evaluation.patterns import parse_patterns
     from wim_edge.evaluation.tasks import Options, task_named
 
+    if task_name == "recall":
+        from wim_edge.cli import eval_recall
+
+        request = eval_recall.Request(choosers, data, library, limit, size, prefix, titles, out)
+        show_llama_log(ctx)
+        found, stopped = eval_recall.run(request, settings_from(options), _command(ctx))
+        eval_recall.show(found, as_json)
+        if stopped:
+            sys.exit(EXIT_CANCELLED)
+        return
     task, chosen = task_named(task_name), parse_patterns(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
     wanted = Options(data=data, library=library, limit=limit, documents=documents, positions=positions,

@@ -1,4 +1,4 @@
-"""`wim-edge library`: what readings are kept, and letting go of them."""
+"""`wim-edge library`: what readings are kept, and letting go of them; libraries to recall from are in shelf.py."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.files import megabytes
+from wim_edge.cli.shelf import add, drop, show
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Settings
 
@@ -24,12 +25,20 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group()
 def library() -> None:
-    """List and remove saved readings.
+    """Keep documents to ask of, and saved readings.
 
-    A text that was read is kept for the next question, per model and way of reading: deep (all of it in
-    one sequence) or shallow (each segment alone). The readings used longest ago give way when they take
-    more than WIM_EDGE_LIBRARY_BYTES (by default a tenth of the disk's free space, at most 20 GB).
+    `add`, `show` and `drop` are about libraries: documents that `wim-edge ask --library NAME` recalls from.
+
+    The other commands are about readings. A text that was read is kept for the next question, per model
+    and way of reading: deep (all of it in one sequence) or shallow (each segment alone). The readings used
+    longest ago give way when they take more than WIM_EDGE_LIBRARY_BYTES (by default a tenth of the disk's free
+    space, at most 20 GB).
     """
+
+
+library.add_command(add)
+library.add_command(show)
+library.add_command(drop)
 
 
 @library.command("list")

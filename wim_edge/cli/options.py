@@ -35,13 +35,16 @@ def model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     return [CompletionItem(name) for name in names if name.startswith(incomplete)] + files
 
 
+model_option = click.option("-m", "--model", metavar="NAME|FILE", shell_complete=model_names,
+                            help="A name from `wim-edge models list` or a GGUF file. "
+                                 "Default: the best model already on disk.")  # fmt: skip
+
+
 def engine_options(command: F) -> F:
     """Which model, and how it runs."""
     for option in reversed(
         (
-            click.option("-m", "--model", metavar="NAME|FILE", shell_complete=model_names,
-                         help="A name from `wim-edge models list` or a GGUF file. "
-                              "Default: the best model already on disk."),
+            model_option,
             click.option("--ctx", "n_ctx", type=int, metavar="TOKENS",
                          help="Context size. Default: what the document needs and the model and memory allow."),
             click.option("--threads", "n_threads", type=int, metavar="N", help="Default: the physical cores."),

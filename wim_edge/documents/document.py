@@ -46,13 +46,16 @@ class Mark:
 @dataclass(frozen=True)
 class Document:
     """A document's whole text, well formed. ``marks`` ascend by ``start``; ``notes`` say how the reading
-    was less than perfect (a guessed encoding, a page without text), a line each."""
+    was less than perfect (a guessed encoding, a page without text), a line each; ``title`` is what its file
+    calls it, perhaps nothing. Of a document with ``parts`` (characters, ascending) only these are read."""
 
     name: str
     text: str
     marks: tuple[Mark, ...] = ()
     path: Path | None = None
     notes: tuple[str, ...] = ()
+    title: str = ""
+    parts: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", well_formed(self.name))
@@ -88,6 +91,7 @@ class Draft:
         self._marks: list[Mark] = []
         self._page: int | None = None
         self._section: str | None = None
+        self.title = ""
 
     @property
     def empty(self) -> bool:
@@ -110,7 +114,9 @@ class Draft:
         self._append(text)
 
     def document(self, name: str) -> Document:
-        return Document(name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes))
+        return Document(
+            name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes), title=short(self.title)
+        )
 
     def _append(self, text: str) -> None:
         self._parts.append(text)

@@ -36,6 +36,7 @@ def read_docx(name: str, data: bytes) -> Document:
     library = (docx.exceptions.PythonDocxError, docx.opc.exceptions.OpcError, etree.LxmlError)
     try:
         word = docx.Document(io.BytesIO(data))
+        draft.title = word.core_properties.title or ""
         styles = {style.style_id: style.name or "" for style in word.styles}
         _add(draft, word.element.body, styles)
         for kind, tree in _notes(docx, word):

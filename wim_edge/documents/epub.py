@@ -27,6 +27,7 @@ def read_epub(name: str, data: bytes) -> Document:
     draft = Draft()
     chapters = _chapters(name, archive)
     locked = _locked(name, archive)
+    draft.title = _title(name, archive)
     if any(chapter in locked for chapter in chapters):
         raise DocumentError(
             f"{name}: encrypted by digital rights management",
@@ -58,6 +59,11 @@ def _chapters(name: str, archive: Archive) -> list[str]:
     if not chapters:
         raise damaged(name)
     return chapters
+
+
+def _title(name: str, archive: Archive) -> str:
+    roots = [str(tag.get("full-path", "")) for tag in _tags(name, archive, CONTAINER, "rootfile")]
+    return next((tag.text for tag in _tags(name, archive, roots[0], "title") if tag.text), "")
 
 
 def _locked(name: str, archive: Archive) -> set[str]:

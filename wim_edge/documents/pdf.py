@@ -16,6 +16,8 @@ _MAX_PAGES = 100_000
 _NAMED_PAGES = 5
 # PDFium writes one of these for a hyphen that only broke the line.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
+# What programs write there for want of a title: the name of a file.
+_NO_TITLE = re.compile(r"^(untitled|microsoft (word|powerpoint) - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf|qxd)$", re.I)
 # PDFium is not safe to call from two threads at a time.
 _PDFIUM = threading.Lock()
 
@@ -25,7 +27,8 @@ def read_pdf(name: str, data: bytes) -> Document:
     pdfium = require("pypdfium2", name)
     draft = Draft()
     with _PDFIUM:
-        pages = _pages(pdfium, name, data)
+        pages, title = _pages(pdfium, name, data)
+    draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []
     broken: list[int] = []
     for number, text in enumerate(pages, start=1):
@@ -45,8 +48,8 @@ def read_pdf(name: str, data: bytes) -> Document:
     return draft.document(name)
 
 
-def _pages(pdfium: ModuleType, name: str, data: bytes) -> list[str | None]:
-    """The text of every page; None where PDFium cannot load it."""
+def _pages(pdfium: ModuleType, name: str, data: bytes) -> tuple[list[str | None], str]:
+    """The text of every page, None where PDFium cannot load it; and the title."""
     library: type[Exception] = pdfium.PdfiumError
     try:
         pdf = pdfium.PdfDocument(data)
@@ -55,7 +58,7 @@ def _pages(pdfium: ModuleType, name: str, data: bytes) -> list[str | None]:
     try:
         if len(pdf) > _MAX_PAGES:
             raise DocumentError(f"{name}: {len(pdf):,} pages, more than {_MAX_PAGES:,}", "Split it.")
-        return [_page(pdf, index, library) for index in range(len(pdf))]
+        return [_page(pdf, index, library) for index in range(len(pdf))], str(pdf.get_metadata_value("Title"))
     finally:
         pdf.close()
 

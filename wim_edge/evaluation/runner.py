@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from wim_edge.documents.rows import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
-from wim_edge.evaluation.data import fingerprint
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.patterns import Pattern
 from wim_edge.evaluation.store import Record, Store

@@ -27,6 +27,7 @@ from wim_edge.engine.api import Sequence as Cached
 from wim_edge.engine.api import Snapshot
 from wim_edge.errors import LibraryError
 from wim_edge.library import files
+from wim_edge.library.container import PART, DamagedError
 from wim_edge.library.index import Index, Stored
 from wim_edge.settings import Paths, Settings
 
@@ -116,7 +117,7 @@ class Library:
                 self.index.drop_reading(oldest.id)
                 self._delete(self.index.drop_unreferenced())
         known, before = self.index.files(), time.time() - _ABANDONED
-        for path in [*self.folder.glob("*" + files.ENDING), *self.folder.glob("*" + files.PART)]:
+        for path in [*self.folder.glob("*" + files.ENDING), *self.folder.glob("*" + PART)]:
             with suppress(OSError):  # another process was faster, or has it open
                 if path.name not in known and path.stat().st_mtime < before:
                     path.unlink()
@@ -171,12 +172,12 @@ class SavedReading:
                 try:
                     snapshot = files.read(path, {"fingerprint": self._fingerprint})
                     if in_common(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
-                        raise files.DamagedError("it holds another text")
+                        raise DamagedError("it holds another text")
                     self._note_state(state.id, snapshot.tokens, aside)
                     return snapshot
                 except FileNotFoundError:
                     self._index.drop_state(state.file)  # evicted by another process a moment ago
-                except (files.DamagedError, OSError) as damage:
+                except (DamagedError, OSError) as damage:
                     self._note(f"a saved reading was damaged ({why(damage)}) and is removed; the text is read again")
                     self._index.drop_state(state.file)
                     with suppress(OSError):
@@ -284,6 +285,8 @@ def digests(tokens: Sequence[int], ends: Sequence[int]) -> list[str]:
 
 
 def _source(document: Document) -> str:
+    if document.parts:
+        return f"{document.path}: {document.name} {document.parts}"
     if document.path is not None and str(document.path) != "-":
         return str(document.path.absolute())
     return "text:" + hashlib.blake2b(document.text.encode("utf-8", "replace"), digest_size=16).hexdigest()

@@ -31,6 +31,56 @@ class Event:
 
 
 @dataclass(frozen=True)
+class RecallStarted(Event):
+    """A library is searched for what may answer the question."""
+
+    type = "recall.started"
+    library: str
+    documents: int
+    model: str
+    chooser: str
+
+
+@dataclass(frozen=True)
+class TitlesRecalled(Event):
+    """The titles that the model recalls, the best first, and how much likelier the question makes each, nats."""
+
+    type = "recall.titles"
+    titles: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A passage of the library, its document's name there and title; ``chars`` are those of the document."""
+
+    document: str
+    title: str
+    page: int | None
+    section: str | None
+    chars: Chars
+    text: str
+    score: float
+    """The weighted sum of what speaks for it."""
+    scores: dict[str, float]
+    """By voice: bm25, title, passage, likelihood (`wim_edge.recall.recaller`)."""
+    chosen: bool
+    """Whether it is read for the answer; those far behind the best one are not."""
+
+
+@dataclass(frozen=True)
+class PassagesRecalled(Event):
+    """The passages, the best first; the last event of a recall."""
+
+    type = "recall.passages"
+    passages: tuple[Recalled, ...]
+    decoded_tokens: int
+    """Evaluated for the beams."""
+    prefilled_tokens: int
+    """Of passages that were read to judge them."""
+    seconds: float
+
+
+@dataclass(frozen=True)
 class ReadingStarted(Event):
     """The plan, before the first token is read. Sizes in tokens."""
 
@@ -211,6 +261,9 @@ class Warning(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
+    RecallStarted,
+    TitlesRecalled,
+    PassagesRecalled,
     ReadingStarted,
     ReadingProgress,
     SegmentRead,

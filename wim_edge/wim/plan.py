@@ -7,7 +7,7 @@ where margins are written the named strategy of reading in windows.
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wim_edge.documents import Document, Segment, split
 from wim_edge.engine.api import Model
@@ -140,9 +140,11 @@ def _segment(model: Model, prompts: Prompts, choices: Choices, documents: Seq[Do
                 f"segments of {choices.segment_tokens} tokens leave no room beside the heading of {document.name}",
                 "Use larger segments (--segment-tokens).",
             )
-        for segment in split(document.text, budget, model.tokenize, index):
-            pieces.append(Piece(segment, heading, lead))
-            lead = () if choices.pattern.deep else lead
+        for start, end in document.parts or ((0, len(document.text)),):
+            for part in split(document.text[start:end], budget, model.tokenize, index):
+                segment = replace(part, start=start + part.start, end=start + part.end)
+                pieces.append(Piece(segment, heading, lead))
+                lead = () if choices.pattern.deep else lead
     return tuple(pieces)
 
 

@@ -7,6 +7,8 @@
     classification.jinja      asks whether a margin matters: query, margin
     question.jinja            the question as it would follow a text, for its likelihood: query
     query_first.jinja         the question before the text, where that is asked for: query
+    recall.jinja              questions, the pages that answer them and what they say, then the question, after
+                              which title and passage are decoded: query, title (where paged), passage, paged
     final_answer.jinja        asks the question: query, margins (place, text), read (whether there is a text)
 
 A user's directory may hold any of them; what it lacks comes from the shipped ones. Base models, which
@@ -32,7 +34,7 @@ NOT_RELEVANT = "not relevant"
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
-    "final_answer",
+    "final_answer", "recall",
 )  # fmt: skip
 
 
@@ -67,6 +69,7 @@ class Prompts:
         self.system()
         self.classify("query")
         self.before_question()
+        self.recall(paged=True), self.recall(paged=False)
         self.query_first("query")
         notes = [Note("place", "text")] * 2
         for several in (False, True):
@@ -128,12 +131,24 @@ class Prompts:
     def answer(self, query: str, margins: Seq[Note], *, read: bool) -> str:
         return self._render("final_answer", query=query, margins=margins, read=read)
 
+    def recall(self, *, paged: bool) -> list[str]:
+        """The text before the query, between it and the title (where ``paged``), and before the passage, none
+        of them with a space at its end: what follows begins with one."""
+        variables = ("query", "title", "passage") if paged else ("query", "passage")
+        return [text.rstrip(" ") for text in self._pieces("recall", variables, paged=paged)[:-1]]
+
     def _around(self, which: str, variable: str, **values: object) -> tuple[str, str]:
         """The text before and after a variable's place."""
-        mark = f"[[{secrets.token_hex(8)}]]"  # nothing that a question could hold
-        before, found, after = self._render(which, **values, **{variable: mark}).partition(mark)
-        if not found:
-            raise InvalidRequestError(
-                f"{which}.jinja does not show the {variable}", f"Put {{{{ {variable} }}}} into it."
-            )
+        before, after = self._pieces(which, (variable,), **values)
         return before, after
+
+    def _pieces(self, which: str, variables: Seq[str], **values: object) -> list[str]:
+        """The texts around the places of these variables, which must come in this order."""
+        marks = {name: f"[[{secrets.token_hex(8)}]]" for name in variables}  # nothing that a question could hold
+        pieces, rest = [], self._render(which, **values, **marks)
+        for name, mark in marks.items():
+            before, found, rest = rest.partition(mark)
+            if not found:
+                raise InvalidRequestError(f"{which}.jinja does not show the {name}", f"Put {{{{ {name} }}}} into it.")
+            pieces.append(before)
+        return [*pieces, rest]

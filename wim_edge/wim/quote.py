@@ -9,19 +9,15 @@ characters are known.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-import numpy as np
-
-from wim_edge.documents import Segment, sentences
+from wim_edge.documents import Segment
 from wim_edge.engine.api import Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
+from wim_edge.wim.offsets import beginnings
 
-_SPACE = "\u2581"
-_ASTRAY = 16  # bytes to look ahead for a piece that does not stand where it should
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _BEAMS = 4  # 8 chose no better
 _COMPARED = 4  # tokens by which beams are compared: 2 and 3 chose worse, whole sentences no better
@@ -61,13 +57,7 @@ def quote(model: Model, context: Context, sequence: Sequence, segment: Segment, 
     if not segment.text.strip():
         return Quotation(segment.start, segment.start, 0)
     text = segment.text
-    chars, whole = _char_offsets(model, segment)
-    spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
-    ends: dict[int, int] = {}  # a token where a quotation may begin -> its sentence's end, in characters
-    for number, (first, end) in enumerate(spans):
-        last = spans[number + 1][0] if number + 1 < len(spans) else len(segment.tokens)
-        inked = [at for at in range(first, last) if whole[at] and text[chars[at] : chars[at + 1]].strip()]
-        ends.update(dict.fromkeys(inked[:1] if last - first <= max_tokens else inked, end))
+    chars, ends = beginnings(model.piece, text, segment.tokens, max_tokens)
     found = _search(model, context, sequence, segment.tokens, tuple(ends) or (0,))
     at = found.places[0]
     start, end = chars[at], ends.get(at, len(text))
@@ -126,26 +116,6 @@ def _without_space(model: Model, token: int) -> int:
     piece = model.piece(token).decode("utf-8", "replace")
     tokens = model.tokenize(piece.lstrip()) if piece.startswith(" ") else []
     return tokens[0] if len(tokens) == 1 else token
-
-
-def _char_offsets(model: Model, segment: Segment) -> tuple[list[int], list[bool]]:
-    """Where each token begins, in characters of the segment's text, and the text's end; and whether it
-    begins with a character, not inside one (then it counts from the next one's beginning).
-
-    SentencePiece writes a space as U+2581, and cannot tell the two apart: here neither does the text.
-    """
-    text = segment.text.replace(_SPACE, " ")
-    edges = np.cumsum([0, *(len(char.encode()) for char in text)])
-    data, starts, at = text.encode(), [], 0
-    for token in segment.tokens:
-        piece = model.piece(token).replace(_SPACE.encode(), b" ")
-        found = data.find(piece, at, at + len(piece) + _ASTRAY)
-        at = max(at, found)  # a tokenizer may have dropped or changed something: go on where it agrees again
-        starts.append(at)
-        at = min(at + len(piece), len(data))
-    offsets = np.searchsorted(edges, starts)
-    whole = edges[offsets] == starts
-    return [*map(int, offsets), len(text)], [bool(w) for w in whole & (offsets < len(text))]
 
 
 def _blank(text: str) -> int:

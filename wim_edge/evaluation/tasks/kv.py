@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents import Document
+from wim_edge.documents.rows import Row, parse_rows
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.data import Row, parse_rows
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import match
 from wim_edge.evaluation.tasks.task import GENERATED, Options, Task, one, positions

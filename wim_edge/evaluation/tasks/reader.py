@@ -6,33 +6,18 @@ Beside its accuracy stands the retriever's recall: the share of the gold pages t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.data import Row, answers_of, flag_of, parse_rows, text_of
 from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
 from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.queries import Query, load_queries
 from wim_edge.evaluation.tasks.questions import load_passages
 from wim_edge.evaluation.tasks.task import Options, Task
 from wim_edge.wim.bm25 import Index
-
-
-@dataclass(frozen=True)
-class Query:
-    """A question, the titles of the pages that hold its answer, and the answers, where known."""
-
-    question: str
-    titles: tuple[str, ...]
-    answers: tuple[str, ...]
-
-
-def load_queries(path: Path) -> list[Query]:
-    """Rows of {question, titles, answers}, or with ``ctxs`` whose ``isgold`` ones name the titles."""
-    return parse_rows(path, _parse, "{question, titles, answers}")
 
 
 def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
@@ -72,13 +57,6 @@ def _example(index: int, query: Query, passages: list[Passage], k: int) -> Examp
     recall = len(titles) / len(set(query.titles))
     return Example(f"{index}@{k}", str(index), documents, query.question, query.answers, gold, x=k,
                    facts={"recall": recall})  # fmt: skip
-
-
-def _parse(row: Row, _number: int) -> Iterator[Query]:
-    titles = row["titles"] if "titles" in row else [c["title"] for c in row["ctxs"] if flag_of(c["isgold"])]
-    if not titles:
-        raise ValueError("no gold titles")
-    yield Query(text_of(row["question"]), tuple(map(text_of, titles)), answers_of(row.get("answers") or ()))
 
 
 TASK = Task(

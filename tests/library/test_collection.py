@@ -1,0 +1,225 @@
+"""Libraries: what is added, passed over, changed, let go of; and what a kill or damage leaves."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.adding import Added, add, title_of
+from wim_edge.library.collection import Collection, names, remove
+from wim_edge.settings import Paths
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def library(home: Path) -> Collection:
+    return Collection("papers", create=True)
+
+
+def states(found: list[Added]) -> dict[str, str]:
+    return {Path(one.path).name: one.state for one in found}
+
+
+def documents(library: Collection) -> dict[str, str]:
+    kept = library.documents([number for number, _ in library.digests()])
+    return {one.document.name: one.document.text for one in kept}
+
+
+def write_rows(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: Collection) -> None:
+    folder = home / "papers"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    (folder / "sub" / "b.md").write_text("# A heading\n\nThe harbour froze.")
+    (folder / ".hidden.txt").write_text("no")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    assert states(list(add(library, [folder]))) == {"a.txt": "added", "b.md": "added"}
+    assert set(documents(library)) == {"a", "A heading"}
+    version = library.version
+    assert states(list(add(library, [folder]))) == {"a.txt": "unchanged", "b.md": "unchanged"}
+    assert library.version == version
+    (folder / "a.txt").write_text("The lighthouse was moved in 1911.")
+    assert states(list(add(library, [folder]))) == {"a.txt": "changed", "b.md": "unchanged"}
+    assert documents(library)["a"] == "The lighthouse was moved in 1911."
+    assert library.version != version
+    assert [hit.document for hit in library.search("when was it built", 5)] == []
+    assert len(library.search("lighthouse", 5)) == 1
+
+
+def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Collection) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    for name in "ab":
+        (folder / f"{name}.txt").write_text(f"Text {name} of the harbour.")
+    list(add(library, [folder]))
+    (folder / "b.txt").unlink()
+    assert states(list(add(library, [folder]))) == {"a.txt": "unchanged", "b.txt": "gone"}
+    assert len(library) == 2
+    assert states(list(add(library, [folder], prune=True))) == {"a.txt": "unchanged", "b.txt": "removed"}
+    assert set(documents(library)) == {"a"}
+    assert len(library.search("harbour", 5)) == 1
+
+
+def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path, library: Collection) -> None:
+    rows = [
+        {"title": "Ferry", "text": "The ferry sails at noon."},
+        {"title": "Ferry", "text": "A ferry is a ship."},
+        {"title": "", "text": "Nameless."},
+        {"title": "Empty", "text": " \n"},
+        {"wikipedia_title": "Kilt", "text": ["A kilt is a skirt.\n", "It is worn in Scotland.\n"]},
+        {"title": "Body", "body": "In another field."},
+    ]
+    path = write_rows(home / "rows.jsonl", *rows)
+    (one,) = add(library, [path])
+    assert (one.state, one.documents, one.note) == ("added", 5, "1 rows hold no text")
+    assert set(documents(library)) == {"Ferry", "Ferry (2)", "rows 3", "Kilt", "Body"}
+    kept = library.documents([hit.document for hit in library.search("ferry", 5)])
+    assert {one.title for one in kept} == {"Ferry"}
+    zipped = home / "rows2.jsonl.gz"
+    zipped.write_bytes(gzip.compress(path.read_bytes()))
+    (other,) = add(library, [zipped])
+    assert other.documents == 5
+    assert "Ferry (4)" in documents(library)
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [("", "no rows"), ("{", "line 1"), ('{"title": "a"}', "row 1"), ('{"title": 3, "text": "b"}', "row 1"),
+     ('{"title": "a", "text": ""}', "no row holds any text")],
+)  # fmt: skip
+def test_rows_that_are_none_are_told(home: Path, library: Collection, rows: str, why: str) -> None:
+    path = home / "rows.jsonl"
+    path.write_text(rows)
+    (one,) = add(library, [path])
+    assert one.state == "failed"
+    assert why in one.note
+    assert len(library) == 0
+
+
+def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, library: Collection) -> None:
+    good, bad = home / "good.txt", home / "bad.txt"
+    good.write_text("Good.")
+    bad.write_text("It was good, too.")
+    list(add(library, [bad]))
+    bad.write_bytes(b"\x00\x01\x02" * 100)
+    found = list(add(library, [home / "missing.txt", bad, good]))
+    assert [one.state for one in found] == ["failed", "failed", "added"]
+    assert set(documents(library)) == {"bad", "good"}
+
+
+def test_titles() -> None:
+    from wim_edge.documents import Mark
+
+    assert title_of(Document("a.txt", "x", path=Path("folder/a.txt"))) == "a"
+    assert title_of(Document("a.md", "x", (Mark(0, page=1), Mark(0, section="One")), Path("a.md"))) == "One"
+    titled = Document("a.pdf", "x", (Mark(0, section="One"),), Path("a.pdf"), title=" Costs\n2023 ")
+    assert title_of(titled) == "Costs 2023"
+    assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"
+
+
+def test_passages_are_the_whole_text(library: Collection) -> None:
+    text = "Short. " + "A sentence about the harbour and its pilots. " * 200 + "unbroken" * 400
+    library.put("long", 0, 0, [("Long", Document("Long", text))])
+    hits = sorted(library.search("harbour unbroken short", 1000), key=lambda hit: hit.start)
+    assert all(hit.end - hit.start <= 1000 for hit in hits)
+    assert "".join(text[hit.start : hit.end] for hit in hits[:2]) == text[: hits[1].end]
+
+
+@pytest.mark.parametrize("query", ["", "?!", '"', "NEAR(", "a OR b AND", "title:x", "é 中文", "\0", "x" * 100_000])
+def test_any_query_is_only_words(library: Collection, query: str) -> None:
+    library.put("a", 0, 0, [("A", Document("A", "near or and title x é"))])
+    library.search(query, 3)
+
+
+def test_the_best_passage_comes_first_and_a_title_counts(library: Collection) -> None:
+    library.put("rows", 0, 0, [
+        ("Harbour", Document("Harbour", "Ships lie there.")),
+        ("Sea", Document("Sea", "A harbour is near. Much else is said of the sea, of ships, and of the wind.")),
+        ("Hill", Document("Hill", "No water.")),
+    ])  # fmt: skip
+    found = library.documents([hit.document for hit in library.search("what is a harbour", 5)])
+    assert [one.title for one in found] == ["Harbour", "Sea"]
+
+
+def test_names_and_libraries_that_are_none(home: Path) -> None:
+    assert names() == []
+    with pytest.raises(LibraryError, match="no library papers"):
+        Collection("papers")
+    for name in ("", "..", "a/b", ".a", "a b", "x" * 65, "-a"):
+        with pytest.raises(InvalidRequestError, match="no name"):
+            Collection(name, create=True)
+    Collection("one", create=True)
+    assert names() == ["one"]
+    assert remove("one") > 0
+    assert names() == []
+    with pytest.raises(LibraryError):
+        remove("one")
+
+
+def test_a_damaged_library_says_so_and_can_be_dropped(home: Path, library: Collection) -> None:
+    path = library.folder / "documents.sqlite"
+    path.write_bytes(b"not a database" * 1000)
+    with pytest.raises(LibraryError, match="papers") as caught:
+        Collection("papers")
+    assert "drop papers" in caught.value.hint
+    remove("papers")
+    assert len(Collection("papers", create=True)) == 0
+
+
+def test_another_format_is_not_touched(library: Collection) -> None:
+    import sqlite3
+
+    with sqlite3.connect(library.folder / "documents.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(LibraryError, match="format 99"):
+        Collection("papers", create=True)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from wim_edge.documents import Document
+from wim_edge.library.collection import Collection
+def documents():
+    for number in range(1000):
+        if number == 500:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield f"Title {number}", Document("d", f"Words of number {number}.")
+Collection("papers").put("rows", 1, 2, documents())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+def test_killed_while_adding(home: Path, library: Collection) -> None:
+    library.put("before", 0, 0, [("Before", Document("Before", "It stays."))])
+    version = library.version
+    killed = subprocess.run([sys.executable, "-c", _KILLED], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert set(documents(library)) == {"Before"}
+    assert library.version == version
+    assert library.search("words number", 5) == []
+    assert library.put("rows", 1, 2, [("Title", Document("d", "Words."))]) == 1
+    assert len(library.search("words", 5)) == 1
+
+
+def test_the_folder_is_under_the_libraries(tmp_path: Path) -> None:
+    paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path / "libraries")
+    assert Collection("a", paths, create=True).folder == tmp_path / "libraries" / "a"

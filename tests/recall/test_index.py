@@ -1,0 +1,161 @@
+"""The token index of a library: its places, its file, and what it does when the library or the file changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wim_edge.documents import Document, sentences
+from wim_edge.errors import LibraryError
+from wim_edge.library.collection import Collection
+from wim_edge.library.container import DamagedError, mapped
+from wim_edge.recall.index import TokenIndex, load_index, open_index
+from wim_edge.recall.runs import end_of
+from wim_edge.settings import Paths
+from wim_edge.testing import FakeModel
+
+TEXT = "The ferry sails at noon. It is a small ship.\n\nIn winter it stays in the harbour. Nobody minds."
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    made = Collection("ships", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
+    put(made, "a", ("Ferry", TEXT), ("Pilot", "A pilot knows the shoals. He is old."))
+    return made
+
+
+def put(collection: Collection, path: str, *documents: tuple[str, str]) -> None:
+    collection.put(path, 0, 0, [(title, Document(title, text)) for title, text in documents])
+
+
+def tokens_of(index: TokenIndex, model: FakeModel, at: int) -> tuple[str, str]:
+    """Title and text, out of the tokens."""
+    head, body, end = int(index.heads[at]), int(index.bodies[at]), int(index.heads[at + 1])
+    last = end_of(index.tokens)
+    assert index.tokens[body - 1] == index.tokens[end - 1] == last
+    return model.text(index.tokens[head : body - 1].tolist()), model.text(index.tokens[body : end - 1].tolist())
+
+
+def test_titles_texts_and_sentences_stand_where_they_should(collection: Collection) -> None:
+    model = FakeModel()
+    index = open_index(collection, model)
+    assert tokens_of(index, model, 0) == (" Ferry", TEXT)
+    assert tokens_of(index, model, 1) == (" Pilot", "A pilot knows the shoals. He is old.")
+    begun = [TEXT[index.spot(int(place)) :] for place in index.starts if index.document_at(np.array([place]))[0] == 0]
+    assert [text.strip()[:6] for text in begun] == [TEXT[a:b].strip()[:6] for a, b in sentences(TEXT)]
+    first, second = int(index.starts[0]), int(index.starts[1])
+    assert TEXT[: index.sentence_end(first, 1)] == "The ferry sails at noon. "
+    assert TEXT[index.spot(second) : index.sentence_end(second, 1)].strip() == "It is a small ship."
+    assert index.sentence_end(first, 10_000) is None
+    run = index.passages_of([1]).found(model.tokenize("A"))
+    assert run is not None
+    assert index.document_at(index.passages_of([1]).places(run)).tolist() == [1]
+    assert index.passages_of([0]).found(model.tokenize("A")) is None
+    assert index.title_runs.found([*model.tokenize(" Pilot"), index.title_runs.end]) is not None
+
+
+WORDS = st.text("ab .\n中é", max_size=60)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.text("abc", min_size=1, max_size=8), WORDS), min_size=1, max_size=5))
+def test_any_documents(tmp_path: Path, documents: list[tuple[str, str]]) -> None:
+    made = Collection("any", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
+    put(made, "a", *documents)
+    model = FakeModel()
+    index = open_index(made, model)
+    assert len(index.ids) == len(documents)
+    for at, (title, text) in enumerate(documents):
+        assert tokens_of(index, model, at) == (" " + title, text)
+    for place in index.starts.tolist():
+        at = int(index.document_at(np.array([place]))[0])
+        assert documents[at][1][index.spot(place) :].strip()
+        end = index.sentence_end(place, 3)
+        assert end is None or end > index.spot(place)
+
+
+def test_what_did_not_change_is_not_tokenized_again(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = FakeModel()
+    first = open_index(collection, model)
+    seen: list[str] = []
+    tokenize = model.tokenize
+    monkeypatch.setattr(model, "tokenize", lambda text, **k: seen.append(text) or tokenize(text, **k))
+    again = open_index(collection, model)
+    assert seen == []
+    put(collection, "b", ("Buoy", "It floats."))
+    told: list[tuple[int, int]] = []
+    index = open_index(collection, model, lambda done, of: told.append((done, of)))
+    assert seen == [" Buoy", "It floats."]
+    assert told == [(3, 3)]
+    for name in ("tokens", "starts", "chars"):
+        assert np.array_equal(getattr(again, name), getattr(first, name))
+        assert np.array_equal(getattr(index, name)[: len(getattr(first, name))], getattr(first, name))
+    collection.remove("a")
+    last = open_index(collection, model)
+    assert tokens_of(last, model, 0) == (" Buoy", "It floats.")
+    assert len(last.ids) == 1
+    assert seen == [" Buoy", "It floats."]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "header", "other"])
+def test_a_damaged_index_is_made_anew(collection: Collection, damage: str) -> None:
+    model = FakeModel()
+    whole = open_index(collection, model)
+    (path,) = collection.folder.glob("*.tokens")
+    data = bytearray(path.read_bytes())
+    if damage == "cut":
+        path.write_bytes(data[:-40])
+    elif damage == "changed":
+        data[200] ^= 1
+        path.write_bytes(data)
+    elif damage == "header":
+        data[-30] ^= 1
+        path.write_bytes(data)
+    else:
+        path.write_bytes(b"" if damage == "empty" else b"something else" * 100)
+    assert load_index(collection, model) is None
+    with pytest.raises(DamagedError):
+        mapped(path, (b"wim-edge  recall", 1), None)
+    assert np.array_equal(open_index(collection, model).tokens, whole.tokens)
+    assert load_index(collection, model) is not None
+
+
+def test_interrupted_while_it_is_written(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = FakeModel()
+    with monkeypatch.context() as patch:
+        def stop(*_args: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr("wim_edge.library.container.os.fsync", stop)
+        with pytest.raises(KeyboardInterrupt):
+            open_index(collection, model)
+    assert list(collection.folder.glob("*.part")) == list(collection.folder.glob("*.tokens")) == []
+    with monkeypatch.context() as patch:
+        def full(*_args: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr("wim_edge.library.container.os.fsync", full)
+        with pytest.raises(LibraryError, match="No space left"):
+            open_index(collection, model)
+    assert len(open_index(collection, model).ids) == 2
+
+
+def test_each_model_has_its_own(collection: Collection) -> None:
+    one, other = FakeModel(), FakeModel()
+    open_index(collection, one)
+    assert load_index(collection, other) is None
+    open_index(collection, other)
+    assert load_index(collection, one) is not None
+
+
+def test_an_empty_library(tmp_path: Path) -> None:
+    made = Collection("none", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
+    model = FakeModel()
+    for _ in range(2):
+        index = open_index(made, model)
+        assert len(index.ids) == len(index.tokens) == 0
+        assert index.title_runs.found([1]) is None

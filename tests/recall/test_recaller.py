@@ -1,0 +1,204 @@
+"""From a question to passages, and on to the answer, on a scripted engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wim_edge import Runtime, Settings, events
+from wim_edge.documents import Document
+from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.library.collection import Collection
+from wim_edge.testing import FakeModel
+
+LONG = "".join(f"Sentence number {n} speaks of the weather and nothing else at all. " for n in range(200))
+DOCUMENTS = [
+    ("Ferry", "The ferry sails at noon. It is a small ship with room for nine."),
+    ("Lighthouse", "The lighthouse was built in 1904. It burned down twice."),
+    ("Almanac", LONG + "The ferry of Norra was sold in 1933. " + LONG),
+    ("Ferry", "Another ferry crosses the lake every hour."),
+]
+
+
+def writes(title: str, passage: str) -> Callable[[str], str]:
+    """A model that recalls this title and this passage, and answers with the place it was shown."""
+
+    def reply(prompt: str) -> str:
+        if "Every question is answered by a page." not in prompt:
+            return "an answer"
+        if prompt.rpartition("Question:")[2].startswith("\n"):
+            return ""  # without a question nothing is likelier than anything else
+        for label, text in (("\nPassage:", passage), ("\nPage:", " " + title + "\n")):
+            if label in prompt and prompt.rfind(label) == max(prompt.rfind("\nPassage:"), prompt.rfind("\nPage:")):
+                said = prompt[prompt.rfind(label) + len(label) :]
+                return text[len(said) :] if text.startswith(said) else ""
+        return ""
+
+    return reply
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+    made = Collection("port", create=True)
+    made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
+    return made
+
+
+def recalled(question: str, chooser: str, reply: Callable[[str], str], **settings: Any) -> list[events.Event]:
+    with Runtime(Settings(chooser=chooser, **settings), model=FakeModel(reply)) as runtime:
+        return list(runtime.recall("port", question))
+
+
+def last(found: list[events.Event]) -> events.PassagesRecalled:
+    assert isinstance(found[-1], events.PassagesRecalled)
+    return found[-1]
+
+
+def test_bm25_finds_words_and_asks_no_model(library: Collection) -> None:
+    found = recalled("when was the lighthouse built?", "bm25", lambda prompt: "")
+    assert [event.type for event in found] == ["warning", "recall.started", "recall.passages"]
+    passages = last(found).passages
+    assert (passages[0].document, passages[0].title) == ("Lighthouse", "Lighthouse")
+    assert passages[0].text == DOCUMENTS[1][1]
+    assert set(passages[0].scores) == {"bm25"}
+    assert last(found).decoded_tokens == last(found).prefilled_tokens == 0
+
+
+def test_recall_finds_a_title_and_then_a_passage(library: Collection) -> None:
+    found = recalled("what about the sea?", "recall", writes("Almanac", "The ferry of Norra was sold"))
+    titles = next(event for event in found if isinstance(event, events.TitlesRecalled))
+    assert titles.titles[0][0] == "Almanac"
+    best = last(found).passages[0]
+    assert best.title == "Almanac"
+    assert best.text.startswith("The ferry of Norra was sold in 1933.")
+    assert best.text.endswith("at all.")
+    assert LONG[: 5] not in best.text[:30]
+    start, end = best.chars
+    assert (LONG + "The ferry of Norra was sold in 1933. " + LONG)[start:end] == best.text
+    assert set(best.scores) == {"title", "passage"}
+    assert last(found).decoded_tokens > 0
+
+
+def test_documents_of_equal_titles_are_both_searched(library: Collection) -> None:
+    found = recalled("which ship?", "recall", writes("Ferry", "Another ferry crosses"))
+    best = last(found).passages[0]
+    assert (best.document, best.title) == ("Ferry (2)", "Ferry")
+
+
+def test_hybrid_hears_every_voice(library: Collection) -> None:
+    found = recalled("when does the ferry sail?", "hybrid", writes("Lighthouse", "The lighthouse"))
+    passages = {passage.document: passage for passage in last(found).passages}
+    assert {"Ferry", "Lighthouse", "Ferry (2)", "Almanac"} <= set(passages)
+    assert set(passages["Ferry"].scores) >= {"bm25", "title"}
+    assert "bm25" not in passages["Lighthouse"].scores
+    assert any("likelihood" in passage.scores for passage in passages.values())
+    assert last(found).prefilled_tokens > 0
+    scores = [passage.score for passage in last(found).passages if "likelihood" in passage.scores]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_at_most_so_many_are_chosen(library: Collection) -> None:
+    found = recalled("when does the ferry sail?", "bm25", lambda prompt: "", recall_passages=2)
+    chosen = [passage.chosen for passage in last(found).passages]
+    assert sum(chosen) <= 2
+    assert chosen[0]
+    assert chosen == sorted(chosen, reverse=True)
+
+
+def test_the_answer_is_read_from_what_was_recalled(library: Collection) -> None:
+    model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
+    with Runtime(Settings(chooser="recall", recall_passages=1, pattern="wim"), model=model) as runtime:
+        found = list(runtime.stream((), "what about the sea?", library="port"))
+    started = next(event for event in found if isinstance(event, events.ReadingStarted))
+    assert started.documents == ("Almanac",)
+    passage = next(event for event in found if isinstance(event, events.PassagesRecalled)).passages[0]
+    assert started.tokens == len(model.tokenize(passage.text))
+    (segment,) = (event for event in found if isinstance(event, events.SegmentRead))
+    assert segment.chars == passage.chars
+    answer = found[-1]
+    assert isinstance(answer, events.AnswerFinished)
+    assert answer.text == "an answer"
+    assert all(passage.chars[0] <= source.chars[0] < source.chars[1] <= passage.chars[1] for source in answer.sources)
+
+
+def test_short_documents_are_read_whole_and_given_ones_come_first(library: Collection) -> None:
+    with Runtime(Settings(chooser="bm25", recall_passages=1), model=FakeModel(lambda prompt: "x")) as runtime:
+        found = list(runtime.stream(Document("mine", "My own text."), "when was the lighthouse built?", library="port"))
+    started = next(event for event in found if isinstance(event, events.ReadingStarted))
+    assert started.documents == ("mine", "Lighthouse")
+
+
+def test_a_second_question_takes_the_prompts_from_the_cache(library: Collection) -> None:
+    model = FakeModel(writes("Ferry", "The ferry"))
+    with Runtime(Settings(chooser="recall"), model=model) as runtime:
+        list(runtime.recall("port", "one?"))
+        first = sum(n for what, _, n in model.history if what == "append")
+        model.history.clear()
+        list(runtime.recall("port", "one?"))
+        second = sum(n for what, _, n in model.history if what == "append")
+        assert second < first / 2
+        library.put("more", 0, 0, [("Buoy", Document("Buoy", "It floats."))])
+        found = list(runtime.recall("port", "one?"))
+    started = next(event for event in found if isinstance(event, events.RecallStarted))
+    assert started.documents == 5
+    assert all(context.closed for context in model.contexts)
+
+
+def test_what_is_wrong_is_said_before_anything_is_done(library: Collection) -> None:
+    with Runtime(Settings(), model=FakeModel()) as runtime:
+        with pytest.raises(LibraryError, match="no library none"):
+            runtime.stream((), "a?", library="none")
+        with pytest.raises(InvalidRequestError, match="empty"):
+            runtime.stream((), " ", library="port")
+        with pytest.raises(InvalidRequestError, match="empty"):
+            runtime.recall("port", "")
+        Collection("void", create=True)
+        with pytest.raises(LibraryError, match="no documents"):
+            runtime.stream((), "a?", library="void")
+    with pytest.raises(InvalidRequestError, match="chooser"):
+        Settings(chooser="best")
+
+
+def test_no_words_in_common(library: Collection) -> None:
+    with (
+        Runtime(Settings(chooser="bm25"), model=FakeModel()) as runtime,
+        pytest.raises(DocumentError, match="in common"),
+    ):
+        list(runtime.stream((), "xylophone?", library="port"))
+
+
+def test_a_question_too_long_for_the_model(library: Collection) -> None:
+    with (
+        Runtime(Settings(), model=FakeModel()) as runtime,
+        pytest.raises(InvalidRequestError, match="the question takes"),
+    ):
+        list(runtime.recall("port", "word " * 9000))
+
+
+def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Collection) -> None:
+    with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The"))) as runtime:
+        stream = runtime.stream((), "a?", library="port")
+        for event in stream:
+            if event.type == "recall.started":
+                runtime.cancel()
+        assert isinstance(event, events.AnswerFinished)
+        assert event.finish_reason == "cancelled"
+        assert last(list(runtime.recall("port", "a?"))).passages
+        abandoned = runtime.recall("port", "a?")
+        next(abandoned)
+        with pytest.raises(InvalidRequestError, match="another question"):
+            runtime.recall("port", "b?")
+        abandoned.close()  # type: ignore[attr-defined]
+        assert last(list(runtime.recall("port", "b?"))).passages
+
+
+def test_closing_the_runtime_ends_a_recall(library: Collection) -> None:
+    runtime = Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The")))
+    stream = runtime.recall("port", "a?")
+    next(stream)
+    runtime.close()
+    assert list(stream) == []

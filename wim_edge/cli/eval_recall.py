@@ -1,0 +1,112 @@
+"""`wim-edge eval recall`: how well choosers find the pages of a library that answer."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wim_edge.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from wim_edge.settings import Settings
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for."""
+
+    choosers: str
+    data: Path | None
+    library: Path | None
+    limit: int | None
+    size: int | None
+    prefix: int
+    titles: int
+    out: Path | None
+
+
+def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
+    """Ask, and sum up; whether Ctrl-C stopped it."""
+    from wim_edge.cli.progress import progress
+    from wim_edge.documents.rows import fingerprint
+    from wim_edge.evaluation.queries import load_queries
+    from wim_edge.evaluation.recall import Choosing, Widths, evaluate, of_size, parse_choosers, summarize
+    from wim_edge.evaluation.store import Store, read_records, write_json
+    from wim_edge.library.adding import rows_of
+    from wim_edge.library.collection import Collection
+    from wim_edge.recall.index import open_index
+    from wim_edge.runtime import Runtime
+    from wim_edge.settings import Paths
+    from wim_edge.wim.chat import chat_format
+    from wim_edge.wim.prompts import Prompts
+
+    if request.data is None or request.library is None:
+        raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
+    choosers, queries = parse_choosers(request.choosers), load_queries(request.data)[: request.limit]
+    widths, stopped = Widths(request.prefix, request.titles), False
+    with ExitStack() as stack:
+        runtime = stack.enter_context(Runtime(settings))
+        model = runtime.open()
+        made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
+        folder = request.out or made / "run"
+        identity = {
+            "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
+            "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
+            "patterns": choosers, "widths": asdict(widths),
+        }  # fmt: skip
+        with Store(folder, identity) as store:
+            collection = Collection("passages", Paths(made, made, made, made), create=True)
+            passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
+            collection.put(str(request.library), 0, 0, passages)
+            bar = click.progressbar(length=len(collection), label=f"indexing for {model.info.name}", file=_stderr())
+            with bar:
+                index = open_index(collection, model, lambda done, _of: bar.update(done - bar.pos))
+            chat, _ = chat_format(model)
+            prompts = Prompts(settings.templates, chat=chat.is_chat)
+            choosing = stack.enter_context(closing(Choosing(model, chat, prompts, collection, index, widths)))
+            try:
+                with progress("recall_at_1") as watcher:
+                    evaluate(choosing, collection, queries, choosers, store, watcher)
+            except KeyboardInterrupt:
+                stopped = True
+        summary = summarize(model.info.name, command, read_records(folder), choosers)
+        summary |= {"documents": len(collection), "index_bytes": index.nbytes}
+        if request.out is not None:
+            write_json(folder / "summary.json", summary)
+    return summary, stopped
+
+
+def show(summary: dict[str, Any], as_json: bool) -> None:
+    """The summary as JSON, or as a table."""
+    if as_json:
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
+              "valid_fraction": "valid"}  # fmt: skip
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("chooser", "n", *shares.values(), "s/query", "decoded", "read"):
+        table.add_column(heading, justify="left" if heading == "chooser" else "right", no_wrap=True)
+    for found in summary["choosers"]:
+        numbers = (("seconds_per_query", ".2f"), ("decoded_tokens", ".0f"), ("prefilled_tokens", ".0f"))
+        table.add_row(
+            found["chooser"], str(found["n"]),
+            *("-" if found[name] is None else f"{100 * found[name]:.1f}%" for name in shares),
+            *("-" if found[name] is None else format(found[name], form) for name, form in numbers),
+        )  # fmt: skip
+    Console(highlight=False).print(table, markup=False)
+
+
+def _stderr() -> Any:
+    import sys
+
+    return sys.stderr

@@ -1,0 +1,162 @@
+"""`wim-edge library add`, `show` and `drop`: the documents that `ask --library` recalls from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from wim_edge.catalog.files import megabytes
+from wim_edge.cli.options import debug_option, model_option
+from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.settings import Settings
+
+if TYPE_CHECKING:
+    from wim_edge.library.adding import Added
+    from wim_edge.library.collection import Collection
+
+DEFAULT = "default"
+
+
+def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from wim_edge.library.collection import names
+
+    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+_name = click.argument("name", default=DEFAULT, shell_complete=library_names)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
+@click.option("--to", "name", default=DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
+              help="The library; it is made where there is none.")
+@click.option("--prune", is_flag=True, help="Let go of documents whose files in these folders are gone.")
+@click.option("--index/--no-index", "index", default=True,
+              help="Make the index for the model now, not with the first question.")
+@model_option
+@click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
+@debug_option
+def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str | None, as_json: bool) -> None:
+    """Add documents to a library: files, folders, or JSON lines of {title, text}.
+
+    Files that have not changed since are passed over; those that have are read again. A document is known by its
+    title: what its file says it is, else its first heading, else the file's name.
+
+    \b
+      wim-edge library add ~/papers notes.md
+      wim-edge library add --to wiki passages.jsonl.gz
+      wim-edge ask --library wiki "Who was the first man on the moon?"
+    """
+    from wim_edge.library.adding import add as add_files
+    from wim_edge.library.collection import Collection
+
+    collection = Collection(name, create=True)
+    found: list[Added] = []
+    for one in add_files(collection, paths, prune=prune):
+        found.append(one)
+        if as_json:
+            click.echo(json.dumps(asdict(one), ensure_ascii=False))
+        elif one.state != "unchanged" or one.note:
+            many = f" ({one.documents:,} documents)" if one.documents != 1 and one.state in ("added", "changed") else ""
+            click.echo(f"{one.state} {_plain(one.path)}{many}{': ' + _plain(one.note) if one.note else ''}", err=True)
+    if not found:
+        raise DocumentError("no documents are there", "Name files, or folders that hold some.")
+    gone, failed = (sum(one.state == state for one in found) for state in ("gone", "failed"))
+    if gone:
+        click.echo(f"{gone} files are gone; --prune lets go of what they held", err=True)
+    if not as_json:
+        counts = {state: sum(one.state == state for one in found) for state in ("added", "changed", "unchanged")}
+        told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n)
+        click.echo(f"library {name}: {len(collection):,} documents; files: {told or 'none'}")
+    if index and len(collection):
+        _index(collection, model)
+    if failed:
+        raise DocumentError(f"{failed} of {len(found)} files could not be added", "See above for each.")
+
+
+def _index(collection: Collection, model: str | None) -> None:
+    from wim_edge.errors import ModelNotFoundError
+    from wim_edge.recall.index import load_index, open_index
+    from wim_edge.runtime import Runtime
+
+    try:
+        with Runtime(Settings.from_environment().but(model=model)) as runtime:
+            opened = runtime.open()
+            if load_index(collection, opened) is not None:
+                return
+            bar = click.progressbar(length=len(collection), label=f"indexing for {opened.info.name}", file=sys.stderr)
+            with bar:
+                open_index(collection, opened, lambda done, _of: bar.update(done - bar.pos))
+    except ModelNotFoundError as error:
+        if model is not None:
+            raise
+        click.echo(f"not indexed yet ({error}); the first question does it", err=True)
+
+
+@click.command()
+@click.argument("name", required=False, shell_complete=library_names)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@debug_option
+def show(name: str | None, as_json: bool) -> None:
+    """Show the files of a library, or without NAME which libraries there are."""
+    from wim_edge.library.collection import Collection, names
+
+    rows: list[dict[str, Any]]
+    if name is None:
+        rows = [_facts(Collection(one)) for one in names()]
+        lines = [f"{row['name']}: {row['documents']:,} documents of {row['files']:,} files, {megabytes(row['bytes'])}"
+                 for row in rows]  # fmt: skip
+    else:
+        rows = [asdict(one) for one in Collection(name).sources().values()]
+        lines = [f"{_plain(row['path'])}: {row['documents']:,} documents, {row['chars']:,} characters" for row in rows]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for line in lines:
+        click.echo(line)
+    if not lines:
+        click.echo("no libraries; `wim-edge library add FILE...` makes one" if name is None else "no files")
+
+
+@click.command()
+@_name
+@click.argument("paths", nargs=-1, metavar="[FILE|DIR...]", type=click.Path())
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@debug_option
+def drop(name: str, paths: tuple[str, ...], yes: bool) -> None:
+    """Let go of a library, or of what it holds of some files. The files themselves stay."""
+    from pathlib import Path
+
+    from wim_edge.library.collection import Collection, remove
+
+    if not paths:
+        if not yes and sys.stdin is None:
+            raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
+        if not yes:
+            click.confirm(f"Let go of the library {name}?", abort=True)
+        click.echo(f"{megabytes(remove(name))} freed")
+        return
+    collection = Collection(name)
+    roots = [Path(path).absolute() for path in paths]
+    held = [one for one in collection.sources() if any(Path(one).is_relative_to(root) for root in roots)]
+    if not held:
+        raise DocumentError(f"library {name} holds nothing of these files", f"wim-edge library show {name}")
+    for one in held:
+        collection.remove(one)
+    click.echo(f"{len(held)} files let go; {len(collection):,} documents stay")
+
+
+def _facts(collection: Collection) -> dict[str, Any]:
+    files = collection.sources()
+    return {"name": collection.name, "documents": len(collection), "files": len(files),
+            "bytes": collection.nbytes, "path": str(collection.folder)}  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """Without line breaks and control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)

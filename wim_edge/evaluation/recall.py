@@ -1,0 +1,237 @@
+"""How well choosers find the pages of a library that answer: KILT's page-level figures (Petroni et al. 2021).
+
+    r_precision         share of the first R pages that are gold, R being their number
+    recall_at_K         gold pages among the first K, of as many as K may hold
+    answer_in_context   whether any of the first five passages holds an answer (best-subspan match)
+    valid_fraction      share of what was recalled, titles and passages, that the library really holds
+
+A chooser is asked for by name, perhaps with a variant:
+
+    bm25, recall, hybrid          as in `wim-edge ask --library`
+    bm25:read, recall:read        with the candidates read and ranked by the question's likelihood, as in hybrid
+    hybrid:unread                 without
+    recall:titles                 the first stage alone: each document's beginning is its passage
+    recall:flat                   the second stage alone, over all documents
+    recall:whole                  passages decoded to their end rather than located by a short prefix
+    recall:free                   a title written without constraint, then looked up
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wim_edge.documents import Document
+from wim_edge.engine.api import Model
+from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.queries import Query
+from wim_edge.evaluation.runner import Watcher
+from wim_edge.evaluation.store import Record, Store
+from wim_edge.evaluation.summary import bootstrap
+from wim_edge.library.collection import Collection
+from wim_edge.recall.index import TokenIndex
+from wim_edge.recall.mindref import PASSAGE, MindRef, Title
+from wim_edge.recall.recaller import Candidate, Recaller
+from wim_edge.settings import CHOOSERS
+from wim_edge.wim import events
+from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.prompts import Prompts
+
+ABLATIONS = ("titles", "flat", "whole", "free")
+_READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
+KNOWN = (*CHOOSERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
+LISTED, IN_CONTEXT = 10, 5
+"""Passages that are listed, and that an answer is looked for in."""
+
+
+def parse_choosers(text: str) -> list[str]:
+    """The names between commas. Raises InvalidRequestError for one that is none."""
+    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in found:
+        if name not in KNOWN:
+            raise InvalidRequestError(f"{name} is no chooser", f"There are {', '.join(KNOWN)}.")
+    if not found:
+        raise InvalidRequestError("no chooser is named", f"There are {', '.join(KNOWN)}.")
+    return found
+
+
+@dataclass(frozen=True)
+class Widths:
+    """What may be varied: tokens of a prefix, and recalled documents whose passages are searched."""
+
+    prefix: int = 16
+    documents: int = 5
+
+
+class Choosing:
+    """A library, a model, and the choosers under comparison."""
+
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, collection: Collection, index: TokenIndex,
+        widths: Widths,
+    ) -> None:  # fmt: skip
+        self._model, self._chat, self._prompts = model, chat, prompts
+        self._collection, self._index, self._widths = collection, index, widths
+        self._recallers: dict[bool, Recaller] = {}
+
+    def choose(self, chooser: str, query: str) -> events.PassagesRecalled:
+        """What this chooser finds, the best first."""
+        name, _, variant = chooser.partition(":")
+        recaller = self._recaller(whole=variant == "whole")
+        if variant in ABLATIONS and variant != "whole":
+            return self._ablated(recaller, variant, query)
+        found = recaller.recall(query, name, listed=LISTED, documents=self._widths.documents, read=_READ.get(chooser))
+        last = [event for event in found if isinstance(event, events.PassagesRecalled)]
+        return last[0]
+
+    def close(self) -> None:
+        for recaller in self._recallers.values():
+            recaller.close()
+
+    def _recaller(self, *, whole: bool) -> Recaller:
+        if whole not in self._recallers:
+            mindref = MindRef(self._model, self._prompts, self._index, prefix=self._widths.prefix, whole=whole)
+            self._recallers[whole] = Recaller(
+                self._model, self._chat, self._prompts, self._collection, self._index, mindref
+            )
+        return self._recallers[whole]
+
+    def _ablated(self, recaller: Recaller, variant: str, query: str) -> events.PassagesRecalled:
+        mindref, context = recaller.mindref, recaller.open(query)
+        begin, decoded = time.perf_counter(), mindref.decoded_tokens
+        if variant == "flat":
+            found = [
+                Candidate(one.document, one.start, one.end, {"passage": one.score})
+                for one in mindref.flat(context, query, LISTED)
+            ]
+        elif variant == "free":
+            title = mindref.unconstrained(context, query)
+            found = self._beginnings([title] if title else [])
+        else:
+            found = self._beginnings(mindref.titles(context, query, LISTED))
+        return events.PassagesRecalled(
+            tuple(recaller.recalled(one, chosen=False) for one in found), mindref.decoded_tokens - decoded, 0,
+            time.perf_counter() - begin,
+        )  # fmt: skip
+
+    def _beginnings(self, titles: Sequence[Title]) -> list[Candidate]:
+        """Of these titles' documents."""
+        found = []
+        for title in titles:
+            for at in title.documents:
+                end = self._index.sentence_end(int(self._index.bodies[at]), PASSAGE)
+                found.append(Candidate(at, 0, -1 if end is None else end, {"title": title.score}))
+        return found
+
+
+def evaluate(choosing: Choosing, collection: Collection, queries: Sequence[Query], choosers: Sequence[str],
+             store: Store, watcher: Watcher) -> None:  # fmt: skip
+    """Ask what is not in the store yet, query by query, all choosers of one before the next."""
+    titles, texts = _contents(collection)
+    kept = [record for record in store.records if not record.error]
+    done = {record.key for record in kept}
+    watcher.begin(kept, len(done | {(name, str(at)) for at in range(len(queries)) for name in choosers}))
+    for at, query in enumerate(queries):
+        for name in choosers:
+            if (name, str(at)) not in done:
+                record = _ask(choosing, name, at, query, titles, texts)
+                store.add(record)
+                watcher.add(record)
+
+
+def summarize(model: str, command: str, records: Sequence[Record], choosers: Sequence[str]) -> dict[str, Any]:
+    """An object a chooser; a query that failed counts as not found."""
+    return {"task": "recall", "model": model, "command": command,
+            "choosers": [_figures(name, [r for r in records if r.pattern == name]) for name in choosers]}  # fmt: skip
+
+
+def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
+    answered = [record for record in records if record.error is None]
+    figures: dict[str, Any] = {"chooser": name, "n": len(records)}
+    for score in ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context"):
+        figures[score] = _mean([r.scores.get(score, 0.0) for r in records if score in r.scores or r.error])
+    figures["ci95_recall_at_1"] = bootstrap([(r.group, r.scores.get("recall_at_1", 0.0)) for r in records])
+    valid = [record.facts["valid"] for record in answered]
+    recalled = sum(pair[1] for pair in valid)
+    figures["valid_fraction"] = sum(pair[0] for pair in valid) / recalled if recalled else None
+    seconds = [record.seconds for record in answered if record.seconds is not None]
+    figures["seconds_per_query"] = _mean(seconds)
+    figures["median_seconds"] = float(np.median(seconds)) if seconds else None
+    figures["decoded_tokens"] = _mean([float(record.decoded_tokens or 0) for record in answered])
+    figures["prefilled_tokens"] = _mean([float(record.prefilled_tokens or 0) for record in answered])
+    figures["errors"] = [{"id": record.id, "error": record.error} for record in records if record.error]
+    return figures
+
+
+def _ask(
+    choosing: Choosing, name: str, at: int, query: Query, titles: dict[str, str], texts: dict[str, str]
+) -> Record:
+    found, error = None, None
+    try:
+        found = choosing.choose(name, query.question)
+    except WimEdgeError as failed:
+        error = f"{type(failed).__name__}: {failed}"
+    passages = found.passages if found else ()
+    pages = list(dict.fromkeys(passage.title for passage in passages))
+    valid = sum(titles.get(p.document) == p.title and p.text == texts[p.document][slice(*p.chars)] for p in passages)
+    return Record(
+        id=str(at), group=str(at), pattern=name, x=None, question=query.question, answers=query.answers,
+        answer=pages[0] if pages else None, error=error,
+        scores=scores(pages, [passage.text for passage in passages], query) if found else {},
+        seconds=found.seconds if found else None,
+        decoded_tokens=found.decoded_tokens if found else None,
+        prefilled_tokens=found.prefilled_tokens if found else None,
+        facts={"pages": pages, "valid": [valid, len(passages)], "scores": [passage.scores for passage in passages]},
+    )  # fmt: skip
+
+
+def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
+    """The figures of one query, of the pages and passages that were found, the best first."""
+    gold = set(query.titles)
+    found = {f"recall_at_{k}": len(gold.intersection(pages[:k])) / min(k, len(gold)) for k in (1, 5)}
+    found["r_precision"] = len(gold.intersection(pages[: len(gold)])) / len(gold)
+    if query.answers:
+        found["answer_in_context"] = max((match(text, query.answers) for text in texts[:IN_CONTEXT]), default=0.0)
+    return found
+
+
+def _contents(collection: Collection) -> tuple[dict[str, str], dict[str, str]]:
+    """Titles and texts, by name."""
+    kept = collection.documents([number for number, _ in collection.digests()])
+    return {one.document.name: one.title for one in kept}, {one.document.name: one.document.text for one in kept}
+
+
+def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
+            ) -> list[tuple[str, Document]]:  # fmt: skip
+    """So many passages, those that the queries need among them; where there are fewer, others are made up of their
+    sentences and of pieces of their titles."""
+    if size is None or size == len(passages):
+        return list(passages)
+    rng = np.random.default_rng(seed)
+    if size > len(passages):
+        return [*passages, *_made_up(passages, size - len(passages), rng)]
+    wanted = {title for query in queries for title in query.titles}
+    needed = [at for at, (title, _) in enumerate(passages) if title in wanted]
+    if len(needed) > size:
+        raise InvalidRequestError(f"the queries need {len(needed):,} passages, more than {size:,}", "Use --limit.")
+    others = np.setdiff1d(np.arange(len(passages)), needed)
+    chosen = sorted([*needed, *rng.choice(others, size - len(needed), replace=False).tolist()])
+    return [passages[at] for at in chosen]
+
+
+def _made_up(passages: Sequence[tuple[str, Document]], n: int, rng: np.random.Generator
+             ) -> Iterator[tuple[str, Document]]:  # fmt: skip
+    for _ in range(n):
+        one, other, third = (passages[at] for at in rng.integers(len(passages), size=3).tolist())
+        title = f"{one[0]} and {other[0]}"
+        sentences = [*one[1].text.split(". ")[::2], *third[1].text.split(". ")[1::2]]
+        yield title, Document(title, ". ".join(sentences))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

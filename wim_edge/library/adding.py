@@ -1,0 +1,116 @@
+"""Files and folders -> the documents of a library, with their titles; what is unchanged is passed over."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from wim_edge.documents import Document, read_document
+from wim_edge.documents.document import short
+from wim_edge.documents.rows import Row, parse_rows, text_of
+from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.library.collection import Collection, Source
+
+_ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
+_TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".org", ".adoc", ".tex", ".html", ".htm", ".xhtml", ".pdf",
+          ".docx", ".epub", *_ROWS[:3])  # fmt: skip
+"""What is taken out of a folder. A file that is named is taken whatever its ending."""
+_LAYOUT = "{title, text}"
+_NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
+
+
+@dataclass(frozen=True)
+class Added:
+    """What came of a file."""
+
+    path: str
+    state: Literal["added", "changed", "unchanged", "failed", "gone", "removed"]
+    documents: int = 0
+    note: str = ""
+    """Why it failed, or what is missing of it."""
+
+
+def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = False) -> Iterator[Added]:
+    """Add files, folders (with all that is in them) and files of JSON lines; yields what came of each.
+
+    A file whose size and time of change are as they were is not read again. One that cannot be read is told as
+    failed, and what the library holds of it stays. ``prune``: let go of files of these folders that are gone.
+    """
+    known = collection.sources()
+    for given in map(Path, paths):
+        root = given.absolute()
+        for path in _files(root):
+            yield _one(collection, path, known.get(str(path)))
+        for name in known:
+            if (name == str(root) or Path(name).is_relative_to(root)) and not os.path.lexists(name):
+                if prune:
+                    collection.remove(name)
+                yield Added(name, "removed" if prune else "gone")
+
+
+def title_of(document: Document) -> str:
+    """What its file calls it, else its first heading, else the file's name."""
+    heading = next((mark.section for mark in document.marks if mark.section), "")
+    if not heading or _NO_HEADING.fullmatch(heading):
+        heading = document.path.stem if document.path else document.name
+    return short(document.title) or short(heading) or "untitled"
+
+
+def _files(root: Path) -> Iterator[Path]:
+    if not root.is_dir():
+        yield root
+        return
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith(".") and name.lower().endswith(_TEXTS):
+                yield Path(folder, name)
+
+
+def _one(collection: Collection, path: Path, known: Source | None) -> Added:
+    name = str(path)
+    try:
+        name.encode()
+        stat = path.stat()
+        if known is not None and (known.mtime_ns, known.size) == (stat.st_mtime_ns, stat.st_size):
+            return Added(name, "unchanged", known.documents)
+        documents, note = _documents(path)
+        n = collection.put(name, stat.st_mtime_ns, stat.st_size, documents)
+    except UnicodeEncodeError:
+        return Added(name.encode("utf-8", "replace").decode(), "failed", note="its name is no Unicode")
+    except OSError as error:
+        return Added(name, "failed", note=error.strerror or str(error))
+    except (DocumentError, InvalidRequestError) as error:
+        return Added(name, "failed", note=str(error))
+    return Added(name, "added" if known is None else "changed", n, note)
+
+
+def _documents(path: Path) -> tuple[list[tuple[str, Document]], str]:
+    """What a file holds, each with its title; and what is missing of it. Raises DocumentError, InvalidRequestError."""
+    if not path.name.lower().endswith(_ROWS):
+        document = read_document(path)
+        return [(title_of(document), document)], "; ".join(document.notes)
+    rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT)
+    full = [(title, document) for title, document in rows if document.text.strip()]
+    if not full:
+        raise DocumentError(f"{path.name}: no row holds any text")
+    return full, f"{len(rows) - len(full)} rows hold no text" if len(full) < len(rows) else ""
+
+
+def rows_of(path: Path) -> list[tuple[str, Document]]:
+    """The documents of a file of rows, each with its title. Raises DocumentError, InvalidRequestError."""
+    return _documents(path)[0]
+
+
+def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:
+    """{title, text}; {title, body}; or as in KILT's knowledge source {wikipedia_title, text: [paragraphs]}."""
+    title = text_of(row.get("title", row.get("wikipedia_title", "")))
+    text = row["body"] if "text" not in row and "body" in row else row["text"]
+    if isinstance(text, list):
+        text = "".join(map(text_of, text))
+    title = short(title) or f"{path.name.partition('.')[0]} {number + 1}"
+    return title, Document(title, text_of(text), path=path)

@@ -1,0 +1,115 @@
+"""Arrays in one file: whole or not there, and never trusted before they are checked.
+
+    parts     one after the other
+    header    JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
+    kind      16 bytes
+    uint32 x 3            format, length of the header, CRC-32 of the header; little-endian
+
+The header stands at the end, so that somebody else (llama.cpp) may write the first part himself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PART = ".part"
+"""Ending of a file that is being written."""
+_TAIL = struct.Struct("<16s3I")
+_CHUNK = 1 << 20  # bytes read at once to be checked
+
+Listed = tuple[str, str, int, int]
+"""A part: name, numpy's name of its type, count, CRC-32."""
+
+
+class DamagedError(Exception):
+    """The file is not what was written: cut, changed, of another format, or it belongs to something else."""
+
+
+def finish(
+    part_path: Path, path: Path, kind: tuple[bytes, int], about: Mapping[str, Any],
+    parts: Mapping[str, NDArray[Any]], listed: Sequence[Listed] = (),
+) -> int:
+    """Append parts and header to a file that may hold the ``listed`` ones already, and give it its name, under
+    which it appears only when all of it is on the disk; its bytes. Raises OSError."""  # fmt: skip
+    all_listed = list(listed)
+    with open(part_path, "r+b", buffering=0) as file:
+        file.seek(0, os.SEEK_END)
+        for name, part in parts.items():
+            data = np.ascontiguousarray(part)
+            all_listed.append((name, data.dtype.str, data.size, zlib.crc32(data.data)))
+            _write_all(file, data.data.cast("B") if data.size else b"")
+        header = json.dumps({"about": about, "parts": all_listed}).encode()
+        _write_all(file, header + _TAIL.pack(*kind, len(header), zlib.crc32(header)))
+        os.fsync(file.fileno())
+        size = file.tell()
+    part_path.replace(path)
+    return size
+
+
+def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
+    """The parts that the file should have; together they are as long as what precedes the header. ``about`` None:
+    whatever it belongs to. Raises DamagedError, OSError."""
+    size = os.fstat(file.fileno()).st_size
+    if size < _TAIL.size:
+        raise DamagedError("cut short")
+    file.seek(size - _TAIL.size)
+    magic, version, length, crc = _TAIL.unpack(file.read(_TAIL.size))
+    if magic != kind[0]:
+        raise DamagedError("its end is missing")
+    if version != kind[1]:
+        raise DamagedError("another format")
+    begin = max(0, size - _TAIL.size - length)
+    file.seek(begin)
+    header = file.read(size - _TAIL.size - begin)
+    if len(header) != length or zlib.crc32(header) != crc:
+        raise DamagedError("its header is damaged")
+    found = json.loads(header)  # what its checksum vouches for is what we wrote
+    if about is not None and found["about"] != about:
+        raise DamagedError("it belongs to something else")
+    if sum(count * np.dtype(dtype).itemsize for _, dtype, count, _ in found["parts"]) != begin:
+        raise DamagedError("it has not the length it should have")
+    file.seek(0)
+    return [tuple(part) for part in found["parts"]]
+
+
+def mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
+    """The arrays of a file, checked (see `parts_of`), and mapped into memory rather than read.
+
+    Raises DamagedError, OSError.
+    """
+    with open(path, "rb", buffering=0) as file:
+        found: dict[str, NDArray[Any]] = {}
+        offset = 0
+        for name, dtype, count, crc in parts_of(file, kind, about):
+            nbytes = count * np.dtype(dtype).itemsize
+            if checksum(file, nbytes) != crc:
+                raise DamagedError(f"{name} is damaged")
+            found[name] = np.memmap(path, dtype, "r", offset, (count,)) if count else np.zeros(0, dtype)
+            offset += nbytes
+    return found
+
+
+def checksum(file: FileIO, nbytes: int) -> int:
+    """CRC-32 of so many bytes, read from where the file stands; fewer, if it ends before."""
+    crc, buffer = 0, memoryview(bytearray(min(_CHUNK, max(1, nbytes))))
+    while nbytes > 0 and (got := file.readinto(buffer[: min(len(buffer), nbytes)])):
+        crc = zlib.crc32(buffer[:got], crc)
+        nbytes -= got
+    return crc
+
+
+def _write_all(file: FileIO, data: memoryview | bytes) -> None:
+    """A single `write` takes at most 2 GiB."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file.fileno(), view[: 1 << 28]) :]

@@ -1,0 +1,158 @@
+"""Beam search in which every token must continue a run that occurs in the library.
+
+MindRef (arXiv 2402.17010, section 3): what is decoded exists. Beams are forks of one prompt and are evaluated
+together, a batch a step; a dead beam is closed. A stretch of a title without a choice (the rest, where no other
+title goes on alike) is evaluated at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wim_edge.engine.api import Context, Logits, Sequence
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.recall.runs import LONGEST, Run, Runs
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A run of tokens that exists, and how probable the model finds it."""
+
+    run: Run
+    tokens: tuple[int, ...] = ()
+    logprob: float = 0.0
+    """Of its tokens, and of its end where it has ended; nats."""
+    ended: bool = False
+
+    @property
+    def score(self) -> float:
+        """Mean log-probability of a token: long titles are not put behind for their length."""
+        return self.logprob / max(1, len(self.tokens) + self.ended)
+
+
+@dataclass
+class _Live:
+    """A beam that goes on: its fork, and the logits after its tokens."""
+
+    beam: Beam
+    sequence: Sequence
+    logits: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched for, and how far.
+
+    Args:
+        runs: what exists.
+        width: beams that go on at a step, and that are found at most.
+        longest: tokens after which a beam is complete, up to `LONGEST` - 1.
+        ends: the tokens that end a title; a beam is complete when it has ended. Without them, when only one
+            place is left, or at the ``longest``.
+        whole: a beam is complete at the ``longest`` or at its text's end only, though it stands in one place: what
+            short prefixes are compared with.
+        form: the token as it stands at the beginning of a text, if there is such a one (" The" for "The"): the
+            likelier of the two is decoded for the first token.
+    """
+
+    runs: Runs
+    width: int
+    longest: int = LONGEST - 1
+    ends: tuple[int, ...] = ()
+    whole: bool = False
+    form: Callable[[int], int] = int
+
+    def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
+        """The best beams after this prompt, best first, and the tokens that were evaluated for them.
+
+        Takes ``width`` sequences of the context besides the prompt's, which is afterwards as it was before.
+        Raises Interrupted, ContextOverflowError.
+        """
+        found: list[Beam] = []
+        spent = 0
+        with ExitStack() as stack:
+            live = [_Live(Beam(self.runs.all), stack.enter_context(prompt.fork()), prompt.logits)]
+            while live:
+                grown = [(beam, one) for one in live for beam in self._grown(one)]
+                found += [beam for beam, _ in grown if self._complete(beam)]
+                found = sorted(found, key=lambda beam: -beam.score)[: self.width]
+                going = [(beam, one) for beam, one in grown if not self._complete(beam)]
+                going = sorted(going, key=lambda pair: -pair[0].score)[: self.width]
+                # A mean may still rise, but a beam that is behind all that are complete hardly catches up
+                if len(found) == self.width and going and going[0][0].score < found[-1].score:
+                    going = []
+                stretches = [self._stretch(beam) for beam, _ in going]
+                branches = self._branch(stack, live, [one for _, one in going])
+                spent += sum(map(len, stretches))
+                rows = prompt.logits[:0]
+                if going:
+                    rows = context.append_each(list(zip(branches, stretches, strict=True)), all_rows=True)
+                live, at = [], 0
+                for (beam, _), branch, stretch in zip(going, branches, stretches, strict=True):
+                    after = rows[at : at + len(stretch)]
+                    live.append(_Live(self._along(beam, stretch, after), branch, after[-1]))
+                    at += len(stretch)
+        return found, spent
+
+    def _grown(self, live: _Live) -> Iterator[Beam]:
+        """The beam with each of the likeliest next tokens, and its end."""
+        beam, logprobs = live.beam, log_softmax(live.logits)
+        tokens, edges = self.runs.successors(beam.run)
+        if len(tokens) and tokens[-1] == self.runs.end:
+            tokens = tokens[:-1]
+            here = replace(beam, run=Run(int(edges[-2]), int(edges[-1]), beam.run.length))
+            if self.ends and beam.tokens:
+                end = float(np.logaddexp.reduce(logprobs[list(self.ends)]))
+                yield replace(here, logprob=beam.logprob + end, ended=True)
+            elif beam.tokens:
+                yield here
+        forms = tokens if beam.tokens else np.array([self.form(int(token)) for token in tokens], np.int64)
+        forms = np.where(logprobs[forms] > logprobs[tokens], forms, tokens) if len(tokens) else tokens
+        for at in np.argsort(-logprobs[forms], kind="stable")[: self.width].tolist():
+            run = Run(int(edges[at]), int(edges[at + 1]), beam.run.length + 1)
+            yield Beam(run, (*beam.tokens, int(forms[at])), beam.logprob + float(logprobs[forms[at]]))
+
+    def _complete(self, beam: Beam) -> bool:
+        if self.ends:
+            return beam.ended
+        alone = len(beam.run) == 1
+        longest = self.longest if alone else min(self.longest, LONGEST - 1)
+        if len(beam.tokens) >= longest or (alone and not self.whole):
+            return True
+        tokens, _ = self.runs.successors(beam.run)
+        return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
+
+    def _stretch(self, beam: Beam) -> list[int]:
+        """The beam's last token, which is still to be evaluated, and what must follow it in a title."""
+        stretch, run = [beam.tokens[-1]], beam.run
+        while self.ends and run.length < self.longest:
+            tokens, _ = self.runs.successors(run)
+            if len(tokens) != 1 or tokens[0] == self.runs.end:
+                break
+            stretch.append(int(tokens[0]))
+            run = Run(run.first, run.last, run.length + 1)
+        return stretch
+
+    @staticmethod
+    def _along(beam: Beam, stretch: list[int], rows: Logits) -> Beam:
+        """The beam at the end of its stretch, which begins with its own last token."""
+        more = stretch[1:]
+        logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()) if more else 0.0
+        run = Run(beam.run.first, beam.run.last, beam.run.length + len(more))
+        return Beam(run, (*beam.tokens, *more), beam.logprob + logprob)
+
+    @staticmethod
+    def _branch(stack: ExitStack, live: list[_Live], parents: list[_Live]) -> list[Sequence]:
+        """A sequence for each beam that goes on: its parent's own, or for all but one of a family a fork of it."""
+        for one in live:
+            if one not in parents:
+                one.sequence.close()
+        return [
+            one.sequence if one not in parents[at + 1 :] else stack.enter_context(one.sequence.fork())
+            for at, one in enumerate(parents)
+        ]

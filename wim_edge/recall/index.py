@@ -1,0 +1,197 @@
+"""What recall needs of a library for one model: its tokens, and where titles and sentences begin in them.
+
+    tokens   of each document: its title, an end, its text, an end (see `runs.end_of`); uint16, or uint32 for large
+             vocabularies
+    ids      of the documents, int64; ``digests`` of their titles and texts, 16 bytes each
+    heads    where each title begins, and at last the end of all; ``bodies``: where each text begins
+    starts   where each sentence begins, and ``chars``, how many characters of its document precede it
+    titles   the heads, sorted by the tokens there: a trie; ``sentences``: the starts, sorted likewise
+
+One file, written whole and checked when it is opened (`library.container`), then mapped into memory. It names the
+version of the library that it is of; when documents come or go, the tokens of the others are taken over.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+
+from wim_edge.engine.api import Model
+from wim_edge.errors import LibraryError
+from wim_edge.library.collection import Collection
+from wim_edge.library.container import PART, DamagedError, finish, mapped
+from wim_edge.recall.runs import LONGEST, Ints, Runs, end_of, sorted_places
+from wim_edge.wim.offsets import beginnings
+
+_KIND = (b"wim-edge  recall", 1)
+_ENDING = ".tokens"
+_LONG = 128  # tokens: inside a longer sentence (a table, a list) every token may be a beginning
+_ABANDONED = 3600.0  # seconds after which an unfinished file is a killed process's
+_AT_ONCE = 256  # documents read from the library at a time
+_ARRAYS = ("ids", "heads", "bodies", "starts", "chars", "titles", "sentences", "tokens", "digests")
+
+Told = Callable[[int, int], None]
+"""Is told how many documents are tokenized, of how many."""
+
+
+@dataclass(frozen=True)
+class TokenIndex:
+    """The arrays of a library for one model (see above), in the order of the documents' ids."""
+
+    ids: Ints
+    heads: Ints
+    bodies: Ints
+    starts: Ints
+    chars: Ints
+    titles: Ints
+    sentences: Ints
+    tokens: Ints
+    digests: Ints
+
+    @cached_property
+    def title_runs(self) -> Runs:
+        """The titles: runs from a beginning to an end."""
+        return Runs(self.tokens, self.titles)
+
+    @cached_property
+    def passage_runs(self) -> Runs:
+        """What the sentences of all documents begin with."""
+        return Runs(self.tokens, self.sentences)
+
+    def passages_of(self, documents: list[int]) -> Runs:
+        """What the sentences of these documents (their places in ``ids``) begin with."""
+        return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
+
+    def document_at(self, places: Ints) -> Ints:
+        """The documents (places in ``ids``) that these places of the tokens lie in."""
+        return np.searchsorted(self.heads, places, side="right") - 1
+
+    def spot(self, place: int) -> int:
+        """How many characters of its document precede a sentence's beginning."""
+        return int(self.chars[np.searchsorted(self.starts, place)])
+
+    def sentence_end(self, place: int, n_tokens: int) -> int | None:
+        """How many characters precede the first sentence that begins so many tokens further on or more; None where
+        the document ends before."""
+        at = int(np.searchsorted(self.starts, place + n_tokens))
+        document = int(self.document_at(np.array([place]))[0])
+        if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:
+            return None
+        return int(self.chars[at])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, name).nbytes for name in _ARRAYS)
+
+
+def load_index(collection: Collection, model: Model) -> TokenIndex | None:
+    """The library's index for a model, if there is one, sound and of this version of the library."""
+    with suppress(OSError, DamagedError):
+        return TokenIndex(**mapped(_path(collection, model), _KIND, {"version": collection.version}))
+    return None
+
+
+def open_index(collection: Collection, model: Model, told: Told | None = None) -> TokenIndex:
+    """The library's index for a model, made where there is none. Raises LibraryError where it cannot be written."""
+    known = load_index(collection, model)
+    if known is not None:
+        return known
+    version, path = collection.version, _path(collection, model)
+    for part in collection.folder.glob("*" + PART):
+        with suppress(OSError):
+            if part.stat().st_mtime < time.time() - _ABANDONED:
+                part.unlink()
+    index = _build(collection, model, _before(path), told)
+    part_path = path.with_name(uuid.uuid4().hex + PART)
+    try:
+        try:
+            os.close(os.open(part_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            finish(part_path, path, _KIND, {"version": version}, {name: getattr(index, name) for name in _ARRAYS})
+        finally:
+            part_path.unlink(missing_ok=True)
+    except OSError as error:
+        raise LibraryError(
+            f"library {collection.name}: its index cannot be written ({error.strerror or error})",
+            "Free some space, or point WIM_EDGE_HOME at another disk.",
+        ) from error
+    return index
+
+
+def _path(collection: Collection, model: Model) -> Path:
+    return collection.folder / (model.fingerprint + _ENDING)
+
+
+def _before(path: Path) -> TokenIndex | None:
+    """The index of an earlier version of the library."""
+    with suppress(OSError, DamagedError):
+        return TokenIndex(**mapped(path, _KIND, None))
+    return None
+
+
+@dataclass
+class _Parts:
+    """One document's share of the arrays, places counted from its title's beginning."""
+
+    tokens: Ints
+    body: int
+    starts: Ints
+    chars: Ints
+
+
+def _build(collection: Collection, model: Model, before: TokenIndex | None, told: Told | None) -> TokenIndex:
+    dtype = np.uint16 if model.info.n_vocab < end_of(np.zeros(0, np.uint16)) else np.uint32
+    listed = collection.digests()
+    old = {before.digests[16 * at : 16 * at + 16].tobytes(): at for at in range(len(before.ids))} if before else {}
+    piece = cache(model.piece)
+    parts: dict[int, _Parts] = {}
+    for begin in range(0, len(listed), _AT_ONCE):
+        some = listed[begin : begin + _AT_ONCE]
+        for number, digest in some:
+            if before is not None and digest in old:
+                parts[number] = _taken(before, old[digest])
+        for kept in collection.documents([number for number, _ in some if number not in parts]):
+            parts[kept.id] = _tokenized(model, piece, kept.title, kept.document.text, dtype)
+        if told is not None:
+            told(begin + len(some), len(listed))
+    ids = [number for number, _ in listed if number in parts]
+    each = [parts[number] for number in ids]
+    heads = np.cumsum([0, *(len(part.tokens) for part in each)], dtype=np.uint32)
+    tokens = np.concatenate([np.zeros(0, dtype), *(part.tokens for part in each)])
+    starts = [part.starts + head for part, head in zip(each, heads[:-1], strict=True)]
+    sentences = np.concatenate([np.zeros(0, np.uint32), *starts]).astype(np.uint32)
+    return TokenIndex(
+        ids=np.array(ids, np.int64),
+        heads=heads,
+        bodies=(heads[:-1] + np.array([part.body for part in each], np.uint32)).astype(np.uint32),
+        starts=sentences,
+        chars=np.concatenate([np.zeros(0, np.uint32), *(part.chars for part in each)]),
+        titles=sorted_places(tokens, heads[:-1]),
+        sentences=sorted_places(tokens, sentences),
+        tokens=tokens,
+        digests=np.frombuffer(b"".join(digest for number, digest in listed if number in parts), np.uint8),
+    )
+
+
+def _tokenized(model: Model, piece: Callable[[int], bytes], title: str, text: str, dtype: type[np.generic]) -> _Parts:
+    head, body = model.tokenize(" " + title)[: LONGEST - 1], model.tokenize(text)
+    chars, ends = beginnings(piece, text, body, _LONG)
+    end, at = end_of(np.zeros(0, dtype)), len(head) + 1
+    tokens = np.array([*head, end, *body, end], dtype)
+    return _Parts(tokens, at, np.array(list(ends), np.uint32) + at, np.array([chars[one] for one in ends], np.uint32))
+
+
+def _taken(index: TokenIndex, at: int) -> _Parts:
+    """A document of an earlier index."""
+    head, end = index.heads[at], index.heads[at + 1]
+    first, last = np.searchsorted(index.starts, (head, end))
+    return _Parts(
+        index.tokens[head:end], int(index.bodies[at] - head), index.starts[first:last] - head, index.chars[first:last]
+    )

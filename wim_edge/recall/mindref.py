@@ -1,0 +1,237 @@
+"""MindRef's two stages on one model (arXiv 2402.17010, section 3): a title, then the beginning of a passage.
+
+The cache over time; the examples are evaluated once for all questions:
+
+    [examples][question]                       after it titles are searched, beams of forks
+    [examples][question][title 1][Passage:]    a fork for each title that was found; after all of them together
+    [examples][question][title 2][Passage:]    passages are searched, after each among its own title's documents
+
+A prefix is enough (short prefix recall and localization, section 3.3): where it stands is known from the search,
+and the passage of `PASSAGE` tokens from there, up to the end of a sentence, is the library's own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.recall.beams import Beam, Search
+from wim_edge.recall.index import TokenIndex
+from wim_edge.recall.runs import LONGEST, Runs
+from wim_edge.wim.prompts import Prompts
+
+TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
+"""Beams of the two stages (section 4.1)."""
+PREFIX = 16
+"""Tokens of a passage that are decoded at most (section 4.1)."""
+PASSAGE = 150
+"""Tokens of the passage that is returned, before the rest of its last sentence (section 4.1)."""
+
+
+@dataclass(frozen=True)
+class Title:
+    """A title that was recalled, and the documents (places in the index) that bear it."""
+
+    documents: tuple[int, ...]
+    tokens: tuple[int, ...]
+    score: float
+    """How much likelier the question makes it, nats."""
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The beginning of a passage that was recalled."""
+
+    document: int
+    """Its place in the index."""
+    start: int
+    end: int
+    """The passage, in characters of the document; -1: up to its end."""
+    n_tokens: int
+    """Of the prefix."""
+    score: float
+    """Mean log-probability of the prefix's tokens, nats."""
+
+
+class MindRef:
+    """A model that is asked what it remembers of a library's documents.
+
+    ``whole``: passages are decoded to their end, without localization, for comparison. ``decoded_tokens`` counts what
+    was evaluated for beams.
+    """
+
+    def __init__(
+        self, model: Model, prompts: Prompts, index: TokenIndex, *, title_width: int = TITLE_WIDTH,
+        passage_width: int = PASSAGE_WIDTH, prefix: int = PREFIX, whole: bool = False,
+    ) -> None:  # fmt: skip
+        self._model, self._prompts, self.index, self._whole = model, prompts, index, whole
+        self._title_width, self._passage_width, self._prefix = title_width, passage_width, prefix
+        self._spaced = cache(self._with_space)
+        self._sequences: dict[str, Sequence] = {}
+        self.decoded_tokens = 0
+
+    @property
+    def n_sequences(self) -> int:
+        """It takes so many at once: three that stand, the question's, the titles' forks, beams."""
+        return 4 + self._title_width + max(self._title_width, self._passage_width)
+
+    def cells(self, query: str) -> int:
+        """Cells of a context that it takes at most for this question."""
+        fixed = sum(len(part) for part in (*self._paged, *self._paged, *self._flat)) + len(self._model.tokenize(query))
+        longest = PASSAGE if self._whole else self._prefix
+        return fixed + (self._title_width + 1) * LONGEST + self._passage_width * longest
+
+    def forget(self) -> None:
+        """The context it was used with is closed."""
+        self._sequences.clear()
+
+    # The stages
+
+    def titles(self, context: Context, query: str, most: int) -> list[Title]:
+        """The titles that the question makes likelier most, of those the beams find, the best first.
+
+        The beams find what is likely; among that, what the question has least to do with it are the titles that
+        are likely anyway: ordered by log-odds rather than as in the paper (by mean log-probability) the first one
+        was right in 40% instead of 27% of questions. Raises Interrupted.
+        """
+        runs = self.index.title_runs
+        search = Search(runs, self._title_width, ends=(self._paged[2][0],))
+        with self._after_question(context, query) as sequence:
+            beams = self._find(search, context, sequence)
+        prior = self._log_likelihoods(context, self._neutral(context), [beam.tokens for beam in beams])
+        found = [
+            Title(tuple(self.index.document_at(runs.places(beam.run)).tolist()), beam.tokens, beam.logprob - nothing)
+            for beam, nothing in zip(beams, prior, strict=True)
+        ]
+        return sorted(found, key=lambda title: -title.score)[:most]
+
+    def log_odds(self, context: Context, query: str, documents: Seq[int]) -> list[float]:
+        """How much likelier the title of each document is after this question than after none, in nats:
+        log P(title | question) - log P(title)."""
+        index = self.index
+        titles = [index.tokens[index.heads[at] : index.bodies[at] - 1].tolist() for at in documents]
+        with self._after_question(context, query) as sequence:
+            after = self._log_likelihoods(context, sequence, titles)
+        nothing = self._log_likelihoods(context, self._neutral(context), titles)
+        return [one - other for one, other in zip(after, nothing, strict=True)]
+
+    def passages(self, context: Context, query: str, titles: Seq[Title], most: int) -> list[list[Prefix]]:
+        """For each of these titles the likeliest beginnings of passages of its documents, the best first."""
+        with ExitStack() as stack:
+            sequence = stack.enter_context(self._after_question(context, query))
+            forks = [stack.enter_context(sequence.fork()) for _ in titles]
+            context.append_each([(f, [*t.tokens, *self._paged[2]]) for f, t in zip(forks, titles, strict=True)])
+            return [
+                self._prefixes(self.index.passages_of(list(title.documents)), context, fork, most)
+                for fork, title in zip(forks, titles, strict=True)
+            ]
+
+    def flat(self, context: Context, query: str, most: int) -> list[Prefix]:
+        """Passages of the whole library, without titles: the paper's ablation."""
+        with self._after_question(context, query, paged=False) as sequence:
+            return self._prefixes(self.index.passage_runs, context, sequence, most)
+
+    def unconstrained(self, context: Context, query: str) -> Title | None:
+        """The title that the model writes when nothing constrains it, if the library has it: for comparison."""
+        said: list[int] = []
+        with self._after_question(context, query) as sequence:
+            while len(said) < LONGEST - 1:
+                token = int(sequence.logits.argmax())
+                if token == self._paged[2][0] or self._model.is_eog(token):
+                    break
+                said.append(token)
+                sequence.append([token])
+        self.decoded_tokens += len(said)
+        runs = self.index.title_runs
+        found = runs.found([*said, runs.end]) if said else None
+        return Title(tuple(self.index.document_at(runs.places(found)).tolist()), tuple(said), 0.0) if found else None
+
+    # Parts
+
+    def _prefixes(self, runs: Runs, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
+        search = Search(
+            runs, self._passage_width, PASSAGE if self._whole else self._prefix, whole=self._whole, form=self._spaced
+        )
+        return [self._located(runs, beam) for beam in self._find(search, context, sequence)[:most]]
+
+    def _located(self, runs: Runs, beam: Beam) -> Prefix:
+        """Where the prefix stands first."""
+        place = int(runs.places(beam.run)[0])
+        document = int(self.index.document_at(np.array([place]))[0])
+        start, end = self.index.spot(place), self.index.sentence_end(place, PASSAGE)
+        return Prefix(document, start, -1 if end is None else end, len(beam.tokens), beam.score)
+
+    def _find(self, search: Search, context: Context, sequence: Sequence) -> list[Beam]:
+        beams, n_tokens = search.find(context, sequence)
+        self.decoded_tokens += n_tokens
+        return beams
+
+    def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
+        """log P(title and its end | what the sequence holds), in nats; the sequence is as before."""
+        found = []
+        for at in range(0, len(titles), self._title_width):
+            some = [[*title, self._paged[2][0]] for title in titles[at : at + self._title_width]]
+            with ExitStack() as stack:
+                forks = [stack.enter_context(sequence.fork()) for _ in some]
+                rows = context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
+            begin = 0
+            for title in some:
+                before = np.concatenate([sequence.logits[None], rows[begin : begin + len(title) - 1]])
+                found.append(float(log_softmax(before)[np.arange(len(title)), title].sum()))
+                begin += len(title)
+            self.decoded_tokens += begin
+        return found
+
+    # Prompts
+
+    @cached_property
+    def _paged(self) -> list[list[int]]:
+        """Tokens before the question, before the title and before the passage."""
+        bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=True)
+        return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
+
+    @cached_property
+    def _flat(self) -> list[list[int]]:
+        """Tokens before the question and before the passage."""
+        bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=False)
+        return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
+
+    def _after_question(self, context: Context, query: str, *, paged: bool = True) -> Sequence:
+        """A new sequence that holds the examples and the question, and asks for a title or a passage."""
+        examples = self._standing(context, "paged" if paged else "flat", (self._paged if paged else self._flat)[0])
+        sequence = examples.fork()
+        try:
+            sequence.append([*self._model.tokenize(" " + query), *(self._paged if paged else self._flat)[1]])
+        except BaseException:
+            sequence.close()
+            raise
+        return sequence
+
+    def _neutral(self, context: Context) -> Sequence:
+        """The sequence that asks for a title without a question."""
+        return self._standing(context, "neutral", [*self._paged[0], *self._paged[1]])
+
+    def _standing(self, context: Context, name: str, tokens: list[int]) -> Sequence:
+        """A sequence that is the same for all questions, made when it is first asked for."""
+        if name not in self._sequences:
+            sequence = context.sequence()
+            try:
+                sequence.append(tokens)
+            except BaseException:
+                sequence.close()
+                raise
+            sequence.checkpoint()
+            self._sequences[name] = sequence
+        return self._sequences[name]
+
+    def _with_space(self, token: int) -> int:
+        """The token as it stands after the prompt: "The" at the head of a text is " The" after "Passage:"."""
+        piece = self._model.piece(token).decode("utf-8", "replace")
+        tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
+        return tokens[0] if len(tokens) == 1 else token

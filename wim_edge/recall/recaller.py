@@ -1,0 +1,239 @@
+"""A library, asked by a model: from a question to the passages worth reading.
+
+Choosers:
+
+    bm25     words in common (Robertson and Zaragoza 2009)
+    recall   what the model remembers: MindRef's two stages (`mindref.py`)
+    hybrid   both in one score; the best candidates are then read, and ranked by the question's likelihood too
+             (Sachan et al. 2022)
+
+Several voices may speak for a passage. All are log-probabilities or much like them, so they are added, with
+weights that were measured (docs/results.md):
+
+    bm25        BM25 of the passage
+    title       how much likelier the question makes the document's title, nats
+    passage     mean log-probability of the passage's beginning, nats a token
+    likelihood  how much likelier the passage makes the question, nats
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from wim_edge.documents import Document
+from wim_edge.engine.api import Context, Model
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.collection import Collection
+from wim_edge.recall.index import TokenIndex
+from wim_edge.recall.mindref import MindRef, Title
+from wim_edge.wim import events
+from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.likelihood import Question
+from wim_edge.wim.prompts import Prompts
+
+WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 1.0, "likelihood": 1.0}
+_HITS, _TITLES = 10, 5  # that BM25 and recall bring in
+_READ, _NEAR = 8, 3.0
+"""So many candidates are read at most, and none that is so far behind the best one: reading all eight finds no more."""
+_LONGEST_READ = 512  # tokens of a candidate by which it is judged
+_WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
+
+
+@dataclass
+class Candidate:
+    """Characters ``[start, end)`` of a document, and what speaks for it."""
+
+    document: int
+    """Its place in the index."""
+    start: int
+    end: int
+    """-1: the document's end."""
+    scores: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        return sum(WEIGHTS[voice] * score for voice, score in self.scores.items())
+
+
+class Recaller:
+    """Recalls passages of one library for one model. Holds a context, which `close` frees; one question at a time.
+
+    Raises LibraryError, MemoryBudgetError, Interrupted.
+    """
+
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, collection: Collection, index: TokenIndex,
+        mindref: MindRef | None = None,
+    ) -> None:  # fmt: skip
+        self._model, self._prompts, self._collection, self.index = model, prompts, collection, index
+        self.mindref = mindref or MindRef(model, prompts, index)
+        self._opening = chat.opening(model, prompts.system())
+        self._place = {int(number): at for at, number in enumerate(index.ids)}
+        self._context: Context | None = None
+        self._documents: dict[int, Document] = {}
+        """Those of this question."""
+        self.read_tokens = 0
+        """Tokens of passages that were read to judge them."""
+
+    def open(self, query: str) -> Context:
+        """The context for this question, which may be interrupted."""
+        own = len(self._opening) + _LONGEST_READ + 2 * len(self._model.tokenize(query)) + 64
+        need = self.mindref.cells(query) + own
+        if need > self._model.info.n_ctx_train:
+            raise InvalidRequestError(
+                f"the question takes {need:,} tokens of context, the model has {self._model.info.n_ctx_train:,}",
+                "Ask a shorter question.",
+            )
+        if self._context is not None and self._context.n_ctx < need:
+            self.close()
+        if self._context is None:
+            self._context = self._model.context(need, n_sequences=self.mindref.n_sequences + 2)
+        return self._context
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+            self.mindref.forget()
+
+    def recall(
+        self, query: str, chooser: str = "hybrid", *, most: int = 4, listed: int = 10, documents: int = _TITLES,
+        read: bool | None = None
+    ) -> Iterator[events.Event]:
+        """Yield what happens; at last `events.PassagesRecalled`.
+
+        Args:
+            chooser: one of CHOOSERS.
+            most: passages that are chosen at most; those far behind the best one are not.
+            listed: passages that are listed at most.
+            documents: titles whose documents' passages are searched.
+            read: whether the candidates are read and ranked by the question's likelihood; None: in a hybrid.
+        """
+        begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
+        self._documents.clear()
+        context = self.open(query)
+        yield events.RecallStarted(self._collection.name, len(self.index.ids), self._model.info.name, chooser)
+        titles: list[Title] = []
+        candidates = self._hits(query) if chooser != "recall" else []
+        if chooser != "bm25":
+            titles = self.mindref.titles(context, query, documents)
+            names = [self._document(one.documents[0]).title for one in titles]
+            yield events.TitlesRecalled(tuple(zip(names, (one.score for one in titles), strict=True)))
+            candidates = self._with_titles(context, query, candidates, titles)
+        candidates = _best_first(candidates)
+        if candidates and (read or (read is None and chooser == "hybrid")):
+            candidates = self._judged(context, query, candidates)
+        chosen = [at < most and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
+        yield events.PassagesRecalled(
+            tuple(self.recalled(one, chosen=is_chosen) for one, is_chosen in zip(candidates, chosen, strict=False)),
+            self.mindref.decoded_tokens - decoded,
+            self.read_tokens - prefilled,
+            time.perf_counter() - begin,
+        )
+
+    def documents(self, passages: Seq[events.Recalled]) -> list[Document]:
+        """What to read of the chosen passages: documents, whole where they are short, else those parts of them;
+        in the order of their best passages."""
+        spans: dict[str, list[events.Chars]] = {}
+        for passage in passages:
+            if passage.chosen:
+                spans.setdefault(passage.document, []).append(passage.chars)
+        by_name = {document.name: (at, document) for at, document in self._documents.items()}
+        found = []
+        for name, chars in spans.items():
+            at, document = by_name[name]
+            long = self.index.heads[at + 1] - self.index.bodies[at] > _WHOLE
+            found.append(replace(document, parts=_merged(chars)) if long else document)
+        return found
+
+    # Voices
+
+    def _hits(self, query: str) -> list[Candidate]:
+        return [
+            Candidate(self._place[hit.document], hit.start, hit.end, {"bm25": hit.score})
+            for hit in self._collection.search(query, _HITS)
+            if hit.document in self._place
+        ]
+
+    def _with_titles(
+        self, context: Context, query: str, candidates: list[Candidate], titles: Seq[Title]
+    ) -> list[Candidate]:
+        """What BM25 has found, with the voice of the titles; and of the recalled titles' documents that it has not,
+        the passage whose beginning the model finds likeliest."""
+        odds = {document: title.score for title in titles for document in title.documents}
+        found = {candidate.document for candidate in candidates}
+        unheard = [document for document in dict.fromkeys(c.document for c in candidates) if document not in odds]
+        odds |= dict(zip(unheard, self.mindref.log_odds(context, query, unheard), strict=True))
+        for candidate in candidates:
+            candidate.scores["title"] = odds[candidate.document]
+        new = [title for title in titles if not found.intersection(title.documents)]
+        for title, prefixes in zip(new, self.mindref.passages(context, query, new, 1), strict=True):
+            for prefix in prefixes:
+                scores = {"title": title.score} | ({} if candidates else {"passage": prefix.score})
+                candidates.append(Candidate(prefix.document, prefix.start, prefix.end, scores))
+        return candidates
+
+    def _judged(self, context: Context, query: str, candidates: list[Candidate]) -> list[Candidate]:
+        """The best of them, read, each alone after the system text."""
+        near = [one for one in candidates[:_READ] if _near(one, candidates)]
+        question = Question(self._model, self._prompts, query)
+        with ExitStack() as stack:
+            opening = stack.enter_context(context.sequence())
+            opening.append(self._opening)
+            opening.checkpoint()
+            nothing = question.log_likelihood(opening)
+            for candidate in near:
+                document = self._document(candidate.document)
+                end = candidate.end if candidate.end >= 0 else len(document.text)
+                text = self._prompts.document(document.title, several=True) + document.text[candidate.start : end]
+                tokens = self._model.tokenize(text)[:_LONGEST_READ]
+                with opening.fork() as sequence:
+                    sequence.append(tokens)
+                    candidate.scores["likelihood"] = question.log_likelihood(sequence) - nothing
+                self.read_tokens += len(tokens)
+        return [*_best_first(near), *candidates[len(near) :]]
+
+    # Results
+
+    def recalled(self, candidate: Candidate, *, chosen: bool) -> events.Recalled:
+        document = self._document(candidate.document)
+        start, end = candidate.start, candidate.end if candidate.end >= 0 else len(document.text)
+        text = document.text[start:end]
+        start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+        place = document.place(start, end)
+        return events.Recalled(
+            document.name, document.title, place.page, place.section, (start, end), document.text[start:end],
+            candidate.score, dict(candidate.scores), chosen,
+        )  # fmt: skip
+
+    def _document(self, at: int) -> Document:
+        if at not in self._documents:
+            found = self._collection.documents([int(self.index.ids[at])])
+            if not found:
+                raise LibraryError(f"library {self._collection.name} was changed meanwhile", "Ask again.")
+            self._documents[at] = found[0].document
+        return self._documents[at]
+
+
+def _best_first(candidates: list[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=lambda one: -one.score)
+
+
+def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
+    """In order, and as one where they overlap."""
+    merged: list[events.Chars] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)
+
+
+def _near(candidate: Candidate, candidates: Seq[Candidate]) -> bool:
+    """Not far behind the best one."""
+    return candidate.score >= candidates[0].score - _NEAR
