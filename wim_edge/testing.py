@@ -134,6 +134,8 @@ class FakeContext:
     def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
         self.model.history.append(("together", 0, len(parts)))
         rows = [len(tokens) if all_rows else 1 for _, tokens in parts]
+        if not parts:
+            return np.zeros((0, _N_VOCAB), np.float32)
         return np.concatenate([one.append(tokens, n) for (one, tokens), n in zip(parts, rows, strict=True)])
 
     def evaluate(self, sequence: FakeSequence, n_tokens: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -64,7 +65,7 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
             collection = Collection("passages", Paths(made, made, made, made), create=True)
             passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
             collection.put(str(request.library), 0, 0, passages)
-            bar = click.progressbar(length=len(collection), label=f"indexing for {model.info.name}", file=_stderr())
+            bar = click.progressbar(length=len(collection), label=f"indexing for {model.info.name}", file=sys.stderr)
             with bar:
                 index = open_index(collection, model, lambda done, _of: bar.update(done - bar.pos))
             chat, _ = chat_format(model)
@@ -93,20 +94,14 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
 
     shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
               "valid_fraction": "valid"}  # fmt: skip
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("chooser", "n", *shares.values(), "s/query", "decoded", "read"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption="shares in percent")
+    for heading in ("chooser", "n", *shares.values(), "seconds", "decoded", "read"):
         table.add_column(heading, justify="left" if heading == "chooser" else "right", no_wrap=True)
     for found in summary["choosers"]:
         numbers = (("seconds_per_query", ".2f"), ("decoded_tokens", ".0f"), ("prefilled_tokens", ".0f"))
         table.add_row(
             found["chooser"], str(found["n"]),
-            *("-" if found[name] is None else f"{100 * found[name]:.1f}%" for name in shares),
+            *("-" if found[name] is None else f"{100 * found[name]:.1f}" for name in shares),
             *("-" if found[name] is None else format(found[name], form) for name, form in numbers),
         )  # fmt: skip
     Console(highlight=False).print(table, markup=False)
-
-
-def _stderr() -> Any:
-    import sys
-
-    return sys.stderr

@@ -91,7 +91,7 @@ class Context:
         """See `api.Context.append_each`."""
         own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
         found = [self._append_batch(batch, all_rows) for batch in self._batches(own, all_rows)]
-        return np.concatenate(found)
+        return np.concatenate(found) if found else np.zeros((0, self.model.n_vocab), np.float32)
 
     def _batches(
         self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool
@@ -106,7 +106,8 @@ class Context:
                 batch, n_tokens, n_rows = [], 0, 0
             batch.append((sequence, tokens))
             n_tokens, n_rows = n_tokens + len(tokens), n_rows + rows
-        yield batch
+        if batch:
+            yield batch
 
     def _append_batch(self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool) -> Logits:
         if len(parts) == 1:

@@ -87,6 +87,11 @@ class MindRef:
         longest = PASSAGE if self._whole else self._prefix
         return fixed + (self._title_width + 1) * LONGEST + self._passage_width * longest
 
+    def positions(self, query: str) -> int:
+        """Tokens that one sequence of it holds at most."""
+        examples = max(len(self._paged[0]), len(self._flat[0])) + len(self._paged[1]) + len(self._paged[2])
+        return examples + len(self._model.tokenize(query)) + LONGEST + (PASSAGE if self._whole else self._prefix)
+
     def forget(self) -> None:
         """The context it was used with is closed."""
         self._sequences.clear()

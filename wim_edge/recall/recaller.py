@@ -40,6 +40,7 @@ _HITS, _TITLES = 10, 5  # that BM25 and recall bring in
 _READ, _NEAR = 8, 3.0
 """So many candidates are read at most, and none that is so far behind the best one: reading all eight finds no more."""
 _LONGEST_READ = 512  # tokens of a candidate by which it is judged
+_SLACK = 64
 _WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
 
 
@@ -81,11 +82,11 @@ class Recaller:
 
     def open(self, query: str) -> Context:
         """The context for this question, which may be interrupted."""
-        own = len(self._opening) + _LONGEST_READ + 2 * len(self._model.tokenize(query)) + 64
-        need = self.mindref.cells(query) + own
-        if need > self._model.info.n_ctx_train:
+        own = len(self._opening) + _LONGEST_READ + 2 * len(self._model.tokenize(query)) + _SLACK
+        need, positions = self.mindref.cells(query) + own, max(own, self.mindref.positions(query))
+        if positions > self._model.info.n_ctx_train:
             raise InvalidRequestError(
-                f"the question takes {need:,} tokens of context, the model has {self._model.info.n_ctx_train:,}",
+                f"the question takes {positions:,} tokens of context, the model has {self._model.info.n_ctx_train:,}",
                 "Ask a shorter question.",
             )
         if self._context is not None and self._context.n_ctx < need:

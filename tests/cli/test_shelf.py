@@ -1,0 +1,103 @@
+"""`wim-edge library add`, `show`, `drop` and `ask --library` on a scripted engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.recall.test_recaller import DOCUMENTS, writes
+from wim_edge import runtime as runtime_module
+from wim_edge.cli import main
+from wim_edge.errors import ModelNotFoundError
+from wim_edge.testing import FakeModel
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
+    fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
+    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
+    return fake
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> str:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps({"title": title, "text": text}) + "\n" for title, text in DOCUMENTS))
+    return str(path)
+
+
+def run(*args: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, args, input=stdin)
+
+
+def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
+    result = run("library", "add", "--to", "port", rows)
+    assert result.exit_code == 0, result.output
+    assert "library port: 4 documents; files: 1 added" in result.stdout
+    assert "indexing for fake" in result.stderr
+    again = run("library", "add", "--to", "port", rows)
+    assert "files: 1 unchanged" in again.stdout
+    assert "indexing" not in again.stderr
+    assert run("library", "show").stdout.startswith("port: 4 documents of 1 files")
+    assert run("library", "show", "port").stdout.startswith(f"{rows}: 4 documents")
+    (shown,) = json.loads(run("library", "show", "--json").stdout)
+    assert (shown["name"], shown["documents"], shown["files"]) == ("port", 4, 1)
+
+    asked = run("ask", "--library", "port", "--recall-passages", "1", "when was the lighthouse built?")
+    assert asked.exit_code == 0, asked.output
+    assert "title: Lighthouse" in asked.stderr
+    assert "recalled: Lighthouse, characters 0-" in asked.stdout
+    assert "an answer" in asked.stdout
+    events = run("ask", "--library", "port", "--chooser", "bm25", "--json", "when was the lighthouse built?").stdout
+    types = [json.loads(line)["type"] for line in events.splitlines()]
+    assert types[:3] == ["recall.started", "recall.passages", "reading.started"]
+
+    assert "1 files let go; 0 documents stay" in run("library", "drop", "port", rows).stdout
+    assert run("library", "drop", "port", rows).exit_code == 3
+    assert run("library", "drop", "port", stdin="n\n").exit_code == 1
+    assert "freed" in run("library", "drop", "port", "--yes").stdout
+    assert run("library", "show").stdout.startswith("no libraries")
+    assert run("library", "drop", "port", "--yes").exit_code == 8
+
+
+def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) -> None:
+    result = run("library", "add", rows, str(tmp_path / "missing.pdf"))
+    assert result.exit_code == 3
+    assert "failed" in result.stderr
+    assert "1 of 2 files could not be added" in result.stderr
+    assert "library default: 4 documents" in result.stdout
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert run("library", "add", str(empty)).exit_code == 3
+
+
+def test_json_says_what_came_of_each_file(rows: str) -> None:
+    result = run("library", "add", "--json", rows)
+    (line,) = result.stdout.splitlines()
+    assert json.loads(line) == {"path": rows, "state": "added", "documents": 4, "note": ""}
+
+
+def test_without_a_model_the_documents_are_kept(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self: object) -> FakeModel:
+        raise ModelNotFoundError("no model is on this disk")
+
+    monkeypatch.setattr(runtime_module.Runtime, "open", none)
+    result = run("library", "add", rows)
+    assert result.exit_code == 0
+    assert "not indexed yet" in result.stderr
+    assert run("library", "add", "--model", "x", rows).exit_code == 4
+
+
+def test_wrong_requests(rows: str) -> None:
+    run("library", "add", rows)
+    assert run("library", "add", "--to", "../x", rows).exit_code == 2
+    assert run("ask", "--library", "other", "a?").exit_code == 8
+    assert "There are: default." in run("ask", "--library", "other", "a?").stderr
+    assert run("ask", rows, "--chooser", "bm25", "a?").exit_code == 2
+    assert run("ask", "--library", "default", "--chooser", "best", "a?").exit_code == 2
+    assert run("ask", "--library", "default", "--recall-passages", "0", "a?").exit_code == 2
+    assert run("ask", "a?").exit_code == 2
+    assert run("library", "show", "other").exit_code == 8

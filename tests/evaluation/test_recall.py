@@ -1,0 +1,122 @@
+"""`wim-edge eval recall` on a scripted engine: figures, formats, folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.evaluation.stub import write
+from tests.recall.test_recaller import DOCUMENTS, writes
+from wim_edge import runtime as runtime_module
+from wim_edge.cli.eval import eval_command
+from wim_edge.cli.main import Group
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.queries import Query, load_queries
+from wim_edge.evaluation.recall import KNOWN, of_size, parse_choosers, scores
+from wim_edge.testing import FakeModel
+
+ROWS = [{"title": title, "text": text} for title, text in DOCUMENTS]
+QUERIES = [
+    {"question": "when was the lighthouse built", "titles": ["Lighthouse"], "answers": ["1904"]},
+    {"question": "when does the ferry sail", "titles": ["Ferry", "Almanac"], "answers": []},
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
+    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
+    data = write(tmp_path / "queries.jsonl", QUERIES, lines=True)
+    return "--data", str(data), "--library", str(write(tmp_path / "rows.jsonl.gz", ROWS, lines=True))
+
+
+def evaluate(*args: str) -> Result:
+    return CliRunner().invoke(Group("wim-edge", commands=[eval_command]), ["eval", "recall", *args])
+
+
+def test_every_chooser_and_variant(files: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = (*files, "--chooser", ",".join(KNOWN), "--out", str(out), "--json")
+    result = evaluate(*options)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary == json.loads((out / "summary.json").read_text())
+    by_name = {found["chooser"]: found for found in summary["choosers"]}
+    assert list(by_name) == list(KNOWN)
+    for name, found in by_name.items():
+        assert found["n"] == 2
+        assert found["errors"] == []
+        assert found["valid_fraction"] in (1.0, None), name
+        assert found["seconds_per_query"] >= 0
+    assert by_name["bm25"]["recall_at_1"] == 1.0
+    assert by_name["bm25"]["decoded_tokens"] == 0
+    assert by_name["recall:titles"]["recall_at_1"] == 0.5
+    assert by_name["recall"]["answer_in_context"] == 1.0
+    assert by_name["bm25:read"]["prefilled_tokens"] > 0 == by_name["hybrid:unread"]["prefilled_tokens"]
+    assert by_name["recall:whole"]["decoded_tokens"] > by_name["recall"]["decoded_tokens"]
+    lines = (out / "examples.jsonl").read_text()
+    assert json.loads(evaluate(*options).stdout) == summary  # nothing is asked again
+    assert (out / "examples.jsonl").read_text() == lines
+    assert evaluate(*files, "--chooser", "bm25,recall", "--prefix", "4", "--out", str(out)).exit_code == 2
+
+
+def test_the_table_fits_a_terminal(files: tuple[str, ...]) -> None:
+    result = evaluate(*files, "--chooser", "bm25,recall:titles")
+    assert "recall:titles" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_wrong_requests(files: tuple[str, ...]) -> None:
+    assert evaluate(*files, "--chooser", "best").exit_code == 2
+    assert evaluate(*files[:2]).exit_code == 2
+    assert evaluate(*files, "--size", "1", "--chooser", "bm25").exit_code == 2
+
+
+def test_figures() -> None:
+    query = Query("q", ("A", "B"), ("1904",))
+    found = scores(["C", "B", "D", "A"], ["x", "built in 1904"], query)
+    assert found == {"recall_at_1": 0.0, "recall_at_5": 1.0, "r_precision": 0.5, "answer_in_context": 1.0}
+    assert scores([], [], query) == {
+        "recall_at_1": 0.0, "recall_at_5": 0.0, "r_precision": 0.0, "answer_in_context": 0.0,
+    }  # fmt: skip
+    assert "answer_in_context" not in scores(["A"], ["x"], Query("q", ("A",), ()))
+    assert scores(["A"], ["x"] * 5 + ["1904"], query)["answer_in_context"] == 0.0
+
+
+def test_kilt(tmp_path: Path) -> None:
+    row = {
+        "id": "1", "input": "who sang", "output": [
+            {"answer": "Anna", "provenance": [{"wikipedia_id": "5", "title": "Song"}, {"title": "Singer"}]},
+            {"provenance": [{"title": "Song"}]},
+        ],
+    }  # fmt: skip
+    assert load_queries(write(tmp_path / "kilt.jsonl", [row], lines=True)) == [
+        Query("who sang", ("Song", "Singer"), ("Anna",))
+    ]
+
+
+def test_choosers() -> None:
+    assert parse_choosers("bm25, recall:flat,bm25") == ["bm25", "recall:flat"]
+    for text in ("", "bm25:flat", "x"):
+        with pytest.raises(InvalidRequestError):
+            parse_choosers(text)
+
+
+def test_libraries_of_other_sizes() -> None:
+    passages = [(f"T{n}", Document(f"T{n}", f"One {n}. Two {n}. Three {n}.")) for n in range(50)]
+    queries = [Query("q", ("T7", "T9"), ())]
+    small = of_size(passages, queries, 10, 0)
+    assert len(small) == 10
+    assert {"T7", "T9"} <= {title for title, _ in small}
+    assert small == of_size(passages, queries, 10, 0)
+    large = of_size(passages, queries, 80, 0)
+    assert large[:50] == passages
+    assert len(large) == 80
+    assert len({title for title, _ in large}) > 60
+    assert of_size(passages, queries, None, 0) == passages
+    with pytest.raises(InvalidRequestError):
+        of_size(passages, queries, 1, 0)

@@ -1,0 +1,118 @@
+"""Recall on real models, of every kind of memory: what is recalled exists, and no trace of the search is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wim_edge import Runtime, Settings, events
+from wim_edge.documents import Document
+from wim_edge.library.collection import Collection
+from wim_edge.recall.index import open_index
+from wim_edge.recall.runs import Run
+
+pytestmark = pytest.mark.real
+
+TOWNS = ("Norra", "Ostby", "Velin", "Karst", "Dorme", "Lunel", "Pragh", "Sable", "Tirna", "Uxwell")
+THINGS = ("harbour", "lighthouse", "library", "bridge", "mill", "school", "station", "theatre", "tower", "market")
+FACTS = (
+    ("Moon", "The Moon is Earth's only natural satellite. It orbits at an average distance of 384,399 kilometres."),
+    ("Paris", "Paris is the capital and largest city of France. It lies on the river Seine."),
+    ("Photosynthesis", "Photosynthesis converts light into chemical energy. Plants use it to make sugar from water."),
+    ("William Shakespeare", "William Shakespeare was an English playwright. He wrote Hamlet and Macbeth."),
+)
+
+
+def passages() -> list[tuple[str, Document]]:
+    """A thousand places, and four things that any model has heard of."""
+    found = list(FACTS)
+    for number in range(1000):
+        town, thing = TOWNS[number % 10], THINGS[number // 10 % 10]
+        title = f"{thing.title()} of {town} {number // 100 + 1}"
+        found.append((title, f"The {thing} of {town} was opened in {1500 + number % 450}. "
+                             f"It cost {number * 37} crowns. A storm damaged it {number % 7} times."))  # fmt: skip
+    return [(title, Document(title, text)) for title, text in found]
+
+
+@pytest.fixture
+def library() -> Collection:
+    made = Collection("towns", create=True)
+    made.put("rows", 0, 0, passages())
+    return made
+
+
+def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
+    found = list(runtime.recall("towns", question))
+    assert isinstance(found[-1], events.PassagesRecalled)
+    return found[-1]
+
+
+@pytest.mark.parametrize("which", ["smollm2", "gemma3", "mamba", "lfm2", "gemma3-tiny"])
+@pytest.mark.parametrize("chooser", ["recall", "hybrid"])
+def test_what_is_recalled_exists_and_comes_again(
+    which: str, chooser: str, library: Collection, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if which in ("smollm2", "gemma3"):
+        model = request.getfixturevalue(which)
+    else:
+        from tests.tiny import write_tiny
+
+        model = write_tiny(tmp_path / f"{which}.gguf", which.removesuffix("-tiny"))
+    texts = {title: document.text for title, document in passages()}
+    with Runtime(Settings(model=str(model), chooser=chooser, n_threads=1)) as runtime:
+        first = recalled(runtime, "What is the capital of France?")
+        other = recalled(runtime, "When was the lighthouse of Velin opened?")
+        again = recalled(runtime, "What is the capital of France?")
+    assert first.passages
+    assert first.decoded_tokens > 0
+    for found in (first, other):
+        for passage in found.passages:
+            assert passage.text
+            assert passage.text == texts[passage.title][slice(*passage.chars)]
+    # Where cells lie otherwise sums round otherwise, and beams that are nearly alike may change places
+    both = {passage.document: passage for passage in again.passages}
+    assert first.passages[0].document in both
+    for passage in first.passages:
+        other_scores = both[passage.document].scores if passage.document in both else passage.scores
+        for voice in passage.scores.keys() & other_scores.keys():
+            assert passage.scores[voice] == pytest.approx(other_scores[voice], abs=0.5)
+    if which == "smollm2":
+        assert first.passages[0].title == "Paris"
+
+
+def test_a_question_is_answered_from_a_library(smollm2: Path, library: Collection) -> None:
+    settings = Settings(model=str(smollm2), pattern="wim-shallow", answer_tokens=16)
+    with Runtime(settings) as runtime:
+        found = list(runtime.stream((), "Who wrote Hamlet?", library="towns"))
+    answer = found[-1]
+    assert isinstance(answer, events.AnswerFinished)
+    assert answer.finish_reason in ("stop", "length")
+    assert answer.sources[0].document == "William Shakespeare"
+    text = dict(FACTS)["William Shakespeare"]
+    for source in answer.sources:
+        if source.quote and source.document == "William Shakespeare":
+            assert text[slice(*source.quote)] == source.margin
+
+
+def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Collection) -> None:
+    """Not the speed is asserted, but that no step looks at more than a few places: what larger ones hold is kept."""
+    from wim_edge.engine.model import Model
+
+    with Model(smollm2) as model:
+        index = open_index(library, model)
+        assert len(index.ids) == 1004
+        assert index.nbytes < 2 * sum(len(document.text.encode()) for _, document in passages())
+        runs = index.passage_runs
+        for place in np.asarray(runs.order)[:: max(1, len(runs.order) // 50)].tolist():
+            run: Run | None = runs.all
+            for token in index.tokens[place : place + 5].tolist():
+                if token == runs.end:
+                    break
+                assert run is not None
+                tokens, edges = runs.successors(run)
+                assert token in tokens.tolist()
+                assert len(tokens) + 1 == len(edges)
+                assert len(run) <= 1024 or run in runs._kept
+                run = runs.extended(run, token)
