@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.files import megabytes
+from wim_edge.cli.options import one_line
 from wim_edge.cli.shelf import add, drop, show
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Settings
@@ -63,8 +64,8 @@ def list_readings(as_json: bool) -> None:
                              justify="right" if numeric else "left")  # fmt: skip
         for row in rows:
             part = "" if row["tokens"] >= row["of_tokens"] else f" of {row['of_tokens']:,}"
-            table.add_row(str(row["id"]), _plain(row["title"]), row["model"], row["shape"], f"{row['tokens']:,}{part}",
-                          megabytes(row["bytes"]), row["used"])  # fmt: skip
+            table.add_row(str(row["id"]), one_line(row["title"]), row["model"], row["shape"],
+                          f"{row['tokens']:,}{part}", megabytes(row["bytes"]), row["used"])  # fmt: skip
         Console(highlight=False).print(table, markup=False)
     click.echo(f"{len(rows)} readings, {megabytes(total)} of at most {megabytes(limit)}")
 
@@ -80,7 +81,7 @@ def info(reading: int, as_json: bool) -> None:
         click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     for name, value in facts.items():
-        click.echo(f"{name:<12} {f'{value:,}' if isinstance(value, int) else _plain(str(value))}")
+        click.echo(f"{name:<12} {f'{value:,}' if isinstance(value, int) else one_line(str(value))}")
 
 
 @library.command()
@@ -147,8 +148,3 @@ def _facts(one: Stored) -> dict[str, Any]:
 
 def _when(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
-
-
-def _plain(text: str) -> str:
-    """Without line breaks and control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)

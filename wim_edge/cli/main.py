@@ -17,7 +17,7 @@ from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.library import library
 from wim_edge.cli.models import models
-from wim_edge.cli.options import debug_option
+from wim_edge.cli.options import debug_option, one_line
 from wim_edge.cli.read import read
 from wim_edge.cli.tune import tune
 from wim_edge.errors import WimEdgeError
@@ -44,14 +44,9 @@ class _Shown(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         if self.debug:
             traceback.print_exception(self.error)
-        click.echo(f"error: {_one_line(str(self.error))}", err=True)
+        click.echo(f"error: {one_line(str(self.error))}", err=True)
         if self.error.hint:
-            click.echo(f"hint: {_one_line(self.error.hint)}", err=True)
-
-
-def _one_line(text: str) -> str:
-    """Without line breaks and control characters: file names and templates may hold any."""
-    return "".join(c if c.isprintable() else " " for c in text).strip()
+            click.echo(f"hint: {one_line(self.error.hint)}", err=True)
 
 
 class Group(click.Group):

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.files import megabytes
-from wim_edge.cli.options import debug_option, model_option
+from wim_edge.cli.options import debug_option, model_option, one_line
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Settings
 
@@ -63,7 +63,8 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
             click.echo(json.dumps(asdict(one), ensure_ascii=False))
         elif one.state != "unchanged" or one.note:
             many = f" ({one.documents:,} documents)" if one.documents != 1 and one.state in ("added", "changed") else ""
-            click.echo(f"{one.state} {_plain(one.path)}{many}{': ' + _plain(one.note) if one.note else ''}", err=True)
+            note = f": {one_line(one.note)}" if one.note else ""
+            click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
     if not found:
         raise DocumentError("no documents are there", "Name files, or folders that hold some.")
     gone, failed = (sum(one.state == state for one in found) for state in ("gone", "failed"))
@@ -113,7 +114,8 @@ def show(name: str | None, as_json: bool) -> None:
                  for row in rows]  # fmt: skip
     else:
         rows = [asdict(one) for one in Collection(name).sources().values()]
-        lines = [f"{_plain(row['path'])}: {row['documents']:,} documents, {row['chars']:,} characters" for row in rows]
+        lines = [f"{one_line(row['path'])}: {row['documents']:,} documents, {row['chars']:,} characters"
+                 for row in rows]  # fmt: skip
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -155,8 +157,3 @@ def _facts(collection: Collection) -> dict[str, Any]:
     files = collection.sources()
     return {"name": collection.name, "documents": len(collection), "files": len(files),
             "bytes": collection.nbytes, "path": str(collection.folder)}  # fmt: skip
-
-
-def _plain(text: str) -> str:
-    """Without line breaks and control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -18,12 +18,13 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents import Document, Mark, split
 from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.database import connected, transaction
 from wim_edge.settings import Paths
 
 PASSAGE_CHARS = 1000
@@ -32,7 +33,6 @@ TITLE_WEIGHT = 2.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD = re.compile(r"\w+")
 _VERSION = 1
-_WAIT = 10.0  # seconds for another process's transaction
 _SCHEMA = """
 CREATE TABLE version (uuid TEXT, changes INTEGER);
 CREATE TABLE source (id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL);
@@ -215,27 +215,17 @@ class Collection:
         )  # fmt: skip
         return db.execute("DELETE FROM source WHERE path = ?", (path,)).rowcount > 0
 
-    # Connections: one a call, so that no file stays open
+    # Connections
 
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as db:
+        with self._told(), connected(self._path) as db:
             yield db
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._read() as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA foreign_keys = ON")
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            if db.in_transaction:
-                db.execute("COMMIT")
+        with self._told(), transaction(self._path) as db:
+            yield db
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -243,12 +233,11 @@ class Collection:
         try:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
-            damaged = type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
-            hint = (
-                f"Remove it (wim-edge library drop {self.name}) and add the documents again."
-                if damaged
-                else "Check the disk, or try again."
-            )
+            hint = "Check the disk, or try again."
+            if type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError):
+                hint = f"Remove it (wim-edge library drop {self.name}) and add the documents again."
+            elif "fts5" in str(error):
+                hint = "The SQLite of this Python lacks FTS5; use another build of Python."
             raise LibraryError(f"library {self.name}: {error}", hint) from error
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from wim_edge.library.database import connected, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS reading (
@@ -34,7 +35,6 @@ CREATE INDEX IF NOT EXISTS prefix_state ON prefix (state);
 PRAGMA user_version = 1;
 """
 _VERSION = 1
-_WAIT = 10.0  # seconds for another process's transaction, each of a few milliseconds
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with self._write() as db:
+        with transaction(self._path) as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):
                 raise sqlite3.OperationalError(f"another version of wim-edge keeps readings there, format {version}")
@@ -81,7 +81,7 @@ class Index:
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> State | None:
         """The state that holds most of these prefixes (digests from short to long), of ``most`` tokens at most."""
-        with self._read() as db:
+        with connected(self._path) as db:
             for place in range(len(digests) - 1, -1, -1):
                 row = db.execute(
                     "SELECT state.id, file, state.tokens FROM prefix JOIN state ON state = state.id "
@@ -94,7 +94,7 @@ class Index:
 
     def readings(self) -> list[Stored]:
         """All, the latest used first."""
-        with self._read() as db:
+        with connected(self._path) as db:
             rows = db.execute(
                 "SELECT reading.id, title, source, shape, model, reading.tokens, of_tokens, "
                 "coalesce(sum(bytes), 0), created, used FROM reading LEFT JOIN part ON reading = reading.id "
@@ -104,12 +104,12 @@ class Index:
 
     def total(self) -> int:
         """Bytes of all files."""
-        with self._read() as db:
+        with connected(self._path) as db:
             (total,) = db.execute("SELECT coalesce(sum(bytes), 0) FROM state").fetchone()
         return int(total)
 
     def files(self) -> set[str]:
-        with self._read() as db:
+        with connected(self._path) as db:
             return {file for (file,) in db.execute("SELECT file FROM state")}
 
     # Changes
@@ -119,7 +119,7 @@ class Index:
     ) -> int:
         """The id of this reading, new or known; it counts as used now."""
         now = time.time()
-        with self._write() as db:
+        with transaction(self._path) as db:
             db.execute(
                 "INSERT INTO reading (fingerprint, source, shape, title, model, tokens, of_tokens, created, used) "
                 "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT (fingerprint, source, shape) DO UPDATE SET "
@@ -141,7 +141,7 @@ class Index:
         the file is not noted.
         """
         longest, tokens = prefixes[-1]
-        with self._write() as db:
+        with transaction(self._path) as db:
             known = db.execute(
                 "SELECT state FROM prefix JOIN state ON state = state.id "
                 "WHERE fingerprint = ? AND digest = ? AND state.tokens = ?",
@@ -159,7 +159,7 @@ class Index:
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> None:
         """The reading now consists of these states, so many document tokens; it lets others go."""
-        with self._write() as db:
+        with transaction(self._path) as db:
             held = set(states)
             old = {state for (state,) in db.execute("SELECT state FROM part WHERE reading = ?", (reading,))}
             db.executemany("DELETE FROM part WHERE reading = ? AND state = ?", [(reading, s) for s in old - held])
@@ -168,41 +168,18 @@ class Index:
             db.execute("UPDATE reading SET tokens = ?, used = ? WHERE id = ?", (tokens, time.time(), reading))
 
     def drop_reading(self, reading: int) -> None:
-        with self._write() as db:
+        with transaction(self._path) as db:
             db.execute("DELETE FROM reading WHERE id = ?", (reading,))
 
     def drop_state(self, file: str) -> None:
-        with self._write() as db:
+        with transaction(self._path) as db:
             db.execute("DELETE FROM state WHERE file = ?", (file,))
 
     def drop_unreferenced(self) -> list[str]:
         """Forget the states that no reading refers to; their files."""
-        with self._write() as db:
+        with transaction(self._path) as db:
             files = [
                 file for (file,) in db.execute("SELECT file FROM state WHERE id NOT IN (SELECT state FROM part)")
             ]
             db.execute("DELETE FROM state WHERE id NOT IN (SELECT state FROM part)")
         return files
-
-    # Connections: one a call, so that no file stays open between questions
-
-    @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as db:
-            yield db
-
-    @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA foreign_keys = ON")
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            if db.in_transaction:
-                db.execute("COMMIT")

@@ -1,0 +1,38 @@
+"""SQLite, one connection a call, so that no file stays open between questions."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+_WAIT = 10.0  # seconds for another process's transaction
+
+
+@contextmanager
+def connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as db:
+        yield db
+
+
+@contextmanager
+def transaction(path: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction: all of it or, if anything is raised or the process is killed, nothing. Raises sqlite3.Error.
+
+    Write-ahead logging lets one process write while others read.
+    """
+    with connected(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield db
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        if db.in_transaction:
+            db.execute("COMMIT")
