@@ -63,6 +63,15 @@ def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
     assert run("library", "drop", "port", "--yes").exit_code == 8
 
 
+def test_chat_with_a_library(rows: str) -> None:
+    run("library", "add", rows)
+    result = run("chat", "--library", "default", stdin="when was the lighthouse built?\nand where?\n")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("recalled: Lighthouse") == 2
+    assert result.stdout.count("an answer") == 2
+    assert run("chat", stdin="a?").exit_code == 2
+
+
 def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) -> None:
     result = run("library", "add", rows, str(tmp_path / "missing.pdf"))
     assert result.exit_code == 3

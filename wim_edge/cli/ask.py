@@ -20,23 +20,17 @@ from wim_edge.cli.options import (
     settings_from,
     show_llama_log,
 )
-from wim_edge.cli.shelf import library_names
+from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError
-from wim_edge.settings import CHOOSERS, Settings
 
 if TYPE_CHECKING:
     from wim_edge.wim.control import Policy
 
 
 @click.command(short_help="Ask a question of documents.")
-@click.argument("documents", nargs=-1, metavar="DOCUMENT...", type=click.Path())
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT...]", type=click.Path())
 @click.argument("question")
-@click.option("--library", metavar="NAME", shell_complete=library_names,
-              help="Recall what may answer from this library (`wim-edge library add`), and read that.")
-@click.option("--chooser", type=click.Choice(CHOOSERS),
-              help=f"How passages of the library are found (docs/recall.md). Default: {Settings().chooser}.")
-@click.option("--recall-passages", type=int, metavar="N",
-              help=f"Most passages of the library to read. Default: {Settings().recall_passages}.")
+@library_options
 @pattern_options
 @reading_options
 @save_option
@@ -79,12 +73,7 @@ def ask(
         raise InvalidRequestError(
             f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
         )
-    if not documents and library is None:
-        raise InvalidRequestError(
-            "no document is given", "Name at least one file, or - for standard input, or --library NAME."
-        )
-    if library is None and (options["chooser"] or options["recall_passages"]):
-        raise InvalidRequestError("--chooser and --recall-passages are about a library", "Add --library NAME.")
+    check_library(documents, library, options)
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)

@@ -23,11 +23,13 @@ from wim_edge.cli.options import (
     settings_from,
     show_llama_log,
 )
+from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
 
 @click.command(short_help="Ask question after question of documents.")
-@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...", type=click.Path())
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT...]", type=click.Path())
+@library_options
 @pattern_options
 @reading_options
 @save_option
@@ -38,12 +40,13 @@ def chat(
     ctx: click.Context,
     /,
     documents: tuple[str, ...],
+    library: str | None,
     as_json: bool,
     quiet: bool,
     no_margins: bool,
     **options: Any,
 ) -> None:
-    """Keep the model loaded and answer each question on the DOCUMENTs; they are read once.
+    """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
     Each question stands for itself: the model does not see the earlier ones. Questions are lines of
     standard input. Ctrl-C while reading answers with what has been read, twice cancels the question;
@@ -52,6 +55,7 @@ def chat(
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
+    check_library(documents, library, options)
     check_display(as_json, quiet)
     settings = settings_from(options)
     show_llama_log(ctx)
@@ -72,7 +76,7 @@ def chat(
             if not (as_json or quiet or (sys.stdin and sys.stdin.isatty())):
                 click.echo(f"question: {question}")
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-            reading = Interruptible(runtime, lambda: runtime.stream(read, question))  # noqa: B023
+            reading = Interruptible(runtime, lambda: runtime.stream(read, question, library=library))  # noqa: B023
             try:
                 with display, closing(reading.events()) as found:
                     for event in found:

@@ -11,21 +11,48 @@ import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.files import megabytes
-from wim_edge.cli.options import debug_option, model_option, one_line
+from wim_edge.cli.options import F, debug_option, model_option, one_line
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.settings import Settings
+from wim_edge.settings import CHOOSERS, Settings
 
 if TYPE_CHECKING:
     from wim_edge.library.adding import Added
     from wim_edge.library.collection import Collection
 
 DEFAULT = "default"
+_SETTINGS = Settings()
 
 
 def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from wim_edge.library.collection import names
 
     return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+def library_options(command: F) -> F:
+    """Which library to recall from, and how; see `check_library`."""
+    for option in reversed(
+        (
+            click.option("--library", metavar="NAME", shell_complete=library_names,
+                         help="Recall what may answer from this library (`wim-edge library add`), and read that."),
+            click.option("--chooser", type=click.Choice(CHOOSERS),
+                         help=f"How passages of the library are found (docs/recall.md). Default: {_SETTINGS.chooser}."),
+            click.option("--recall-passages", type=int, metavar="N",
+                         help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def check_library(documents: tuple[str, ...], library: str | None, options: dict[str, Any]) -> None:
+    """Raise InvalidRequestError where there is nothing to ask, or options are about a library that is not named."""
+    if not documents and library is None:
+        raise InvalidRequestError(
+            "no document is given", "Name at least one file, or - for standard input, or --library NAME."
+        )
+    if library is None and (options["chooser"] is not None or options["recall_passages"] is not None):
+        raise InvalidRequestError("--chooser and --recall-passages are about a library", "Add --library NAME.")
 
 
 _name = click.argument("name", default=DEFAULT, shell_complete=library_names)
