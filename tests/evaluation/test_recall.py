@@ -64,6 +64,16 @@ def test_every_chooser_and_variant(files: tuple[str, ...], tmp_path: Path) -> No
     assert evaluate(*files, "--chooser", "bm25,recall", "--prefix", "4", "--out", str(out)).exit_code == 2
 
 
+def test_the_report(files: tuple[str, ...], tmp_path: Path) -> None:
+    result = evaluate(*files, "--chooser", "bm25,recall", "--out", str(tmp_path / "out"), "--report")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "data:image/png" in page
+    assert "<td>recall</td>" in page
+    assert (tmp_path / "out" / "recall.png").stat().st_size > 1000
+    assert evaluate(*files, "--report").exit_code == 2
+
+
 def test_the_table_fits_a_terminal(files: tuple[str, ...]) -> None:
     result = evaluate(*files, "--chooser", "bm25,recall:titles")
     assert "recall:titles" in result.stdout

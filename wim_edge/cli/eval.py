@@ -120,7 +120,9 @@ def eval_command(
     if task_name == "recall":
         from wim_edge.cli import eval_recall
 
-        request = eval_recall.Request(choosers, data, library, limit, size, prefix, titles, out)
+        if report:
+            _check_report(out)
+        request = eval_recall.Request(choosers, data, library, limit, size, prefix, titles, out, report)
         show_llama_log(ctx)
         found, stopped = eval_recall.run(request, settings_from(options), _command(ctx))
         eval_recall.show(found, as_json)

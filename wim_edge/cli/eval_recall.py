@@ -30,6 +30,7 @@ class Request:
     prefix: int
     titles: int
     out: Path | None
+    report: bool
 
 
 def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
@@ -37,7 +38,8 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
     from wim_edge.cli.progress import progress
     from wim_edge.documents.rows import fingerprint
     from wim_edge.evaluation.queries import load_queries
-    from wim_edge.evaluation.recall import Choosing, Widths, evaluate, of_size, parse_choosers, summarize
+    from wim_edge.evaluation.recall import Choosing, Widths, evaluate, of_size, parse_choosers, summarize, table_of
+    from wim_edge.evaluation.report import write_recall_report
     from wim_edge.evaluation.store import Store, read_records, write_json
     from wim_edge.library.adding import rows_of
     from wim_edge.library.collection import Collection
@@ -80,6 +82,8 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
         summary |= {"documents": len(collection), "index_bytes": index.nbytes}
         if request.out is not None:
             write_json(folder / "summary.json", summary)
+        if request.report:
+            click.echo(f"report: {write_recall_report(folder, summary, table_of(summary))}", err=True)
     return summary, stopped
 
 
@@ -92,16 +96,12 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
-              "valid_fraction": "valid"}  # fmt: skip
+    from wim_edge.evaluation.recall import table_of
+
+    head, *rows = table_of(summary)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption="shares in percent")
-    for heading in ("chooser", "n", *shares.values(), "seconds", "decoded", "read"):
+    for heading in head:
         table.add_column(heading, justify="left" if heading == "chooser" else "right", no_wrap=True)
-    for found in summary["choosers"]:
-        numbers = (("seconds_per_query", ".2f"), ("decoded_tokens", ".0f"), ("prefilled_tokens", ".0f"))
-        table.add_row(
-            found["chooser"], str(found["n"]),
-            *("-" if found[name] is None else f"{100 * found[name]:.1f}" for name in shares),
-            *("-" if found[name] is None else format(found[name], form) for name, form in numbers),
-        )  # fmt: skip
+    for row in rows:
+        table.add_row(*row)
     Console(highlight=False).print(table, markup=False)

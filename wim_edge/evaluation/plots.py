@@ -40,6 +40,23 @@ def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
     return plots
 
 
+def draw_choosers(folder: Path, choosers: list[dict[str, Any]]) -> Path:
+    """recall.png: recall at 1 with its interval, and at 5 as a small mark above, over seconds a query."""
+    require_matplotlib()
+    figure, axes = _figure("seconds per query", "pages found: first (with 95%), among five (+)")
+    for number, found in enumerate(choosers):
+        if found["seconds_per_query"] is None:
+            continue
+        colour, seconds, first = f"C{number % 10}", found["seconds_per_query"], found["recall_at_1"]
+        low, high = found["ci95_recall_at_1"]
+        bars = [[max(0.0, first - low)], [max(0.0, high - first)]]
+        axes.errorbar(seconds, first, yerr=bars, fmt="o", capsize=3, color=colour, label=found["chooser"])
+        axes.plot(seconds, found["recall_at_5"], "+", color=colour)
+    axes.set_xlim(left=0)
+    figure.legend(loc="outside right upper")
+    return _save(figure, folder / "recall.png")
+
+
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
     """A line with its interval a pattern; controls are level lines; the retriever's recall is dotted."""
     figure, axes = _figure(_SWEPT[swept], metric)

@@ -168,6 +168,20 @@ def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
     return figures
 
 
+def table_of(summary: dict[str, Any]) -> list[list[str]]:
+    """The summary as rows of text: a head, then a row for each chooser; shares in percent."""
+    shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
+              "valid_fraction": "valid"}  # fmt: skip
+    numbers = {"seconds_per_query": ("seconds", ".2f"), "decoded_tokens": ("decoded", ".0f"),
+               "prefilled_tokens": ("read", ".0f")}  # fmt: skip
+    rows = [["chooser", "n", *shares.values(), *(label for label, _ in numbers.values())]]
+    for found in summary["choosers"]:
+        cells = ["-" if found[name] is None else f"{100 * found[name]:.1f}" for name in shares]
+        cells += ["-" if found[name] is None else format(found[name], form) for name, (_, form) in numbers.items()]
+        rows.append([found["chooser"], str(found["n"]), *cells])
+    return rows
+
+
 def _ask(
     choosing: Choosing, name: str, at: int, query: Query, titles: dict[str, str], texts: dict[str, str]
 ) -> Record:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from wim_edge.evaluation.plots import draw
+from wim_edge.evaluation.plots import draw, draw_choosers
 from wim_edge.evaluation.store import Record
 from wim_edge.evaluation.table import rows
 
@@ -36,14 +36,24 @@ def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record
     Raises InvalidRequestError without matplotlib.
     """
     plots = draw(folder, summary)
+    examples = f"<h2>Example answers</h2>{''.join(_examples(records))}"
+    return _page(folder, summary, rows(summary), plots, _errors(summary["patterns"], "pattern"), examples)
+
+
+def write_recall_report(folder: Path, summary: dict[str, Any], table: list[list[str]]) -> Path:
+    """The same of choosers, without examples."""
+    plots = [draw_choosers(folder, summary["choosers"])]
+    return _page(folder, summary, table, plots, _errors(summary["choosers"], "chooser"))
+
+
+def _page(folder: Path, summary: dict[str, Any], table: list[list[str]], plots: Sequence[Path], *more: str) -> Path:
     title = f"{summary['task']}, {summary['model']}"
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<pre>{escape(summary['command'])}</pre>",
-        _table(summary),
+        _table(table),
         *(_image(path) for path in plots),
-        _errors(summary),
-        f"<h2>Example answers</h2>{''.join(_examples(records))}",
+        *more,
     ]
     page = (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -55,8 +65,8 @@ def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record
     return path
 
 
-def _table(summary: dict[str, Any]) -> str:
-    head, *body = rows(summary)
+def _table(table: list[list[str]]) -> str:
+    head, *body = table
     lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
     return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table></div>'
@@ -67,9 +77,9 @@ def _image(path: Path) -> str:
     return f'<img alt="{escape(path.stem.replace("_", " "))}" src="data:image/png;base64,{data}">'
 
 
-def _errors(summary: dict[str, Any]) -> str:
-    failed = [(found["pattern"], error) for found in summary["patterns"] for error in found["errors"]]
-    lines = (f"{name}, {error['id']}: {error['error']}" for name, error in failed)
+def _errors(figures: Sequence[dict[str, Any]], name: str) -> str:
+    failed = [(found[name], error) for found in figures for error in found["errors"]]
+    lines = (f"{who}, {error['id']}: {error['error']}" for who, error in failed)
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f"<h2>Failed, counted as wrong: {len(failed)}</h2><ul>{items}</ul>" if failed else ""
 
