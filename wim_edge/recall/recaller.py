@@ -172,9 +172,10 @@ class Recaller:
         for candidate in candidates:
             candidate.scores["title"] = odds[candidate.document]
         new = [title for title in titles if not found.intersection(title.documents)]
+        alone = not candidates
         for title, prefixes in zip(new, self.mindref.passages(context, query, new, 1), strict=True):
             for prefix in prefixes:
-                scores = {"title": title.score} | ({} if candidates else {"passage": prefix.score})
+                scores = {"title": title.score} | ({"passage": prefix.score} if alone else {})
                 candidates.append(Candidate(prefix.document, prefix.start, prefix.end, scores))
         return candidates
 
