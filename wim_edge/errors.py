@@ -11,7 +11,7 @@
     │   ├── ContextOverflowError 5   more tokens than the context holds
     │   └── MemoryBudgetError    5   more memory than the machine has free
     ├── EngineError              6   llama.cpp refused or failed
-    └── LibraryError             8   saved readings cannot be kept or found
+    └── LibraryError             8   a library, or a saved reading, cannot be used or is not there
 
 Each carries a message (what happened) and a hint (what to do), one line each. Exit code 10 means
 that the reader stopped early and got an answer, 130 that the reader cancelled; neither is an error.

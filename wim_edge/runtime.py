@@ -123,9 +123,10 @@ class Runtime:
         return self._begin(documents, None, None)
 
     def _begin(
-        self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None
-    ) -> Iterator[events.Event]:
-        clock = Clock()
+        self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
+        clock: Clock | None = None,
+    ) -> Iterator[events.Event]:  # fmt: skip
+        clock = clock or Clock()
         self._notes = []
         read = _read(documents)
         if not self._busy.acquire(blocking=False):
@@ -248,7 +249,8 @@ class Runtime:
                 )
             recaller = self._open_recaller(collection, model, chat)
             control.attach(recaller.open(query))
-            for event in recaller.recall(query, self.settings.chooser, most=self.settings.recall_passages):
+            most = self.settings.recall_passages
+            for event in clock.each("recall", recaller.recall(query, self.settings.chooser, most=most)):
                 yield event
                 passages = event.passages if isinstance(event, events.PassagesRecalled) else ()
         except Interrupted:
@@ -264,12 +266,13 @@ class Runtime:
         if given is None:
             return
         found = recaller.documents(passages)
-        if not found and not given:
-            raise DocumentError(
-                f"nothing in library {collection.name} has words in common with the question",
-                "Use --chooser hybrid or recall.",
-            )
-        with closing(self._begin(told_apart([*given, *found]), query, on_margin)) as reading:  # type: ignore[type-var]
+        if not found:
+            nothing = f"nothing in library {collection.name} has words in common with the question"
+            if not given:
+                raise LibraryError(nothing, "Use --chooser hybrid or recall.")
+            yield events.Warning(nothing)
+        read = told_apart([*given, *found])
+        with closing(self._begin(read, query, on_margin, clock)) as reading:  # type: ignore[type-var]
             self._stream = this
             yield from reading
 

@@ -37,11 +37,11 @@ def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
     result = run("library", "add", "--to", "port", rows)
     assert result.exit_code == 0, result.output
     assert "library port: 4 documents; files: 1 added" in result.stdout
-    assert "indexing for fake" in result.stderr
+    assert "indexing 4 documents for fake" in result.stderr
     again = run("library", "add", "--to", "port", rows)
     assert "files: 1 unchanged" in again.stdout
     assert "indexing" not in again.stderr
-    assert run("library", "show").stdout.startswith("port: 4 documents of 1 files")
+    assert run("library", "show").stdout.startswith("port: 4 documents of 1 file,")
     assert run("library", "show", "port").stdout.startswith(f"{rows}: 4 documents")
     (shown,) = json.loads(run("library", "show", "--json").stdout)
     assert (shown["name"], shown["documents"], shown["files"]) == ("port", 4, 1)
@@ -55,7 +55,7 @@ def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
     types = [json.loads(line)["type"] for line in events.splitlines()]
     assert types[:3] == ["recall.started", "recall.passages", "reading.started"]
 
-    assert "1 files let go; 0 documents stay" in run("library", "drop", "port", rows).stdout
+    assert "1 file let go; 0 documents stay" in run("library", "drop", "port", rows).stdout
     assert run("library", "drop", "port", rows).exit_code == 3
     assert run("library", "drop", "port", stdin="n\n").exit_code == 1
     assert "freed" in run("library", "drop", "port", "--yes").stdout
@@ -76,11 +76,31 @@ def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) ->
     result = run("library", "add", rows, str(tmp_path / "missing.pdf"))
     assert result.exit_code == 3
     assert "failed" in result.stderr
-    assert "1 of 2 files could not be added" in result.stderr
+    assert "1 file could not be added" in result.stderr
     assert "library default: 4 documents" in result.stdout
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert run("library", "add", str(empty)).exit_code == 3
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert run("library", "add", "--to", "none", str(folder)).exit_code == 3
+    assert "none" not in run("library", "show").stdout  # nothing was added: nothing is made
+    (folder / "bad.txt").write_bytes(b"\0\1")
+    (folder / "code.py").write_text("x")
+    assert run("library", "add", str(folder)).exit_code == 3
+    (folder / "good.txt").write_text("Some words.")
+    result = run("library", "add", str(folder))
+    assert result.exit_code == 0  # what a folder holds besides is told, and no error
+    assert "failed" in result.stderr
+    assert "1 file of other kinds skipped (.py)" in result.stderr
+
+
+def test_a_damaged_library_hides_no_other_one(rows: str, tmp_path: Path) -> None:
+    run("library", "add", "--to", "good", rows)
+    run("library", "add", "--to", "bad", rows)
+    (tmp_path / "home" / "libraries" / "bad" / "documents.sqlite").write_bytes(b"no database" * 500)
+    result = run("library", "show")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("good: 4 documents")
+    assert "drop bad" in result.stderr
+    assert "freed" in run("library", "drop", "bad", "--yes").stdout
 
 
 def test_json_says_what_came_of_each_file(rows: str) -> None:

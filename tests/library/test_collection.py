@@ -51,13 +51,15 @@ def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: 
     (folder / "sub" / "b.md").write_text("# A heading\n\nThe harbour froze.")
     (folder / ".hidden.txt").write_text("no")
     (folder / "picture.png").write_bytes(b"\x89PNG")
-    assert states(list(add(library, [folder]))) == {"a.txt": "added", "b.md": "added"}
+    assert states(list(add(library, [folder]))) == {"a.txt": "added", "b.md": "added", "picture.png": "skipped"}
     assert set(documents(library)) == {"a", "A heading"}
     version = library.version
-    assert states(list(add(library, [folder]))) == {"a.txt": "unchanged", "b.md": "unchanged"}
+    assert states(list(add(library, [folder]))) == {
+        "a.txt": "unchanged", "b.md": "unchanged", "picture.png": "skipped",
+    }  # fmt: skip
     assert library.version == version
     (folder / "a.txt").write_text("The lighthouse was moved in 1911.")
-    assert states(list(add(library, [folder]))) == {"a.txt": "changed", "b.md": "unchanged"}
+    assert states(list(add(library, [folder])))["a.txt"] == "changed"
     assert documents(library)["a"] == "The lighthouse was moved in 1911."
     assert library.version != version
     assert [hit.document for hit in library.search("when was it built", 5)] == []
@@ -84,12 +86,14 @@ def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path
         {"title": "Ferry", "text": "A ferry is a ship."},
         {"title": "", "text": "Nameless."},
         {"title": "Empty", "text": " \n"},
+        {"title": "Nothing"},
+        {"title": "None", "text": None},
         {"wikipedia_title": "Kilt", "text": ["A kilt is a skirt.\n", "It is worn in Scotland.\n"]},
         {"title": "Body", "body": "In another field."},
     ]
     path = write_rows(home / "rows.jsonl", *rows)
     (one,) = add(library, [path])
-    assert (one.state, one.documents, one.note) == ("added", 5, "1 rows hold no text")
+    assert (one.state, one.documents, one.note) == ("added", 5, "3 rows hold no text")
     assert set(documents(library)) == {"Ferry", "Ferry (2)", "rows 3", "Kilt", "Body"}
     kept = library.documents([hit.document for hit in library.search("ferry", 5)])
     assert {one.title for one in kept} == {"Ferry"}
@@ -102,7 +106,8 @@ def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path
 
 @pytest.mark.parametrize(
     ("rows", "why"),
-    [("", "no rows"), ("{", "line 1"), ('{"title": "a"}', "row 1"), ('{"title": 3, "text": "b"}', "row 1"),
+    [("", "no rows"), ("{", "line 1"), ('{"title": "a"}', "no row holds any text"),
+     ('{"title": 3, "text": "b"}', "row 1"), ('{"title": "a", "text": 7}', "row 1"),
      ('{"title": "a", "text": ""}', "no row holds any text")],
 )  # fmt: skip
 def test_rows_that_are_none_are_told(home: Path, library: Collection, rows: str, why: str) -> None:
@@ -122,7 +127,50 @@ def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, libr
     bad.write_bytes(b"\x00\x01\x02" * 100)
     found = list(add(library, [home / "missing.txt", bad, good]))
     assert [one.state for one in found] == ["failed", "failed", "added"]
+    assert "what was there of it stays" in found[1].note
+    assert "stays" not in found[0].note
     assert set(documents(library)) == {"bad", "good"}
+
+
+def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: Collection) -> None:
+    path = home / "a.txt"
+    path.write_text("Here for now.")
+    list(add(library, [path]))
+    path.unlink()
+    assert states(list(add(library, [path]))) == {"a.txt": "gone"}
+    assert states(list(add(library, [path], prune=True))) == {"a.txt": "removed"}
+    assert len(library) == 0
+    link = home / "link.txt"
+    path.write_text("Again.")
+    link.symlink_to(path)
+    list(add(library, [link]))
+    path.unlink()
+    assert states(list(add(library, [link], prune=True))) == {"link.txt": "removed"}
+
+
+def test_names_stay_when_files_change(home: Path, library: Collection) -> None:
+    for n in (1, 2, 3):
+        write_rows(home / f"{n}.jsonl", {"title": "Same", "text": f"Text {n}."})
+    paths = [home / f"{n}.jsonl" for n in (1, 2, 3)]
+    list(add(library, paths))
+    write_rows(paths[1], {"title": "Same", "text": "Another text."})
+    list(add(library, paths))
+    assert documents(library) == {"Same": "Text 1.", "Same (2)": "Another text.", "Same (3)": "Text 3."}
+
+
+def test_a_heading_stays_with_what_follows_it(library: Collection) -> None:
+    from wim_edge.documents import Mark
+
+    parts = [f"Room {n}\n\nThe keeper of it is called N{n}. " + "It is dusted at noon. " * 34 for n in range(9)]
+    starts = [sum(map(len, parts[:n])) for n in range(9)]
+    marks = tuple(Mark(start, section=f"Room {n}") for n, start in enumerate(starts))
+    text = "".join(parts)
+    library.put("rooms", 0, 0, [("Rooms", Document("Rooms", text, marks))])
+    for n in (3, 7):
+        best = library.search(f"keeper of room {n}", 1)[0]
+        assert text[best.start : best.end].startswith(f"Room {n}\n")
+    spans = sorted((hit.start, hit.end) for hit in library.search("keeper dusted", 99))
+    assert "".join(text[start:end] for start, end in spans) == text
 
 
 def test_titles() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
-from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.collection import Collection
 from wim_edge.testing import FakeModel
 
@@ -166,9 +166,36 @@ def test_what_is_wrong_is_said_before_anything_is_done(library: Collection) -> N
 def test_no_words_in_common(library: Collection) -> None:
     with (
         Runtime(Settings(chooser="bm25"), model=FakeModel()) as runtime,
-        pytest.raises(DocumentError, match="in common"),
+        pytest.raises(LibraryError, match="in common"),
     ):
         list(runtime.stream((), "xylophone?", library="port"))
+    with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
+        found = list(runtime.stream(Document("mine", "My own."), "xylophone?", library="port"))
+    assert any(isinstance(event, events.Warning) and "in common" in event.text for event in found)
+    assert isinstance(found[-1], events.AnswerFinished)
+
+
+def test_the_same_text_is_recalled_once(library: Collection) -> None:
+    library.put("copy", 0, 0, [("Copy", Document("Copy", DOCUMENTS[1][1]))])
+    found = recalled("when was the lighthouse built?", "hybrid", writes("Copy", "The lighthouse"))
+    texts = [passage.text for passage in last(found).passages]
+    assert len(texts) == len(set(texts))
+
+
+def test_as_many_as_are_asked_for(library: Collection) -> None:
+    library.put("many", 0, 0, [(f"T{n}", Document(f"T{n}", f"The lighthouse number {n}.")) for n in range(40)])
+    found = recalled("lighthouse?", "bm25", lambda prompt: "", recall_passages=30)
+    assert len(last(found).passages) == 30
+
+
+def test_what_it_took_counts_the_recall(library: Collection) -> None:
+    with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
+        found = list(runtime.stream((), "which ship?", library="port"))
+    answer, recall = found[-1], last([event for event in found if isinstance(event, events.PassagesRecalled)])
+    assert isinstance(answer, events.AnswerFinished)
+    assert 0 < answer.usage.seconds["recall"] <= answer.usage.seconds["total"]
+    assert all(source.path == "rows" for source in answer.sources)
+    assert recall.passages[0].path == "rows"
 
 
 def test_a_question_too_long_for_the_model(library: Collection) -> None:

@@ -50,7 +50,7 @@ def place(event: events.SegmentRead | events.MarginWritten | events.Source, seve
     if event.page is not None:
         parts.append(f"page {event.page}")
     else:
-        parts += [clean(event.section)[:60]] if event.section else []
+        parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
         quote = None if isinstance(event, events.SegmentRead) else event.quote
         parts.append("characters {}-{}".format(*(quote or event.chars)))
     return ", ".join(parts)
@@ -128,17 +128,19 @@ class PlainLines(_Base):
 
     def __init__(self, margins: bool) -> None:
         self._margins, self._several, self._of, self._answering = margins, False, 0, False
+        self._library = False
 
     def show(self, event: events.Event) -> None:
         match event:
             case events.RecallStarted():
+                self._library = True
                 _write(sys.stderr, f"{searched(event)}\n")
             case events.TitlesRecalled():
                 _write(sys.stderr, "".join(f"title: {clean(title)} ({score:.1f})\n" for title, score in event.titles))
             case events.PassagesRecalled():
                 _write(sys.stdout, "".join(f"recalled: {line}\n" for line in recalled(event)))
             case events.ReadingStarted():
-                self._several, self._of = len(event.documents) > 1, event.segments
+                self._several, self._of = self._library or len(event.documents) > 1, event.segments
                 _write(sys.stderr, f"{_plan(event)}\n")
             case events.SegmentRead():
                 where = place(event, self._several)
@@ -182,7 +184,7 @@ class Live(_Base):
         )
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
-        self._several, self._writing, self._answered = False, "", False
+        self._several, self._library, self._writing, self._answered = False, False, "", False
         self._place = self._best = ""
         self._wrap = WordWrap(console.width)
 
@@ -192,6 +194,7 @@ class Live(_Base):
     def show(self, event: events.Event) -> None:
         match event:
             case events.RecallStarted():
+                self._library = True
                 self.console.print(self._text(searched(event), "dim"))
             case events.TitlesRecalled():
                 names = " · ".join(clean(title) for title, _ in event.titles)
@@ -200,7 +203,7 @@ class Live(_Base):
                 for line in recalled(event):
                     self.console.print(self._text(f"recalled {line}", "cyan"))
             case events.ReadingStarted():
-                self._several = len(event.documents) > 1
+                self._several = self._library or len(event.documents) > 1
                 legend = self._margins and event.relevance
                 margins = "● relevant to the question, ○ not; " if legend else ""
                 self.console.print(self._text(_plan(event), "dim"))

@@ -27,7 +27,7 @@ class Interruptible:
         self._runtime, self._start, self._says = runtime, start, says
         # SimpleQueue: a signal handler may put while the same thread gets
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
-        self._reading = self._answering = False
+        self._reading = self._answering = self._recalling = False
         self._abandoned = threading.Event()
         self._presses = 0
 
@@ -47,6 +47,7 @@ class Interruptible:
                     raise item
                 self._reading = True
                 self._answering |= item.type == "answer.delta"
+                self._recalling = item.type.startswith("recall.") and item.type != "recall.passages"
                 yield item
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -77,7 +78,7 @@ class Interruptible:
         if not self._reading:
             raise KeyboardInterrupt
         self._presses += 1
-        if self._presses == 1 and not self._answering:
+        if self._presses == 1 and not (self._answering or self._recalling):
             from wim_edge.wim.events import Warning
 
             self._queue.put(Warning(self._says))

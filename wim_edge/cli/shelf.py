@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.files import megabytes
 from wim_edge.cli.options import F, debug_option, model_option, one_line
-from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.settings import CHOOSERS, Settings
 
 if TYPE_CHECKING:
@@ -55,9 +56,6 @@ def check_library(documents: tuple[str, ...], library: str | None, options: dict
         raise InvalidRequestError("--chooser and --recall-passages are about a library", "Add --library NAME.")
 
 
-_name = click.argument("name", default=DEFAULT, shell_complete=library_names)
-
-
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
 @click.option("--to", "name", default=DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
@@ -80,31 +78,46 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
       wim-edge ask --library wiki "Who was the first man on the moon?"
     """
     from wim_edge.library.adding import add as add_files
-    from wim_edge.library.collection import Collection
+    from wim_edge.library.collection import Collection, names, remove
 
+    new = name not in names()
     collection = Collection(name, create=True)
     found: list[Added] = []
     for one in add_files(collection, paths, prune=prune):
         found.append(one)
         if as_json:
             click.echo(json.dumps(asdict(one), ensure_ascii=False))
-        elif one.state != "unchanged" or one.note:
-            many = f" ({one.documents:,} documents)" if one.documents != 1 and one.state in ("added", "changed") else ""
+        elif one.state not in ("unchanged", "skipped"):
+            many = f" ({counted(one.documents, 'document')})" if one.documents > 1 else ""
             note = f": {one_line(one.note)}" if one.note else ""
             click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
-    if not found:
-        raise DocumentError("no documents are there", "Name files, or folders that hold some.")
-    gone, failed = (sum(one.state == state for one in found) for state in ("gone", "failed"))
-    if gone:
-        click.echo(f"{gone} files are gone; --prune lets go of what they held", err=True)
+    total = len(collection)
+    if new and not total:
+        remove(name)
     if not as_json:
-        counts = {state: sum(one.state == state for one in found) for state in ("added", "changed", "unchanged")}
-        told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n)
-        click.echo(f"library {name}: {len(collection):,} documents; files: {told or 'none'}")
-    if index and len(collection):
+        _sum_up(name, total, found)
+    if index and total:
         _index(collection, model)
-    if failed:
-        raise DocumentError(f"{failed} of {len(found)} files could not be added", "See above for each.")
+    named = {os.path.abspath(path) for path in paths}
+    failed = [one for one in found if one.state == "failed"]
+    if any(one.path in named for one in failed) or not any(one.state not in ("failed", "skipped") for one in found):
+        raise DocumentError(
+            f"{counted(len(failed), 'file')} could not be added" if failed else "there is nothing to add",
+            "See above for each." if failed else "Name files, or folders that hold documents.",
+        )
+
+
+def _sum_up(name: str, total: int, found: list[Added]) -> None:
+    states = ("added", "changed", "unchanged", "failed", "removed", "gone")
+    counts = {state: sum(one.state == state for one in found) for state in states}
+    told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
+    click.echo(f"library {name}: {counted(total, 'document')}; files: {told}")
+    if counts["gone"]:
+        click.echo("--prune lets go of what gone files held", err=True)
+    skipped = [os.path.splitext(one.path)[1] or one.path for one in found if one.state == "skipped"]
+    if skipped:
+        kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))
+        click.echo(f"{counted(len(skipped), 'file')} of other kinds skipped ({kinds}); name them to add them", err=True)
 
 
 def _index(collection: Collection, model: str | None) -> None:
@@ -117,7 +130,8 @@ def _index(collection: Collection, model: str | None) -> None:
             opened = runtime.open()
             if load_index(collection, opened) is not None:
                 return
-            bar = click.progressbar(length=len(collection), label=f"indexing for {opened.info.name}", file=sys.stderr)
+            label = f"indexing {counted(len(collection), 'document')} for {opened.info.name}"
+            bar = click.progressbar(length=len(collection), label=label, file=sys.stderr)
             with bar:
                 open_index(collection, opened, lambda done, _of: bar.update(done - bar.pos))
     except ModelNotFoundError as error:
@@ -134,15 +148,20 @@ def show(name: str | None, as_json: bool) -> None:
     """Show the files of a library, or without NAME which libraries there are."""
     from wim_edge.library.collection import Collection, names
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
     if name is None:
-        rows = [_facts(Collection(one)) for one in names()]
-        lines = [f"{row['name']}: {row['documents']:,} documents of {row['files']:,} files, {megabytes(row['bytes'])}"
-                 for row in rows]  # fmt: skip
+        for one in names():
+            try:
+                rows.append(_facts(Collection(one)))
+            except LibraryError as error:
+                click.echo(f"warning: {one_line(str(error))} {one_line(error.hint)}", err=True)
+        lines = [f"{row['name']}: {counted(row['documents'], 'document')} of {counted(row['files'], 'file')}, "
+                 f"{megabytes(row['bytes'])}" for row in rows]  # fmt: skip
     else:
         rows = [asdict(one) for one in Collection(name).sources().values()]
-        lines = [f"{one_line(row['path'])}: {row['documents']:,} documents, {row['chars']:,} characters"
-                 for row in rows]  # fmt: skip
+        lines = [f"{one_line(row['path'])}: {one_line(row['title']) or counted(row['documents'], 'document')}, "
+                 f"{row['chars']:,} characters" for row in rows]  # fmt: skip
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -153,9 +172,9 @@ def show(name: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@_name
+@click.argument("name", shell_complete=library_names)
 @click.argument("paths", nargs=-1, metavar="[FILE|DIR...]", type=click.Path())
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask before a whole library goes.")
 @debug_option
 def drop(name: str, paths: tuple[str, ...], yes: bool) -> None:
     """Let go of a library, or of what it holds of some files. The files themselves stay."""
@@ -177,7 +196,12 @@ def drop(name: str, paths: tuple[str, ...], yes: bool) -> None:
         raise DocumentError(f"library {name} holds nothing of these files", f"wim-edge library show {name}")
     for one in held:
         collection.remove(one)
-    click.echo(f"{len(held)} files let go; {len(collection):,} documents stay")
+    click.echo(f"{counted(len(held), 'file')} let go; {counted(len(collection), 'document')} stay")
+
+
+def counted(n: int, what: str) -> str:
+    """"1 file", "2 files"."""
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def _facts(collection: Collection) -> dict[str, Any]:

@@ -27,7 +27,6 @@ def read_epub(name: str, data: bytes) -> Document:
     draft = Draft()
     chapters = _chapters(name, archive)
     locked = _locked(name, archive)
-    draft.title = _title(name, archive)
     if any(chapter in locked for chapter in chapters):
         raise DocumentError(
             f"{name}: encrypted by digital rights management",
@@ -41,6 +40,7 @@ def read_epub(name: str, data: bytes) -> Document:
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
         add_html(draft, name, markup)
+    draft.title = _title(name, archive)
     return draft.document(name)
 
 

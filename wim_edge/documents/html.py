@@ -173,6 +173,7 @@ class _Writer:
     def _end_title(self) -> None:
         # The page's own; a drawing further down may have one too.
         if not self._titled and not self._dropped:
-            self._draft.mark(section="".join(self._title))
+            self._draft.title = "".join(self._title)
+            self._draft.mark(section=self._draft.title)
             self._titled = True
         self._in_title = False

@@ -9,6 +9,7 @@ from typing import Any
 from wim_edge.documents.document import Document, Mark, require, short
 
 _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
+_TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 
 
 def markdown(name: str, text: str) -> Document:
@@ -28,4 +29,5 @@ def markdown(name: str, text: str) -> Document:
             parser.inline.parse(inline.content, parser, {}, words)
             title = "".join("\n" if word.type.endswith("break") else word.content for word in words)
             marks.append(Mark(starts[opening.map[0]], section=short(title or inline.content)))
-    return Document(name, text, tuple(marks))
+    titled = _TITLE.search(front.group()) if front else None
+    return Document(name, text, tuple(marks), title=short(titled[1]) if titled else "")

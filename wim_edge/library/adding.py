@@ -28,7 +28,7 @@ class Added:
     """What came of a file."""
 
     path: str
-    state: Literal["added", "changed", "unchanged", "failed", "gone", "removed"]
+    state: Literal["added", "changed", "unchanged", "failed", "skipped", "gone", "removed"]
     documents: int = 0
     note: str = ""
     """Why it failed, or what is missing of it."""
@@ -43,13 +43,16 @@ def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = Fa
     known = collection.sources()
     for given in map(Path, paths):
         root = given.absolute()
+        gone = [name for name in known if Path(name).is_relative_to(root) and not os.path.exists(name)]
         for path in _files(root):
-            yield _one(collection, path, known.get(str(path)))
-        for name in known:
-            if (name == str(root) or Path(name).is_relative_to(root)) and not os.path.lexists(name):
-                if prune:
-                    collection.remove(name)
-                yield Added(name, "removed" if prune else "gone")
+            if root.is_dir() and not path.name.lower().endswith(_TEXTS):
+                yield Added(str(path), "skipped")
+            elif str(path) not in gone:
+                yield _one(collection, path, known.get(str(path)))
+        for name in gone:
+            if prune:
+                collection.remove(name)
+            yield Added(name, "removed" if prune else "gone", known[name].documents)
 
 
 def title_of(document: Document) -> str:
@@ -67,7 +70,7 @@ def _files(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if not name.startswith(".") and name.lower().endswith(_TEXTS):
+            if not name.startswith("."):
                 yield Path(folder, name)
 
 
@@ -82,10 +85,10 @@ def _one(collection: Collection, path: Path, known: Source | None) -> Added:
         n = collection.put(name, stat.st_mtime_ns, stat.st_size, documents)
     except UnicodeEncodeError:
         return Added(name.encode("utf-8", "replace").decode(), "failed", note="its name is no Unicode")
-    except OSError as error:
-        return Added(name, "failed", note=error.strerror or str(error))
-    except (DocumentError, InvalidRequestError) as error:
-        return Added(name, "failed", note=str(error))
+    except (OSError, DocumentError, InvalidRequestError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        kept = "; what was there of it stays" if known is not None else ""
+        return Added(name, "failed", known.documents if known else 0, why.removeprefix(f"{path.name}: ") + kept)
     return Added(name, "added" if known is None else "changed", n, note)
 
 
@@ -108,8 +111,8 @@ def rows_of(path: Path) -> list[tuple[str, Document]]:
 
 def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:
     """{title, text}; {title, body}; or as in KILT's knowledge source {wikipedia_title, text: [paragraphs]}."""
-    title = text_of(row.get("title", row.get("wikipedia_title", "")))
-    text = row["body"] if "text" not in row and "body" in row else row["text"]
+    title = text_of(row.get("title") or row.get("wikipedia_title") or "")
+    text = row.get("text") or row.get("body") or ""
     if isinstance(text, list):
         text = "".join(map(text_of, text))
     title = short(title) or f"{path.name.partition('.')[0]} {number + 1}"

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from wim_edge.documents import Document, Mark, split
@@ -28,6 +29,7 @@ from wim_edge.library.database import connected, transaction
 from wim_edge.settings import Paths
 
 PASSAGE_CHARS = 1000
+_SECTION_CHARS = 200  # a shorter section shares its passage with the next one
 TITLE_WEIGHT = 2.0
 """A word of the title counts for so many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/results.md)."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -76,6 +78,8 @@ class Source:
     size: int
     documents: int
     chars: int
+    title: str
+    """Of its document, where it is one."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,8 @@ class Collection:
         """The files, by path."""
         with self._read() as db:
             rows = db.execute(
-                "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0) "
+                "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
+                "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END "
                 "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
             ).fetchall()
         return {row[0]: Source(*row) for row in rows}
@@ -176,6 +181,10 @@ class Collection:
     def put(self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]]) -> int:
         """Keep the documents of a file, each with its title, in the place of those it had; how many they are."""
         with self._write() as db:
+            before = db.execute(
+                "SELECT title, name FROM document JOIN source ON source.id = source WHERE path = ? "
+                "ORDER BY document.id", (path,),
+            ).fetchall()  # fmt: skip
             self._forget(db, path)
             source = db.execute(
                 "INSERT INTO source (path, mtime_ns, size, added) VALUES (?, ?, ?, ?)",
@@ -185,16 +194,19 @@ class Collection:
             for n, (title, document) in enumerate(documents, 1):  # noqa: B007
                 marks = json.dumps([(mark.start, mark.page, mark.section) for mark in document.marks])
                 digest = hashlib.blake2b(f"{title}\0{document.text}".encode(), digest_size=16).digest()
+                own = next((pair for pair in before if pair[0] == title), None)
+                if own is not None:  # a document keeps its name when its file changes
+                    before.remove(own)
                 number = db.execute(
                     "INSERT INTO document (source, name, title, text, marks, digest) VALUES (?, ?, ?, ?, ?, ?)",
-                    (source, _unused(db, title), title, document.text, marks, digest),
+                    (source, _unused(db, title, own and own[1]), title, document.text, marks, digest),
                 ).lastrowid
-                for segment in split(document.text, PASSAGE_CHARS, _as_codes):
+                for start, end in _passages(document):
                     row = db.execute(
-                        "INSERT INTO passage (document, start, end) VALUES (?, ?, ?)",
-                        (number, segment.start, segment.end),
+                        "INSERT INTO passage (document, start, end) VALUES (?, ?, ?)", (number, start, end)
                     ).lastrowid
-                    db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", (row, title, segment.text))
+                    words = (row, title, document.text[start:end])
+                    db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
             db.execute("UPDATE version SET changes = changes + 1")
         return n
 
@@ -273,13 +285,25 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _unused(db: sqlite3.Connection, title: str) -> str:
-    """The title, or "title (2)" and so on where documents of that name are there already."""
+def _passages(document: Document) -> Iterator[tuple[int, int]]:
+    """The document in pieces of at most `PASSAGE_CHARS`. A heading stays with what follows it: no piece goes on from
+    one section into the next, unless it is hardly more than a heading so far."""
+    starts = [0]
+    for mark in document.marks:
+        if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
+            starts.append(mark.start)
+    for start, end in pairwise([*starts, len(document.text)]):
+        for segment in split(document.text[start:end], PASSAGE_CHARS, _as_codes):
+            yield start + segment.start, start + segment.end
+
+
+def _unused(db: sqlite3.Connection, title: str, own: str | None) -> str:
+    """The name it had, or the title, or "title (2)" and so on where documents of that name are there already."""
     (number,) = db.execute("SELECT count(*) FROM document WHERE title = ?", (title,)).fetchone()
-    name = f"{title} ({number + 1})" if number else title
+    name = own or title
     while db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone():
         number += 1
-        name = f"{title} ({number + 1})"
+        name = f"{title} ({number})"
     return name
 
 

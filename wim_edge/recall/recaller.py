@@ -114,20 +114,23 @@ class Recaller:
             documents: titles whose documents' passages are searched.
             read: whether the candidates are read and ranked by the question's likelihood; None: in a hybrid.
         """
+        listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
         self._documents.clear()
         context = self.open(query)
         yield events.RecallStarted(self._collection.name, len(self.index.ids), self._model.info.name, chooser)
         titles: list[Title] = []
-        candidates = self._hits(query) if chooser != "recall" else []
+        candidates = self._hits(query, max(_HITS, most)) if chooser != "recall" else []
         if chooser != "bm25":
             titles = self.mindref.titles(context, query, documents)
             names = [self._document(one.documents[0]).title for one in titles]
             yield events.TitlesRecalled(tuple(zip(names, (one.score for one in titles), strict=True)))
             candidates = self._with_titles(context, query, candidates, titles)
-        candidates = _best_first(candidates)
+        candidates = self._distinct(_best_first(candidates))
         if candidates and (read or (read is None and chooser == "hybrid")):
             candidates = self._judged(context, query, candidates)
+        if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
+            yield events.Warning("no passage makes the question likelier; the library may not answer it")
         chosen = [at < most and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
         yield events.PassagesRecalled(
             tuple(self.recalled(one, chosen=is_chosen) for one, is_chosen in zip(candidates, chosen, strict=False)),
@@ -153,10 +156,10 @@ class Recaller:
 
     # Voices
 
-    def _hits(self, query: str) -> list[Candidate]:
+    def _hits(self, query: str, most: int) -> list[Candidate]:
         return [
             Candidate(self._place[hit.document], hit.start, hit.end, {"bm25": hit.score})
-            for hit in self._collection.search(query, _HITS)
+            for hit in self._collection.search(query, most)
             if hit.document in self._place
         ]
 
@@ -190,8 +193,8 @@ class Recaller:
             nothing = question.log_likelihood(opening)
             for candidate in near:
                 document = self._document(candidate.document)
-                end = candidate.end if candidate.end >= 0 else len(document.text)
-                text = self._prompts.document(document.title, several=True) + document.text[candidate.start : end]
+                start, end = self._chars(candidate)
+                text = self._prompts.document(document.title, several=True) + document.text[start:end]
                 tokens = self._model.tokenize(text)[:_LONGEST_READ]
                 with opening.fork() as sequence:
                     sequence.append(tokens)
@@ -202,15 +205,27 @@ class Recaller:
     # Results
 
     def recalled(self, candidate: Candidate, *, chosen: bool) -> events.Recalled:
-        document = self._document(candidate.document)
-        start, end = candidate.start, candidate.end if candidate.end >= 0 else len(document.text)
-        text = document.text[start:end]
-        start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+        document, (start, end) = self._document(candidate.document), self._chars(candidate)
         place = document.place(start, end)
         return events.Recalled(
-            document.name, document.title, place.page, place.section, (start, end), document.text[start:end],
-            candidate.score, dict(candidate.scores), chosen,
+            document.name, document.title, str(document.path), place.page, place.section, (start, end),
+            document.text[start:end], candidate.score, dict(candidate.scores), chosen,
         )  # fmt: skip
+
+    def _chars(self, candidate: Candidate) -> events.Chars:
+        """The passage's characters, without white space around it."""
+        whole = self._document(candidate.document).text
+        start, end = candidate.start, candidate.end if candidate.end >= 0 else len(whole)
+        text = whole[start:end]
+        return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+
+    def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Each text once, where it stands first: files are copied."""
+        by_text: dict[str, Candidate] = {}
+        for candidate in candidates:
+            start, end = self._chars(candidate)
+            by_text.setdefault(self._document(candidate.document).text[start:end], candidate)
+        return list(by_text.values())
 
     def _document(self, at: int) -> Document:
         if at not in self._documents:

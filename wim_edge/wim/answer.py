@@ -57,7 +57,10 @@ class Answering:
             text, quote = (margin.text, margin.quote) if margin else ("", None)
             place, relevance = document.place(*(quote or chars)), ranking.relevance(index)
             found.append(
-                events.Source(index, document.name, place.page, place.section, chars, relevance, text, quote)
+                events.Source(
+                    index, document.name, place.page, place.section, chars, relevance, text, quote,
+                    str(document.path) if document.path else None,
+                )
             )
         return tuple(found)
 

@@ -55,6 +55,7 @@ class Recalled:
 
     document: str
     title: str
+    path: str
     page: int | None
     section: str | None
     chars: Chars
@@ -210,6 +211,8 @@ class Source:
     """Empty where the pattern writes none."""
     quote: Chars | None
     """Where the margin stands in the document, word for word."""
+    path: str | None = None
+    """The document's file, if it has one."""
 
 
 @dataclass(frozen=True)
