@@ -23,7 +23,7 @@ from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
-from wim_edge.wim.chat import ChatFormat, chat_format
+from wim_edge.wim.chat import chat_format
 from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
@@ -60,8 +60,8 @@ class Runtime:
         self._opened: list[Model] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
-        self._recaller: tuple[str, Recaller] | None = None
-        """With the version of the library it is of."""
+        self._recaller: tuple[tuple[str, str], Recaller] | None = None
+        """With the folder and the version of the library it is of."""
         self._notes: list[str] = []
         self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
@@ -106,7 +106,8 @@ class Runtime:
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Find the passages of a library that may answer a question, without reading on. The last event is
-        `events.PassagesRecalled`. Raises LibraryError, ModelError, CapacityError, Interrupted."""
+        `events.PassagesRecalled`, or where it was stopped `events.AnswerFinished`, cancelled. Raises LibraryError,
+        ModelError, CapacityError."""
         if not question.strip():
             raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
         return self._begin_recall(None, question.strip(), library, None)
@@ -124,21 +125,20 @@ class Runtime:
 
     def _begin(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
-        clock: Clock | None = None,
+        after: tuple[Clock, Control] | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
-        clock = clock or Clock()
+        """``after``: a recall went before, on this clock, and has the runtime."""
+        clock, control = after or (Clock(), Control())
         self._notes = []
-        read = _read(documents)
-        if not self._busy.acquire(blocking=False):
-            raise InvalidRequestError(
-                "this runtime is answering another question", "Finish or close its stream, or use another runtime."
-            )
+        if after is None:
+            self._take()
         self._beginning = threading.get_ident()
         with ExitStack() as stack:
             stack.callback(self._busy.release)
             stack.callback(setattr, self, "_beginning", None)
-            control = self._control = Control()
+            self._control = control
             stack.callback(control.detach)
+            read = _read(documents)
             with clock.stage("load"):
                 model = self.open()
                 settings = self.settings
@@ -223,10 +223,7 @@ class Runtime:
         collection = Collection(library)
         if not len(collection):
             raise LibraryError(f"library {library} holds no documents", f"wim-edge library add --to {library} FILE...")
-        if not self._busy.acquire(blocking=False):
-            raise InvalidRequestError(
-                "this runtime is answering another question", "Finish or close its stream, or use another runtime."
-            )
+        self._take()
         stream = Stream(self._run_recall(collection, given, query, on_margin))
         self._stream = weakref.ref(stream)
         return stream
@@ -234,45 +231,39 @@ class Runtime:
     def _run_recall(
         self, collection: Collection, given: list[Document] | None, query: str, on_margin: Policy | None
     ) -> Generator[events.Event | None, None, None]:
-        this = self._stream
-        control = self._control = Control()
+        control, clock = Control(), Clock()
+        self._control = control
         passages: tuple[events.Recalled, ...] = ()
-        clock = Clock()
-        try:
+        with ExitStack() as stack:
+            stack.callback(self._busy.release)
+            stack.callback(control.detach)
             yield None
             this = self._stream
-            model = self.open()
-            chat, _ = chat_format(model, self._chat_variables)
-            if load_index(collection, model) is None:
-                yield events.Warning(
-                    f"library {collection.name} is indexed for {model.info.name}, once for all questions"
-                )
-            recaller = self._open_recaller(collection, model, chat)
-            control.attach(recaller.open(query))
-            most = self.settings.recall_passages
-            for event in clock.each("recall", recaller.recall(query, self.settings.chooser, most=most)):
-                yield event
-                passages = event.passages if isinstance(event, events.PassagesRecalled) else ()
-        except Interrupted:
-            usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
-            yield events.Warning("stopped before anything was read; there is nothing to answer from")
-            yield events.AnswerFinished(
-                "", "cancelled", Choices.of(self.settings).pattern.name, self.open().info.name, (), usage
-            )
-            return
-        finally:
-            control.detach()
-            self._busy.release()
-        if given is None:
-            return
-        found = recaller.documents(passages)
-        if not found:
-            nothing = f"nothing in library {collection.name} has words in common with the question"
-            if not given:
-                raise LibraryError(nothing, "Use --chooser hybrid or recall.")
-            yield events.Warning(nothing)
+            try:
+                recaller = yield from self._opened_recaller(collection, control)
+                control.attach(recaller.open(query))
+                most = self.settings.recall_passages
+                for event in clock.each("recall", recaller.recall(query, self.settings.chooser, most=most)):
+                    yield event
+                    _go_on(control)
+                    passages = event.passages if isinstance(event, events.PassagesRecalled) else ()
+            except Interrupted:
+                usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
+                name, pattern = self.open().info.name, Choices.of(self.settings).pattern.name
+                yield events.Warning("stopped before anything was read; there is nothing to answer from")
+                yield events.AnswerFinished("", "cancelled", pattern, name, (), usage)
+                return
+            if given is None:
+                return
+            found = recaller.documents(passages)
+            if not found:
+                nothing = f"nothing in library {collection.name} has words in common with the question"
+                if not given:
+                    raise LibraryError(nothing, "Use --chooser hybrid or recall.")
+                yield events.Warning(nothing)
+            stack.pop_all()  # the reading lets go of the runtime
         read = told_apart([*given, *found])
-        with closing(self._begin(read, query, on_margin, clock)) as reading:  # type: ignore[type-var]
+        with closing(self._begin(read, query, on_margin, (clock, control))) as reading:  # type: ignore[type-var]
             self._stream = this
             yield from reading
 
@@ -364,15 +355,30 @@ class Runtime:
             self._judging = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
         return self._judging
 
-    def _open_recaller(self, collection: Collection, model: Model, chat: ChatFormat) -> Recaller:
+    def _take(self) -> None:
+        """The runtime is this question's, until `_busy` is released."""
+        if not self._busy.acquire(blocking=False):
+            raise InvalidRequestError(
+                "this runtime is answering another question", "Finish or close its stream, or use another runtime."
+            )
+
+    def _opened_recaller(self, collection: Collection, control: Control) -> Generator[events.Event, None, Recaller]:
         """The one of the last question, if the library is as it was; its prompts are in the cache."""
-        version = collection.version
-        if self._recaller is None or self._recaller[0] != version:
+        model = self.open()
+        chat, _ = chat_format(model, self._chat_variables)
+        key = (str(collection.folder), collection.version)
+        if self._recaller is None or self._recaller[0] != key:
             if self._recaller is not None:
                 self._recaller[1].close()
+                self._recaller = None
+            index = load_index(collection, model)
+            if index is None:
+                yield events.Warning(
+                    f"library {collection.name} is indexed for {model.info.name}, once for all questions"
+                )
+                index = open_index(collection, model, lambda _done, _of: _go_on(control))
             prompts = Prompts(self.settings.templates, chat=chat.is_chat)
-            index = open_index(collection, model)
-            self._recaller = (version, Recaller(model, chat, prompts, collection, index))
+            self._recaller = (key, Recaller(model, chat, prompts, collection, index))
         return self._recaller[1]
 
     def _open_context(self, model: Model, n_ctx: int) -> Context:
@@ -440,6 +446,12 @@ class Runtime:
             reading.clock.seconds(),
             peak_rss_bytes(),
         )
+
+
+def _go_on(control: Control) -> None:
+    """Raise Interrupted if the reader does not wish it."""
+    if control.wish:
+        raise Interrupted
 
 
 def _read(documents: Source | Iterable[Source]) -> list[Document]:

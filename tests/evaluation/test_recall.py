@@ -109,6 +109,15 @@ def test_kilt(tmp_path: Path) -> None:
     ]
 
 
+def test_gold_titles_are_told_as_the_library_writes_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", [{"question": "q", "titles": ["Ferry  line", "x" * 300]}], lines=True)
+    (query,) = load_queries(path)
+    assert query.titles[0] == "Ferry line"
+    assert len(query.titles[1]) == 200
+    with pytest.raises(InvalidRequestError):
+        load_queries(write(tmp_path / "bad.jsonl", [{"question": "q", "titles": "Zoo"}], lines=True))
+
+
 def test_choosers() -> None:
     assert parse_choosers("bm25, recall:flat,bm25") == ["bm25", "recall:flat"]
     for text in ("", "bm25:flat", "x"):

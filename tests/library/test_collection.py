@@ -271,3 +271,108 @@ def test_killed_while_adding(home: Path, library: Collection) -> None:
 def test_the_folder_is_under_the_libraries(tmp_path: Path) -> None:
     paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path / "libraries")
     assert Collection("a", paths, create=True).folder == tmp_path / "libraries" / "a"
+
+
+def test_nul_and_equal_words_survive_changes(home: Path, library: Collection) -> None:
+    path = write_rows(home / "p.jsonl", {"title": "a\0b", "text": "alpha\0 gamma delta"})
+    (home / "m.txt").write_text("gamma rays")
+    list(add(library, [path, home / "m.txt"]))
+    assert len(library.search("gamma", 9)) == 2
+    library.remove(str(path))
+    assert len(library.search("gamma", 9)) == 1
+    assert list(library.sources()) == [str(home / "m.txt")]
+
+
+def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Collection) -> None:
+    folder = home / "disk"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Kept.")
+    list(add(library, [folder]))
+    folder.rename(home / "elsewhere")
+    found = list(add(library, [folder], prune=True))
+    assert [one.state for one in found] == ["failed"]
+    assert len(library) == 1
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read everything")
+def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Collection) -> None:
+    folder = home / "disk" / "sub"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("Kept.")
+    list(add(library, [home / "disk"]))
+    folder.chmod(0)
+    found = list(add(library, [home / "disk"], prune=True))
+    folder.chmod(0o700)
+    assert [one.state for one in found] == ["failed"]
+    assert len(library) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no FIFO")
+def test_what_is_no_file_and_names_that_are_none(home: Path, library: Collection) -> None:
+    folder = home / "odd"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "good.txt").write_text("Good.")
+    found = list(add(library, [folder, folder, "a\0b", home / ("x" * 300), f"{folder}/../odd/good.txt"]))
+    assert [one.state for one in found] == ["added", "skipped", "failed", "failed", "unchanged"]
+    assert len(library) == 1
+
+
+def test_every_change_is_a_version_of_its_own(home: Path, library: Collection) -> None:
+    import shutil
+
+    library.put("a", 0, 0, [("A", Document("A", "One."))])
+    other = home / "home" / "libraries" / "copy"
+    shutil.copytree(library.folder, other)
+    copy = Collection("copy")
+    assert copy.version == library.version  # they are the same
+    for one, text in ((library, "Two."), (copy, "Three.")):
+        one.put("b", 0, 0, [("B", Document("B", text))])
+    assert copy.version != library.version
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["DELETE FROM version", "UPDATE document SET marks='[[1]'", "UPDATE document SET marks='[[\"x\",2,3]]'",
+     "UPDATE document SET text=NULL", "UPDATE document SET digest=NULL", "UPDATE document SET title=x'ff'",
+     "UPDATE passage SET end=NULL", "UPDATE document SET text=replace(text,'1904','1905')",
+     "PRAGMA user_version=0", "UPDATE document SET name=NULL"],
+)  # fmt: skip
+def test_damage_inside_is_told(library: Collection, damage: str) -> None:
+    import sqlite3
+
+    library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
+    with sqlite3.connect(library.folder / "documents.sqlite") as db:
+        db.execute(damage)
+    def use() -> None:
+        again = Collection("papers")
+        assert again.version
+        again.documents([number for number, _ in again.digests()])
+        again.search("lighthouse", 3)
+
+    with pytest.raises(LibraryError) as caught:
+        use()
+    assert "drop papers" in caught.value.hint
+
+
+def test_many_equal_titles_are_added_again_in_no_time(home: Path, library: Collection) -> None:
+    for name in "ab":
+        write_rows(home / f"{name}.jsonl", *({"title": "T", "text": f"{name} {n}"} for n in range(1500)))
+    paths = [home / "a.jsonl", home / "b.jsonl"]
+    list(add(library, paths))
+    os.utime(paths[0], (1, 1))
+    list(add(library, paths))
+    assert len(documents(library)) == 3000
+
+
+def test_what_is_not_a_library_is_not_listed(home: Path, library: Collection) -> None:
+    stray = home / "home" / "libraries" / "a b"
+    stray.mkdir()
+    (stray / "documents.sqlite").write_bytes(b"")
+    assert names() == ["papers"]
+
+
+def test_nothing_is_made_by_looking(home: Path) -> None:
+    with pytest.raises(LibraryError):
+        Collection("none")
+    assert not (home / "home" / "libraries" / "none").exists()

@@ -159,3 +159,14 @@ def test_an_empty_library(tmp_path: Path) -> None:
         index = open_index(made, model)
         assert len(index.ids) == len(index.tokens) == 0
         assert index.title_runs.found([1]) is None
+
+
+def test_tokens_that_are_parts_of_characters() -> None:
+    """As in byte-level tokenizers; a U+2581 in the text is no space then."""
+    from wim_edge.wim.offsets import beginnings
+
+    text = "a \u2581 b. The ship. It is late."
+    pieces = [bytes([byte]) for byte in text.encode()]
+    chars, ends = beginnings(pieces.__getitem__, text, range(len(pieces)), 99)
+    assert [text[chars[token] :][:4].strip() for token in ends] == ["a \u2581", "The", "It i"]
+    assert chars[-1] == len(text)

@@ -229,3 +229,78 @@ def test_closing_the_runtime_ends_a_recall(library: Collection) -> None:
     next(stream)
     runtime.close()
     assert list(stream) == []
+
+
+@pytest.mark.parametrize("chooser", ["bm25", "recall", "hybrid"])
+@pytest.mark.parametrize("wish", ["cancel", "answer_now"])
+@pytest.mark.parametrize("at", ["warning", "recall.started", "recall.titles", "recall.passages"])
+def test_stopped_at_every_event(library: Collection, chooser: str, wish: str, at: str) -> None:
+    with Runtime(Settings(chooser=chooser), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
+        found = []
+        for event in runtime.stream((), "when does the ferry sail?", library="port"):
+            found.append(event)
+            if event.type == at:
+                getattr(runtime, wish)()
+        if at in {event.type for event in found}:
+            assert isinstance(found[-1], events.AnswerFinished)
+            assert found[-1].finish_reason == "cancelled"
+            assert not any(isinstance(event, events.ReadingStarted) for event in found)
+        assert runtime.ask((), "when does the ferry sail?", library="port").finish_reason == "stop"
+
+
+def test_stopped_while_it_is_indexed(library: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wim_edge.recall.index._AT_ONCE", 1)
+    model = FakeModel(writes("Ferry", "The ferry"))
+    with Runtime(Settings(), model=model) as runtime:
+        tokenize, seen = model.tokenize, 0
+
+        def stopping(text: str, *, special: bool = False) -> list[int]:
+            nonlocal seen
+            seen += 1
+            runtime.cancel()
+            return tokenize(text, special=special)
+
+        stream = runtime.recall("port", "a?")
+        assert next(stream).type == "warning"
+        model.tokenize = stopping  # type: ignore[method-assign]
+        (_, last_event) = list(stream)
+        assert isinstance(last_event, events.AnswerFinished)
+        assert seen <= 3
+        model.tokenize = tokenize  # type: ignore[method-assign]
+        assert last(list(runtime.recall("port", "a?"))).passages
+
+
+def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Collection) -> None:
+    from wim_edge.library.collection import remove
+
+    with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Almanac", "The ferry of Norra"))) as runtime:
+        stream = runtime.recall("port", "what about the sea?")
+        while next(stream).type != "recall.started":
+            pass
+        remove("port")
+        made = Collection("port", create=True)
+        made.put("x", 0, 0, [("Other", Document("Other", "abcdefghij " * 3000))])
+        with pytest.raises(LibraryError, match="changed meanwhile"):
+            list(stream)
+        assert last(list(runtime.recall("port", "what about the sea?"))).passages[0].title == "Other"
+
+
+def test_no_other_question_comes_between_recall_and_reading(library: Collection) -> None:
+    with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
+        stream = runtime.stream((), "when was the lighthouse built?", library="port")
+        for event in stream:
+            if event.type != "answer.finished":
+                with pytest.raises(InvalidRequestError, match="another question"):
+                    runtime.ask(Document("d", "text"), "b?")
+        assert isinstance(event, events.AnswerFinished)
+        assert event.finish_reason == "stop"
+
+
+def test_what_was_not_worth_reading_is_not_chosen(library: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wim_edge.recall import recaller
+
+    monkeypatch.setattr(recaller.Question, "log_likelihood", lambda self, sequence: -3.0 * len(sequence))
+    found = recalled("when does the ferry sail at noon?", "hybrid", writes("Ferry", "The ferry"))
+    for passage in last(found).passages:
+        assert not passage.chosen or "likelihood" in passage.scores
+    assert any(isinstance(event, events.Warning) and "may not answer" in event.text for event in found)

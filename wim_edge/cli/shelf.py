@@ -190,7 +190,7 @@ def drop(name: str, paths: tuple[str, ...], yes: bool) -> None:
         click.echo(f"{megabytes(remove(name))} freed")
         return
     collection = Collection(name)
-    roots = [Path(path).absolute() for path in paths]
+    roots = [Path(os.path.abspath(path)) for path in paths]
     held = [one for one in collection.sources() if any(Path(one).is_relative_to(root) for root in roots)]
     if not held:
         raise DocumentError(f"library {name} holds nothing of these files", f"wim-edge library show {name}")

@@ -60,6 +60,13 @@ def text_of(value: Any) -> str:
     return value
 
 
+def list_of(value: Any) -> list[Any]:
+    """Raises TypeError for what is no list, such as a text."""
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} where a list should be")
+    return value
+
+
 def answers_of(value: Any) -> tuple[str, ...]:
     """One answer or a list of them, texts or numbers; raises TypeError for anything else."""
     values = value if isinstance(value, list | tuple) else [value]

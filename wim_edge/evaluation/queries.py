@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wim_edge.documents.rows import Row, answers_of, flag_of, parse_rows, text_of
+from wim_edge.documents.document import short
+from wim_edge.documents.rows import Row, answers_of, flag_of, list_of, parse_rows, text_of
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,10 @@ def _parse(row: Row, _number: int) -> Iterator[Query]:
         answers = answers_of([one["answer"] for one in output if one.get("answer")])
         question = row["input"]
     else:
-        titles = row["titles"] if "titles" in row else [c["title"] for c in row["ctxs"] if flag_of(c["isgold"])]
+        gold_ctxs = [c["title"] for c in row.get("ctxs", ()) if flag_of(c["isgold"])]
+        titles = list_of(row["titles"]) if "ctxs" not in row else gold_ctxs
         question, answers = row["question"], answers_of(row.get("answers") or ())
     if not titles:
         raise ValueError("no gold titles")
-    yield Query(text_of(question), tuple(dict.fromkeys(map(text_of, titles))), answers)
+    gold = tuple(dict.fromkeys(short(text_of(title)) for title in titles))  # as the library writes them
+    yield Query(text_of(question), gold, answers)

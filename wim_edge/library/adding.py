@@ -41,18 +41,30 @@ def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = Fa
     failed, and what the library holds of it stays. ``prune``: let go of files of these folders that are gone.
     """
     known = collection.sources()
-    for given in map(Path, paths):
-        root = given.absolute()
-        gone = [name for name in known if Path(name).is_relative_to(root) and not os.path.exists(name)]
+    for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
+        gone = [name for name in known if Path(name).is_relative_to(root) and _is_gone(name)]
+        if not os.path.isdir(root) and str(root) not in known:
+            gone = []  # a folder that is not there may be a disk that is not: nothing of it is gone
         for path in _files(root):
-            if root.is_dir() and not path.name.lower().endswith(_TEXTS):
-                yield Added(str(path), "skipped")
+            if isinstance(path, Added):
+                yield path
             elif str(path) not in gone:
                 yield _one(collection, path, known.get(str(path)))
         for name in gone:
             if prune:
                 collection.remove(name)
             yield Added(name, "removed" if prune else "gone", known[name].documents)
+
+
+def _is_gone(name: str) -> bool:
+    """Whether there is no such file; one in a folder that cannot be looked into is not gone."""
+    try:
+        os.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def title_of(document: Document) -> str:
@@ -63,15 +75,28 @@ def title_of(document: Document) -> str:
     return short(document.title) or short(heading) or "untitled"
 
 
-def _files(root: Path) -> Iterator[Path]:
-    if not root.is_dir():
+def _files(root: Path) -> Iterator[Path | Added]:
+    """The files of a folder, and what of it is none of our kinds or cannot be looked into."""
+    if not os.path.isdir(root):
         yield root
         return
-    for folder, folders, files in os.walk(root):
+    failed: list[OSError] = []
+    for folder, folders, files in os.walk(root, onerror=failed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if not name.startswith("."):
-                yield Path(folder, name)
+            path = Path(folder, name)
+            if name.startswith("."):
+                continue
+            if name.lower().endswith(_TEXTS) and (path.is_file() or not path.exists()):
+                yield path
+            else:
+                yield Added(_printable(path), "skipped")
+    for error in failed:
+        yield Added(_printable(Path(error.filename or root)), "failed", note=error.strerror or str(error))
+
+
+def _printable(path: Path) -> str:
+    return str(path).encode("utf-8", "replace").decode()
 
 
 def _one(collection: Collection, path: Path, known: Source | None) -> Added:
@@ -84,8 +109,8 @@ def _one(collection: Collection, path: Path, known: Source | None) -> Added:
         documents, note = _documents(path)
         n = collection.put(name, stat.st_mtime_ns, stat.st_size, documents)
     except UnicodeEncodeError:
-        return Added(name.encode("utf-8", "replace").decode(), "failed", note="its name is no Unicode")
-    except (OSError, DocumentError, InvalidRequestError) as error:
+        return Added(_printable(path), "failed", note="its name is no Unicode")
+    except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         kept = "; what was there of it stays" if known is not None else ""
         return Added(name, "failed", known.documents if known else 0, why.removeprefix(f"{path.name}: ") + kept)

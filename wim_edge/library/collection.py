@@ -16,10 +16,11 @@ import re
 import shutil
 import sqlite3
 import time
+import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,18 +35,18 @@ TITLE_WEIGHT = 2.0
 """A word of the title counts for so many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/results.md)."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD = re.compile(r"\w+")
-_VERSION = 1
+_VERSION, _DIGEST = 1, 16
 _SCHEMA = """
-CREATE TABLE version (uuid TEXT, changes INTEGER);
+CREATE TABLE version (id TEXT);
 CREATE TABLE source (id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL);
 CREATE TABLE document (
     id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER REFERENCES source ON DELETE CASCADE, name TEXT UNIQUE,
-    title TEXT, text TEXT, marks TEXT, digest BLOB);
+    title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER REFERENCES document ON DELETE CASCADE,
     start INTEGER, end INTEGER);
 CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize='porter unicode61');
-CREATE INDEX document_title ON document (title);
+CREATE INDEX document_title ON document (title, number);
 CREATE INDEX document_source ON document (source);
 CREATE INDEX passage_document ON passage (document);
 """
@@ -89,6 +90,8 @@ class Kept:
     id: int
     title: str
     document: Document
+    digest: bytes
+    """Of all of it."""
 
 
 class Collection:
@@ -102,15 +105,18 @@ class Collection:
             known = names(paths)
             hint = f"There are: {', '.join(known)}." if known else "wim-edge library add --to NAME FILE..."
             raise LibraryError(f"there is no library {name}", hint)
-        with self._told():
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._write() as db:
-                (version,) = db.execute("PRAGMA user_version").fetchone()
-                if version == 0:
-                    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION};")
-                    db.execute("INSERT INTO version VALUES (?, 0)", (uuid.uuid4().hex,))
-                elif version != _VERSION:
-                    raise sqlite3.OperationalError(f"format {version}, of another version of wim-edge")
+        if create:
+            with self._told():
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with transaction(self._path) as db:
+                    if db.execute("PRAGMA user_version").fetchone() == (0,):
+                        for statement in (*_SCHEMA.split(";"), f"PRAGMA user_version = {_VERSION}"):
+                            db.execute(statement)
+                        _change(db)
+        with self._read() as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version != _VERSION:
+                raise sqlite3.DatabaseError(f"format {version}, of another version of wim-edge or damaged")
 
     # What is there
 
@@ -118,7 +124,10 @@ class Collection:
     def version(self) -> str:
         """Changes with every document that comes or goes."""
         with self._read() as db:
-            return "{}-{}".format(*db.execute("SELECT uuid, changes FROM version").fetchone())
+            found = db.execute("SELECT id FROM version").fetchall()
+            if len(found) != 1 or not isinstance(found[0][0], str):
+                raise sqlite3.DatabaseError("its version is missing")
+            return found[0][0]
 
     def __len__(self) -> int:
         """Documents."""
@@ -139,27 +148,34 @@ class Collection:
     def digests(self) -> list[tuple[int, bytes]]:
         """Each document's id and a digest of its title and text, in the order of the ids."""
         with self._read() as db:
-            return db.execute("SELECT id, digest FROM document ORDER BY id").fetchall()
+            found = db.execute("SELECT id, digest FROM document ORDER BY id").fetchall()
+            if not all(isinstance(digest, bytes) and len(digest) == _DIGEST for _, digest in found):
+                raise sqlite3.DatabaseError("a digest is missing")
+        return found
 
     def documents(self, ids: Sequence[int]) -> list[Kept]:
-        """These documents, in this order; those that are gone are left out."""
+        """These documents, in this order; those that are gone are left out. Each is checked against its digest."""
         found: dict[int, Kept] = {}
         with self._read() as db:
             for number in dict.fromkeys(ids):
                 row = db.execute(
-                    "SELECT document.id, title, name, text, marks, path FROM document JOIN source "
+                    "SELECT title, text, marks, digest, name, path FROM document JOIN source "
                     "ON source.id = source WHERE document.id = ?", (number,),
                 ).fetchone()  # fmt: skip
-                if row:
-                    marks = tuple(Mark(*mark) for mark in json.loads(row[4]))
-                    found[number] = Kept(row[0], row[1], Document(row[2], row[3], marks, Path(row[5]), title=row[1]))
+                if not row:
+                    continue
+                title, text, marks, digest, name, path = row
+                if not all(isinstance(one, str) for one in (name, path)) or _digest(title, text, marks) != digest:
+                    raise sqlite3.DatabaseError(f"document {number} is not what was written")
+                placed = tuple(Mark(*mark) for mark in json.loads(marks))
+                found[number] = Kept(number, title, Document(name, text, placed, Path(path), title=title), digest)
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
         """The passages that share words with a query, the best first: BM25 (Robertson and Zaragoza 2009), as SQLite's
         FTS5 computes it, over stems of English words."""
-        words = list(dict.fromkeys(_WORD.findall(query.lower())))
-        words = [word for word in words if word not in _STOPWORDS] or words
+        words = list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query))))
+        words = [word for word in words if word.lower() not in _STOPWORDS] or words
         if not words:
             return []
         with self._read() as db:
@@ -169,6 +185,8 @@ class Collection:
                 "JOIN passage ON passage.id = best.rowid ORDER BY score, best.rowid",
                 (" OR ".join(f'"{word}"' for word in words), most),
             ).fetchall()
+            if not all(type(number) is int for row in rows for number in row[:3]):
+                raise sqlite3.DatabaseError("a passage is not what was written")
         return [Hit(*row) for row in rows]
 
     @property
@@ -182,24 +200,29 @@ class Collection:
         """Keep the documents of a file, each with its title, in the place of those it had; how many they are."""
         with self._write() as db:
             before = db.execute(
-                "SELECT title, name FROM document JOIN source ON source.id = source WHERE path = ? "
+                "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
                 "ORDER BY document.id", (path,),
             ).fetchall()  # fmt: skip
+            names_of: dict[str, list[tuple[str, int]]] = {}
+            for title, name, copy in before:
+                names_of.setdefault(title, []).append((name, copy))
             self._forget(db, path)
             source = db.execute(
                 "INSERT INTO source (path, mtime_ns, size, added) VALUES (?, ?, ?, ?)",
                 (path, mtime_ns, size, time.time()),
             ).lastrowid
             n = 0
-            for n, (title, document) in enumerate(documents, 1):  # noqa: B007
+            for n, (given, original) in enumerate(documents, 1):  # noqa: B007
+                # SQLite's functions end a text at NUL: what is deleted must be what was written
+                title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
+                document = replace(original, text=text)
                 marks = json.dumps([(mark.start, mark.page, mark.section) for mark in document.marks])
-                digest = hashlib.blake2b(f"{title}\0{document.text}".encode(), digest_size=16).digest()
-                own = next((pair for pair in before if pair[0] == title), None)
-                if own is not None:  # a document keeps its name when its file changes
-                    before.remove(own)
+                had = names_of.get(title)  # a document keeps its name when its file changes
+                name, copy = had.pop(0) if had else _unused(db, title)
                 number = db.execute(
-                    "INSERT INTO document (source, name, title, text, marks, digest) VALUES (?, ?, ?, ?, ?, ?)",
-                    (source, _unused(db, title, own and own[1]), title, document.text, marks, digest),
+                    "INSERT INTO document (source, name, title, number, text, marks, digest) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (source, name, title, copy, text, marks, _digest(title, text, marks)),
                 ).lastrowid
                 for start, end in _passages(document):
                     row = db.execute(
@@ -207,14 +230,15 @@ class Collection:
                     ).lastrowid
                     words = (row, title, document.text[start:end])
                     db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
-            db.execute("UPDATE version SET changes = changes + 1")
+            _change(db)
         return n
 
     def remove(self, path: str) -> bool:
         """Let go of a file's documents; whether it was there."""
         with self._write() as db:
             found = self._forget(db, path)
-            db.execute("UPDATE version SET changes = changes + ?", (int(found),))
+            if found:
+                _change(db)
         return found
 
     @staticmethod
@@ -231,12 +255,12 @@ class Collection:
 
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), connected(self._path) as db:
+        with self._told(), connected(self._path, create=False) as db:
             yield db
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), transaction(self._path) as db:
+        with self._told(), transaction(self._path, create=False) as db:
             yield db
 
     @contextmanager
@@ -246,7 +270,7 @@ class Collection:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             hint = "Check the disk, or try again."
-            if type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError):
+            if type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError) or "exists" in str(error):
                 hint = f"Remove it (wim-edge library drop {self.name}) and add the documents again."
             elif "fts5" in str(error):
                 hint = "The SQLite of this Python lacks FTS5; use another build of Python."
@@ -265,7 +289,8 @@ def folder_of(name: str, paths: Paths | None = None) -> Path:
 def names(paths: Paths | None = None) -> list[str]:
     """The libraries that there are."""
     folder = (paths or Paths.from_environment()).libraries
-    return sorted(path.parent.name for path in folder.glob("*/documents.sqlite"))
+    found = (path.parent.name for path in folder.glob("*/documents.sqlite"))
+    return sorted(name for name in found if _NAME.fullmatch(name))
 
 
 def remove(name: str, paths: Paths | None = None) -> int:
@@ -275,14 +300,20 @@ def remove(name: str, paths: Paths | None = None) -> int:
         raise LibraryError(f"there is no library {name}", "wim-edge library show")
     freed = _size(folder)
     try:
-        shutil.rmtree(folder)
+        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, whoever may be writing there
+        folder.rename(away)
+        shutil.rmtree(away)
     except OSError as error:
         raise LibraryError(f"library {name}: {error.strerror or error}", "Check the disk, or try again.") from error
     return freed
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    total = 0
+    for path in folder.glob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
 
 
 def _passages(document: Document) -> Iterator[tuple[int, int]]:
@@ -297,14 +328,25 @@ def _passages(document: Document) -> Iterator[tuple[int, int]]:
             yield start + segment.start, start + segment.end
 
 
-def _unused(db: sqlite3.Connection, title: str, own: str | None) -> str:
-    """The name it had, or the title, or "title (2)" and so on where documents of that name are there already."""
-    (number,) = db.execute("SELECT count(*) FROM document WHERE title = ?", (title,)).fetchone()
-    name = own or title
-    while db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone():
+def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
+    """The title, or "title (2)" and so on where documents of that name are there already; and that number."""
+    if not db.execute("SELECT 1 FROM document WHERE name = ?", (title,)).fetchone():
+        return title, 1
+    (number,) = db.execute("SELECT coalesce(max(number), 1) FROM document WHERE title = ?", (title,)).fetchone()
+    while True:
         number += 1
-        name = f"{title} ({number})"
-    return name
+        if not db.execute("SELECT 1 FROM document WHERE name = ?", (f"{title} ({number})",)).fetchone():
+            return f"{title} ({number})", number
+
+
+def _change(db: sqlite3.Connection) -> None:
+    """A new version: random, so that no other library, and none that was put back from a copy, ever has the same."""
+    db.execute("DELETE FROM version")
+    db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
+
+
+def _digest(*texts: object) -> bytes:
+    return hashlib.blake2b("\0".join(map(str, texts)).encode("utf-8", "replace"), digest_size=_DIGEST).digest()
 
 
 def _as_codes(text: str) -> Sequence[int]:

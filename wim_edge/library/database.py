@@ -11,19 +11,20 @@ _WAIT = 10.0  # seconds for another process's transaction
 
 
 @contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection. Raises sqlite3.Error."""
-    with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as db:
+def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
+    """A connection; ``create``: to a new file where there is none. Raises sqlite3.Error."""
+    where = str(path) if create else path.absolute().as_uri() + "?mode=rw"
+    with closing(sqlite3.connect(where, timeout=_WAIT, isolation_level=None, uri=not create)) as db:
         yield db
 
 
 @contextmanager
-def transaction(path: Path) -> Iterator[sqlite3.Connection]:
+def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
     """A transaction: all of it or, if anything is raised or the process is killed, nothing. Raises sqlite3.Error.
 
     Write-ahead logging lets one process write while others read.
     """
-    with connected(path) as db:
+    with connected(path, create=create) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA foreign_keys = ON")

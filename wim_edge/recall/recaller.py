@@ -30,6 +30,7 @@ from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.collection import Collection
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import MindRef, Title
+from wim_edge.recall.runs import LONGEST
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.likelihood import Question
@@ -127,11 +128,13 @@ class Recaller:
             yield events.TitlesRecalled(tuple(zip(names, (one.score for one in titles), strict=True)))
             candidates = self._with_titles(context, query, candidates, titles)
         candidates = self._distinct(_best_first(candidates))
+        heard = len(candidates)
         if candidates and (read or (read is None and chooser == "hybrid")):
-            candidates = self._judged(context, query, candidates)
+            candidates, heard = self._judged(context, query, candidates)
         if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
             yield events.Warning("no passage makes the question likelier; the library may not answer it")
-        chosen = [at < most and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
+        # One that was not worth reading is not chosen because those that were read disappoint
+        chosen = [at < min(most, heard) and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
         yield events.PassagesRecalled(
             tuple(self.recalled(one, chosen=is_chosen) for one, is_chosen in zip(candidates, chosen, strict=False)),
             self.mindref.decoded_tokens - decoded,
@@ -182,8 +185,10 @@ class Recaller:
                 candidates.append(Candidate(prefix.document, prefix.start, prefix.end, scores))
         return candidates
 
-    def _judged(self, context: Context, query: str, candidates: list[Candidate]) -> list[Candidate]:
-        """The best of them, read, each alone after the system text."""
+    def _judged(
+        self, context: Context, query: str, candidates: list[Candidate]
+    ) -> tuple[list[Candidate], int]:
+        """The best of them read, each alone after the system text, and ranked anew, before the others; how many."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = Question(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -194,13 +199,13 @@ class Recaller:
             for candidate in near:
                 document = self._document(candidate.document)
                 start, end = self._chars(candidate)
-                text = self._prompts.document(document.title, several=True) + document.text[start:end]
-                tokens = self._model.tokenize(text)[:_LONGEST_READ]
+                heading = self._model.tokenize(self._prompts.document(document.title, several=True))[:LONGEST]
+                tokens = [*heading, *self._model.tokenize(document.text[start:end])][:_LONGEST_READ]
                 with opening.fork() as sequence:
                     sequence.append(tokens)
                     candidate.scores["likelihood"] = question.log_likelihood(sequence) - nothing
                 self.read_tokens += len(tokens)
-        return [*_best_first(near), *candidates[len(near) :]]
+        return [*_best_first(near), *candidates[len(near) :]], len(near)
 
     # Results
 
@@ -230,7 +235,8 @@ class Recaller:
     def _document(self, at: int) -> Document:
         if at not in self._documents:
             found = self._collection.documents([int(self.index.ids[at])])
-            if not found:
+            digest = self.index.digests[16 * at : 16 * at + 16].tobytes()
+            if not found or found[0].digest != digest:
                 raise LibraryError(f"library {self._collection.name} was changed meanwhile", "Ask again.")
             self._documents[at] = found[0].document
         return self._documents[at]

@@ -46,11 +46,12 @@ def _char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) ->
 
     SentencePiece writes a space as U+2581, and cannot tell the two apart: here neither does the text.
     """
-    text = text.replace(_SPACE, " ")
+    pieces = [piece(token) for token in tokens]
+    if b"".join(pieces) != text.encode():  # else the tokens are the text
+        text, pieces = text.replace(_SPACE, " "), [one.replace(_SPACE.encode(), b" ") for one in pieces]
     edges = np.cumsum([0, *(len(char.encode()) for char in text)])
     data, starts, at = text.encode(), [], 0
-    for token in tokens:
-        found = piece(token).replace(_SPACE.encode(), b" ")
+    for found in pieces:
         stands = data.find(found, at, at + len(found) + _ASTRAY)
         at = max(at, stands)  # a tokenizer may have dropped or changed something: go on where it agrees again
         starts.append(at)
