@@ -40,8 +40,8 @@ def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = Fa
     A file whose size and time of change are as they were is not read again. One that cannot be read is told as
     failed, and what the library holds of it stays. ``prune``: let go of files of these folders that are gone.
     """
-    known = collection.sources()
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
+        known = collection.sources()
         gone = [name for name in known if Path(name).is_relative_to(root) and _is_gone(name)]
         if not os.path.isdir(root) and str(root) not in known:
             gone = []  # a folder that is not there may be a disk that is not: nothing of it is gone

@@ -36,7 +36,7 @@ from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.likelihood import Question
 from wim_edge.wim.prompts import Prompts
 
-WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 1.0, "likelihood": 1.0}
+WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
 _HITS, _TITLES = 10, 5  # that BM25 and recall bring in
 _READ, _NEAR = 8, 3.0
 """So many candidates are read at most, and none that is so far behind the best one: reading all eight finds no more."""
