@@ -158,6 +158,13 @@ def test_names_stay_when_files_change(home: Path, library: Collection) -> None:
     assert documents(library) == {"Same": "Text 1.", "Same (2)": "Another text.", "Same (3)": "Text 3."}
 
 
+def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Collection) -> None:
+    library.put("a", 0, 0, [("A", Document("A", "One."))])
+    library.put("b", 0, 0, [("A (2)", Document("A (2)", "Two."))])
+    library.put("b", 1, 1, [("A", Document("A", "Three.")), ("A (2)", Document("A (2)", "Two."))])
+    assert sorted(documents(library).values()) == ["One.", "Three.", "Two."]
+
+
 def test_a_heading_stays_with_what_follows_it(library: Collection) -> None:
     from wim_edge.documents import Mark
 

@@ -218,7 +218,8 @@ class Collection:
                 document = replace(original, text=text)
                 marks = json.dumps([(mark.start, mark.page, mark.section) for mark in document.marks])
                 had = names_of.get(title)  # a document keeps its name when its file changes
-                name, copy = had.pop(0) if had else _unused(db, title)
+                own = had.pop(0) if had else None
+                name, copy = own if own and not _taken(db, own[0]) else _unused(db, title)
                 number = db.execute(
                     "INSERT INTO document (source, name, title, number, text, marks, digest) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -330,13 +331,17 @@ def _passages(document: Document) -> Iterator[tuple[int, int]]:
 
 def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
     """The title, or "title (2)" and so on where documents of that name are there already; and that number."""
-    if not db.execute("SELECT 1 FROM document WHERE name = ?", (title,)).fetchone():
+    if not _taken(db, title):
         return title, 1
     (number,) = db.execute("SELECT coalesce(max(number), 1) FROM document WHERE title = ?", (title,)).fetchone()
     while True:
         number += 1
-        if not db.execute("SELECT 1 FROM document WHERE name = ?", (f"{title} ({number})",)).fetchone():
+        if not _taken(db, f"{title} ({number})"):
             return f"{title} ({number})", number
+
+
+def _taken(db: sqlite3.Connection, name: str) -> bool:
+    return db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone() is not None
 
 
 def _change(db: sqlite3.Connection) -> None:

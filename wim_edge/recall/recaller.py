@@ -120,7 +120,6 @@ class Recaller:
         self._documents.clear()
         context = self.open(query)
         yield events.RecallStarted(self._collection.name, len(self.index.ids), self._model.info.name, chooser)
-        titles: list[Title] = []
         candidates = self._hits(query, max(_HITS, most)) if chooser != "recall" else []
         if chooser != "bm25":
             titles = self.mindref.titles(context, query, documents)
