@@ -304,3 +304,14 @@ def test_what_was_not_worth_reading_is_not_chosen(library: Collection, monkeypat
     for passage in last(found).passages:
         assert not passage.chosen or "likelihood" in passage.scores
     assert any(isinstance(event, events.Warning) and "may not answer" in event.text for event in found)
+
+
+def test_the_question_is_evaluated_once_for_all_stages(library: Collection) -> None:
+    def evaluated(question: str) -> int:
+        model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
+        with Runtime(Settings(chooser="recall"), model=model) as runtime:
+            list(runtime.recall("port", question))
+        return sum(n for what, _, n in model.history if what == "append")
+
+    # A word and its space are two tokens
+    assert evaluated("what about the sea" + " and" * 100) - evaluated("what about the sea") == 200

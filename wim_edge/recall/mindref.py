@@ -74,6 +74,8 @@ class MindRef:
         self._title_width, self._passage_width, self._prefix = title_width, passage_width, prefix
         self._spaced = cache(self._with_space)
         self._sequences: dict[str, Sequence] = {}
+        self._asked: tuple[tuple[str, bool], Sequence] | None = None
+        """The question of now, which every stage goes on from."""
         self.decoded_tokens = 0
 
     @property
@@ -95,6 +97,7 @@ class MindRef:
     def forget(self) -> None:
         """The context it was used with is closed."""
         self._sequences.clear()
+        self._asked = None
 
     # The stages
 
@@ -107,8 +110,7 @@ class MindRef:
         """
         runs = self.index.title_runs
         search = Search(runs, self._title_width, ends=(self._paged[2][0],))
-        with self._after_question(context, query) as sequence:
-            beams = self._find(search, context, sequence)
+        beams = self._find(search, context, self._after_question(context, query))
         prior = self._log_likelihoods(context, self._neutral(context), [beam.tokens for beam in beams])
         found = [
             Title(tuple(self.index.document_at(runs.places(beam.run)).tolist()), beam.tokens, beam.logprob - nothing)
@@ -121,15 +123,14 @@ class MindRef:
         log P(title | question) - log P(title)."""
         index = self.index
         titles = [index.tokens[index.heads[at] : index.bodies[at] - 1].tolist() for at in documents]
-        with self._after_question(context, query) as sequence:
-            after = self._log_likelihoods(context, sequence, titles)
+        after = self._log_likelihoods(context, self._after_question(context, query), titles)
         nothing = self._log_likelihoods(context, self._neutral(context), titles)
         return [one - other for one, other in zip(after, nothing, strict=True)]
 
     def passages(self, context: Context, query: str, titles: Seq[Title], most: int) -> list[list[Prefix]]:
         """For each of these titles the likeliest beginnings of passages of its documents, the best first."""
         with ExitStack() as stack:
-            sequence = stack.enter_context(self._after_question(context, query))
+            sequence = self._after_question(context, query)
             forks = [stack.enter_context(sequence.fork()) for _ in titles]
             context.append_each([(f, [*t.tokens, *self._paged[2]]) for f, t in zip(forks, titles, strict=True)])
             return [
@@ -139,13 +140,12 @@ class MindRef:
 
     def flat(self, context: Context, query: str, most: int) -> list[Prefix]:
         """Passages of the whole library, without titles: the paper's ablation."""
-        with self._after_question(context, query, paged=False) as sequence:
-            return self._prefixes(self.index.passage_runs, context, sequence, most)
+        return self._prefixes(self.index.passage_runs, context, self._after_question(context, query, paged=False), most)
 
     def unconstrained(self, context: Context, query: str) -> Title | None:
         """The title that the model writes when nothing constrains it, if the library has it: for comparison."""
         said: list[int] = []
-        with self._after_question(context, query) as sequence:
+        with self._after_question(context, query).fork() as sequence:
             while len(said) < LONGEST - 1:
                 token = int(sequence.logits.argmax())
                 if token == self._paged[2][0] or self._model.is_eog(token):
@@ -208,14 +208,22 @@ class MindRef:
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
     def _after_question(self, context: Context, query: str, *, paged: bool = True) -> Sequence:
-        """A new sequence that holds the examples and the question, and asks for a title or a passage."""
-        examples = self._standing(context, "paged" if paged else "flat", (self._paged if paged else self._flat)[0])
-        sequence = examples.fork()
+        """The sequence that holds the examples and the question, and asks for a title or a passage. It stands until
+        the next question."""
+        if self._asked is not None:
+            asked, sequence = self._asked
+            if asked == (query, paged):
+                return sequence
+            self._asked = None
+            sequence.close()
+        parts = self._paged if paged else self._flat
+        sequence = self._standing(context, "paged" if paged else "flat", parts[0]).fork()
         try:
-            sequence.append([*self._model.tokenize(" " + query), *(self._paged if paged else self._flat)[1]])
+            sequence.append([*self._model.tokenize(" " + query), *parts[1]])
         except BaseException:
             sequence.close()
             raise
+        self._asked = ((query, paged), sequence)
         return sequence
 
     def _neutral(self, context: Context) -> Sequence:
