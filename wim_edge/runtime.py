@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +25,7 @@ from wim_edge.wim.answer import Answering
 from wim_edge.wim.chat import chat_format
 from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Control, Decision, Policy
+from wim_edge.wim.course import course
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, make_plan
@@ -178,42 +178,9 @@ class Runtime:
             why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
             notes.append(f"the relevance model is not used: {why}")
         answering = Answering(reading, prompts) if query is not None else None
-        stream = Stream(self._run(kept, reading, answering, [*([warning] if warning else []), *notes]))
+        stream = Stream(course(kept, reading, answering, [*([warning] if warning else []), *notes]))
         self._stream, self._beginning = weakref.ref(stream), None
         return stream
-
-    def _run(
-        self, stack: ExitStack, reading: Reading, answering: Answering | None, warnings: Seq[str]
-    ) -> Generator[events.Event | None, None, None]:
-        control, plan = reading.control, reading.plan
-        with stack:
-            yield None
-            judging = reading.relevance.context if isinstance(reading.relevance, Auxiliary) else None
-            control.attach(reading.context, *([judging] if judging else []))
-            yield self._started(plan, reading)
-            for text in warnings:
-                yield events.Warning(text)
-            interrupted = cancelled = False
-            try:
-                yield from reading.run()
-            except Interrupted:
-                interrupted = True
-            for note in reading.saved.notes if reading.saved else ():
-                yield events.Warning(note)
-            if answering is None:
-                saved = reading.saved.saved_tokens if reading.saved else 0
-                yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, self._usage(reading, 0))
-                return
-            if control.wish is not Decision.CANCEL and _nothing_read(reading):
-                yield events.Warning("stopped before anything was read; there is nothing to answer from")
-                cancelled = True
-            else:
-                try:
-                    control.begin_answer()
-                    yield from answering.run()
-                except Interrupted:
-                    cancelled = True
-            yield self._finished(reading, answering, interrupted, cancelled)
 
     def _begin_recall(
         self, documents: Source | Iterable[Source] | None, query: str, library: str, on_margin: Policy | None
@@ -407,46 +374,6 @@ class Runtime:
         chosen = self.settings
         return Sampler(chosen.temperature, chosen.top_p, chosen.min_p, chosen.seed)
 
-    def _started(self, plan: Plan, reading: Reading) -> events.ReadingStarted:
-        return events.ReadingStarted(
-            reading.model.info.name,
-            reading.choices.pattern.name,
-            tuple(document.name for document in plan.documents),
-            len(plan.segments),
-            plan.tokens,
-            reading.context.n_ctx,
-            len(plan.windows) if reading.choices.pattern.deep else 0,
-            reading.choices.relevance if reading.choices.pattern.scores else None,
-        )
-
-    def _finished(
-        self, reading: Reading, answering: Answering, interrupted: bool, cancelled: bool
-    ) -> events.AnswerFinished:
-        generation = answering.generation
-        reason: events.FinishReason = generation.finish_reason if generation else "stop"
-        if cancelled:
-            reason = "cancelled"
-        elif interrupted and not _all_read(reading):
-            reason = "early_exit"
-        return events.AnswerFinished(
-            generation.text.strip() if generation else "",
-            reason,
-            reading.choices.pattern.name,
-            reading.model.info.name,
-            answering.sources(),
-            self._usage(reading, generation.n_tokens if generation else 0),
-        )
-
-    @staticmethod
-    def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
-        return events.Usage(
-            reading.read_tokens + reading.reread_tokens,
-            reading.reused_tokens,
-            reading.writer.decoded_tokens + answer_tokens,
-            reading.clock.seconds(),
-            peak_rss_bytes(),
-        )
-
 
 def _go_on(control: Control) -> None:
     """Raise Interrupted if the reader does not wish it."""
@@ -462,14 +389,6 @@ def _read(documents: Source | Iterable[Source]) -> list[Document]:
     paths = [one for one in given if not isinstance(one, Document)]
     read = iter(read_documents(paths))
     return told_apart(one if isinstance(one, Document) else next(read) for one in given)
-
-
-def _nothing_read(reading: Reading) -> bool:
-    return bool(reading.plan.segments) and not (reading.read_tokens or reading.reused_tokens or reading.done)
-
-
-def _all_read(reading: Reading) -> bool:
-    return reading.done == len(reading.plan.segments)
 
 
 def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
