@@ -46,7 +46,7 @@ CREATE TABLE passage (
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER REFERENCES document ON DELETE CASCADE,
     start INTEGER, end INTEGER);
 CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize='porter unicode61');
-CREATE INDEX document_title ON document (title, number);
+CREATE INDEX document_copy ON document (title, number) WHERE number > 1;
 CREATE INDEX document_source ON document (source);
 CREATE INDEX passage_document ON passage (document);
 """
@@ -333,7 +333,8 @@ def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
     """The title, or "title (2)" and so on where documents of that name are there already; and that number."""
     if not _taken(db, title):
         return title, 1
-    (number,) = db.execute("SELECT coalesce(max(number), 1) FROM document WHERE title = ?", (title,)).fetchone()
+    copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
+    (number,) = db.execute(copies, (title,)).fetchone()
     while True:
         number += 1
         if not _taken(db, f"{title} ({number})"):
