@@ -21,11 +21,10 @@ from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim import events
-from wim_edge.wim.answer import Answering
 from wim_edge.wim.chat import chat_format
 from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.course import course
+from wim_edge.wim.course import Asked, course
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, make_plan
@@ -60,6 +59,8 @@ class Runtime:
         self._opened: list[Model] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
+        self._asked: Asked | None = None
+        """The last question."""
         self._recaller: tuple[tuple[str, str], Recaller] | None = None
         """With the folder and the version of the library it is of."""
         self._notes: list[str] = []
@@ -73,17 +74,17 @@ class Runtime:
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None,
+        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
     ) -> events.AnswerFinished:  # fmt: skip
         """Read and answer; the last event of `stream`, which see."""
-        for event in self.stream(documents, question, library=library, on_margin=on_margin):
+        for event in self.stream(documents, question, library=library, on_margin=on_margin, judged=judged):
             last = event
         assert isinstance(last, events.AnswerFinished)
         return last
 
     def stream(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None,
+        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents and answer a question, yielding events as things happen.
 
@@ -94,6 +95,9 @@ class Runtime:
             library: the name of a library (`wim-edge library add`): what it holds of the question is recalled
                 first, and read after the documents, of which there may then be none.
             on_margin: asked after each judged margin whether to go on, answer now, or cancel.
+            judged: what the reader says of segments, by number: True, and the answer draws on it; False, and it
+                does not. It is heeded as it changes, until the answer begins. The last question asked again with it,
+                of the same documents, is answered again without reading anything.
 
         What is wrong with the request raises here, before anything is read: InvalidRequestError,
         DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
@@ -101,8 +105,8 @@ class Runtime:
         if not question.strip():
             raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
         if library is not None:
-            return self._begin_recall(documents, question.strip(), library, on_margin)
-        return self._begin(documents, question.strip(), on_margin)
+            return self._begin_recall(documents, question.strip(), library, on_margin, judged)
+        return self._begin(documents, question.strip(), on_margin, judged)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Find the passages of a library that may answer a question, without reading on. The last event is
@@ -110,7 +114,7 @@ class Runtime:
         ModelError, CapacityError."""
         if not question.strip():
             raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
-        return self._begin_recall(None, question.strip(), library, None)
+        return self._begin_recall(None, question.strip(), library)
 
     def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
         """Read documents ahead, without a question, so that questions need not wait for it.
@@ -121,83 +125,105 @@ class Runtime:
         """
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
-        return self._begin(documents, None, None)
+        return self._begin(documents, None)
 
     def _begin(
-        self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
-        after: tuple[Clock, Control] | None = None,
+        self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None = None,
+        judged: Mapping[int, bool] | None = None, after: tuple[Clock, Control] | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
         """``after``: a recall went before, on this clock, and has the runtime."""
         clock, control = after or (Clock(), Control())
-        self._notes = []
         if after is None:
             self._take()
         self._beginning = threading.get_ident()
         with ExitStack() as stack:
             stack.callback(self._busy.release)
             stack.callback(setattr, self, "_beginning", None)
+            stack.callback(self._forget, unless_read=True)
             self._control = control
             stack.callback(control.detach)
             read = _read(documents)
             with clock.stage("load"):
-                model = self.open()
-                settings = self.settings
-                choices = Choices.of(settings)
-                scores = choices.pattern.scores and query is not None
-                judge = self._open_judge() if scores else None
-            if not read and choices.pattern.name != "llm":
-                raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
-            chat, warning = chat_format(model, self._chat_variables)
-            prompts = Prompts(settings.templates, chat=chat.is_chat)
-            relevance = None
-            if scores and query is not None:
-                auxiliary = judge is not None
-                judge = judge or Judge(model, chat, prompts)
-                relevance = relevance_for(settings, choices, judge, query, auxiliary=auxiliary)
-            plan = make_plan(
-                model, chat, prompts, settings, choices, read, query or "", relevance.cells if relevance else 0
-            )
-            with clock.stage("load"):
-                context = self._open_context(model, plan.n_ctx)
-                saved = self._open_saved(context, choices, plan)
-                if relevance is not None:
-                    stack.callback(relevance.close)
-                    relevance.open(context, plan.segments, saved)
-            reading = Reading(
-                model, context, chat, plan, settings, choices, self._sampler(), relevance, control, clock, on_margin,
-                saved,
-            )  # fmt: skip
-            if query is None and reading.saved is None:
-                raise LibraryError(self._notes[-1], "Free some space, or point WIM_EDGE_HOME at another disk.")
-            stack.callback(reading.close)
+                self.open()
+            request = (read, query, self.settings)
+            if self._asked is None or judged is None or self._asked.request != request:
+                self._forget()
+                self._asked = self._ask(stack, read, query, on_margin, clock, control)
+                self._asked.request = request
+            else:
+                self._asked.again(control, clock)
+            self._asked.reading.ranking.judged = {} if judged is None else judged
             kept = stack.pop_all()  # from here on the stream owns them
+        stream = Stream(course(kept, self._asked))
+        self._stream, self._beginning = weakref.ref(stream), None
+        return stream
+
+    def _ask(
+        self, stack: ExitStack, read: list[Document], query: str | None, on_margin: Policy | None, clock: Clock,
+        control: Control,
+    ) -> Asked:  # fmt: skip
+        """Settle how they are read and the question is answered; ``stack`` closes what only reading needs."""
+        self._notes = []
+        model, settings = self.open(), self.settings
+        choices = Choices.of(settings)
+        scores = choices.pattern.scores and query is not None
+        with clock.stage("load"):
+            judge = self._open_judge() if scores else None
+        if not read and choices.pattern.name != "llm":
+            raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
+        chat, warning = chat_format(model, self._chat_variables)
+        prompts = Prompts(settings.templates, chat=chat.is_chat)
+        relevance = None
+        if scores and query is not None:
+            auxiliary = judge is not None
+            judge = judge or Judge(model, chat, prompts)
+            relevance = relevance_for(settings, choices, judge, query, auxiliary=auxiliary)
+        plan = make_plan(
+            model, chat, prompts, settings, choices, read, query or "", relevance.cells if relevance else 0
+        )
+        with clock.stage("load"):
+            context = self._open_context(model, plan.n_ctx)
+            saved = self._open_saved(context, choices, plan)
+            if relevance is not None:
+                stack.callback(relevance.close)
+                relevance.open(context, plan.segments, saved)
+        reading = Reading(
+            model, context, chat, plan, settings, choices, self._sampler(), relevance, control, clock, on_margin, saved
+        )
+        if query is None and reading.saved is None:
+            raise LibraryError(self._notes[-1], "Free some space, or point WIM_EDGE_HOME at another disk.")
         notes = [f"{document.name}: {note}" for document in read for note in document.notes] + self._notes
-        if self.settings.n_ctx is not None and self.settings.n_ctx > model.info.n_ctx_train:
+        if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
             notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
         if settings.relevance_model is not None and not isinstance(relevance, Auxiliary):
             why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
             notes.append(f"the relevance model is not used: {why}")
-        answering = Answering(reading, prompts) if query is not None else None
-        stream = Stream(course(kept, reading, answering, [*([warning] if warning else []), *notes]))
-        self._stream, self._beginning = weakref.ref(stream), None
-        return stream
+        return Asked(reading, prompts, [*([warning] if warning else []), *notes])
+
+    def _forget(self, *, unless_read: bool = False) -> None:
+        """Let go of the last question's reading."""
+        if self._asked is not None and not (unless_read and self._asked.read):
+            self._asked.close()
+            self._asked = None
 
     def _begin_recall(
-        self, documents: Source | Iterable[Source] | None, query: str, library: str, on_margin: Policy | None
-    ) -> Iterator[events.Event]:
+        self, documents: Source | Iterable[Source] | None, query: str, library: str,
+        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
+    ) -> Iterator[events.Event]:  # fmt: skip
         """Recall, and go on reading; without documents (None) do not."""
         given = _read(documents) if documents is not None else None
         collection = Collection(library)
         if not len(collection):
             raise LibraryError(f"library {library} holds no documents", f"wim-edge library add --to {library} FILE...")
         self._take()
-        stream = Stream(self._run_recall(collection, given, query, on_margin))
+        stream = Stream(self._run_recall(collection, given, query, on_margin, judged))
         self._stream = weakref.ref(stream)
         return stream
 
     def _run_recall(
-        self, collection: Collection, given: list[Document] | None, query: str, on_margin: Policy | None
-    ) -> Generator[events.Event | None, None, None]:
+        self, collection: Collection, given: list[Document] | None, query: str, on_margin: Policy | None,
+        judged: Mapping[int, bool] | None,
+    ) -> Generator[events.Event | None, None, None]:  # fmt: skip
         control, clock = Control(), Clock()
         self._control = control
         passages: tuple[events.Recalled, ...] = ()
@@ -230,7 +256,7 @@ class Runtime:
                 yield events.Warning(nothing)
             stack.pop_all()  # the reading lets go of the runtime
         read = told_apart([*given, *found])
-        with closing(self._begin(read, query, on_margin, (clock, control))) as reading:  # type: ignore[type-var]
+        with closing(self._begin(read, query, on_margin, judged, (clock, control))) as reading:  # type: ignore[type-var]
             self._stream = this
             yield from reading
 
@@ -290,6 +316,7 @@ class Runtime:
             self._busy.release()
 
     def _free(self) -> None:
+        self._forget()
         if self._recaller is not None:
             self._recaller[1].close()
             self._recaller = None

@@ -34,7 +34,8 @@ class Answering:
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
         focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window > 0)
         yield from self._choose(focus)
-        sequence = self._focus(self.used) if focus else reading.context_sequence
+        # On a fork: the question may be answered again
+        sequence = self._focus(self.used) if focus else reading.context_sequence.fork()
         try:
             with reading.clock.stage("answer"):
                 sequence.append(self._question(self.used))
@@ -77,7 +78,7 @@ class Answering:
             yield events.Warning("stopped before a margin was written; answering from the context alone")
         elif not chosen and reading.ranking.scores:
             most = min(_BEST_ANYHOW, reading.choices.max_passages)
-            chosen = reading.ranking.order()[:most] if focus else []
+            chosen = reading.ranking.unjudged()[:most] if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
             yield events.Warning(f"nothing was judged relevant; answering from {rest}")
         self.used = self._that_fit(chosen, focus)

@@ -11,6 +11,7 @@ Each gives a raw score; `Ranking` makes of all scores so far the relevance of ea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -74,6 +75,8 @@ class Ranking:
     n_segments: int
     own: bool = False
     scores: dict[int, float] = field(default_factory=dict)
+    judged: Mapping[int, bool] = field(default_factory=dict)
+    """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
 
     def relevance(self, index: int) -> float:
         """0 to 1, as of all that has been scored so far."""
@@ -89,17 +92,22 @@ class Ranking:
         """Scored segments, most relevant first."""
         return sorted(self.scores, key=lambda index: (-self.scores[index], index))
 
+    def unjudged(self) -> list[int]:
+        """Scored segments of which the reader has said nothing, most relevant first."""
+        return [index for index in self.order() if index not in self.judged]
+
     def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
         """The segments that matter, so many at most, most relevant first.
 
         With log-odds those whose relevance reaches the threshold (None: 0.5); else those that make the
         question likelier than no text at all, and have the best one's relevance times the threshold
-        (None: 0.1) or more: the gap decides, not the number.
+        (None: 0.1) or more: the gap decides, not the number. Those that the reader accepts come first, all of them.
         """
-        best = self.order()[:at_most]
+        accepted = [index for index in self.order() if self.judged.get(index)]
+        best = self.unjudged()[: max(0, at_most - len(accepted))]
         if self.own:
             least = _PROBABLE if threshold is None else threshold
         else:
             best = [index for index in best if self.scores[index] > 0]
             least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
-        return [index for index in best if self.relevance(index) >= least]
+        return [*accepted, *(index for index in best if self.relevance(index) >= least)]

@@ -1,0 +1,148 @@
+"""The reader judges margins, and the question is answered again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from wim_edge import Decision, Document, Runtime, Settings, events
+from wim_edge.settings import PATTERNS
+from wim_edge.testing import FakeModel
+
+TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(60))
+STORY = Document("story.txt", TEXT)
+SMALL = Settings(
+    save=False, pattern="wim", relevance="verdict", margins="free", max_passages=32,
+    segment_tokens=160, margin_tokens=24, answer_tokens=32,
+)  # fmt: skip
+
+
+def reply(prompt: str) -> str:
+    """YES to every note but the first segment's; an answer that says which notes the final prompt shows."""
+    if "YES or NO" in prompt:
+        return "NO" if "nothing" in prompt.rsplit("Note:", 1)[1] else "YES"
+    if "write down" in prompt:
+        return "note: nothing" if prompt.count("Sentence number") < 8 else "note: blue"
+    return f"an answer with {prompt.rpartition('many things.')[2].count('note: blue')} notes"
+
+
+@pytest.fixture
+def runtime() -> Iterator[Runtime]:
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        yield runtime
+
+
+def ask(runtime: Runtime, question: str = "Which colour?", document: Document = STORY, **more: object
+        ) -> tuple[list[events.Event], events.AnswerFinished]:  # fmt: skip
+    found = list(runtime.stream(document, question, **more))  # type: ignore[arg-type]
+    assert isinstance(found[-1], events.AnswerFinished)
+    return found, found[-1]
+
+
+def test_a_rejected_margin_is_not_drawn_on_and_nothing_is_read_again(runtime: Runtime) -> None:
+    _, first = ask(runtime)
+    used = [source.segment for source in first.sources]
+    assert len(used) > 2
+    found, second = ask(runtime, judged={used[0]: False})
+    assert [source.segment for source in second.sources] == used[1:]
+    assert second.text == f"an answer with {len(used) - 1} notes"
+    assert second.usage.prefilled_tokens == 0
+    assert second.usage.reused_tokens == first.usage.prefilled_tokens
+    assert second.finish_reason == "stop"
+    assert {event.type for event in found} == {"reading.started", "reading.ranked", "answer.delta", "answer.finished"}
+
+
+def test_an_accepted_margin_is_drawn_on_whatever_its_score(runtime: Runtime) -> None:
+    _, first = ask(runtime)
+    left_out = 0
+    assert left_out not in [source.segment for source in first.sources]
+    _, second = ask(runtime, judged={left_out: True})
+    assert left_out in [source.segment for source in second.sources]
+    assert len(second.sources) == len(first.sources) + 1
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_an_answer_leaves_no_trace_for_the_next(pattern: str) -> None:
+    with Runtime(replace(SMALL, pattern=pattern), model=FakeModel(reply)) as runtime:
+        _, first = ask(runtime)
+        for _ in range(2):
+            found, again = ask(runtime, judged={})
+            assert (again.text, again.sources) == (first.text, first.sources)
+            assert "segment.read" not in {event.type for event in found}
+
+
+def test_rejecting_all_answers_from_the_context_alone(runtime: Runtime) -> None:
+    _, first = ask(runtime)
+    found, second = ask(runtime, judged={source.segment: False for source in first.sources})
+    assert second.sources == ()
+    assert second.text == "an answer with 0 notes"
+    assert any("nothing was judged relevant" in getattr(event, "text", "") for event in found)
+
+
+def test_a_rejected_passage_is_never_taken_for_lack_of_better(runtime: Runtime) -> None:
+    with runtime.but(pattern="wim-shallow", relevance_threshold=1.0) as shallow:
+        found, first = ask(shallow)
+        ranking = next(event for event in found if isinstance(event, events.ReadingRanked)).ranking
+        best = ranking[0].segment
+        assert best in [source.segment for source in first.sources]
+        _, second = ask(shallow, judged={best: False})
+        assert best not in [source.segment for source in second.sources]
+
+
+@pytest.mark.parametrize("between", ["another question", "another document", "other settings"])
+def test_only_the_last_question_is_kept(runtime: Runtime, between: str) -> None:
+    ask(runtime)
+    if between == "another question":
+        ask(runtime, "Which things?")
+    elif between == "another document":
+        ask(runtime, document=Document("other.txt", TEXT[:900]))
+    else:
+        runtime.settings = replace(runtime.settings, max_passages=2)
+    found, second = ask(runtime, judged={1: False})
+    assert second.usage.prefilled_tokens > 0
+    assert 1 not in [source.segment for source in second.sources]
+    assert any(isinstance(event, events.SegmentRead) for event in found)
+
+
+def test_judgements_are_heeded_while_it_reads(runtime: Runtime) -> None:
+    judged: dict[int, bool] = {}
+
+    def reject(margin: events.MarginJudged) -> Decision | None:
+        if margin.relevant and not judged:
+            judged[margin.segment] = False
+        return None
+
+    _, finished = ask(runtime, on_margin=reject, judged=judged)
+    assert judged
+    assert not judged.keys() & {source.segment for source in finished.sources}
+
+
+def test_stopped_early_it_is_answered_again_from_what_was_read(runtime: Runtime) -> None:
+    _, first = ask(runtime, on_margin=lambda margin: Decision.ANSWER if margin.segment == 3 else None)
+    assert first.finish_reason == "early_exit"
+    _, second = ask(runtime, judged={3: False})
+    assert second.finish_reason == "early_exit"
+    assert second.usage.prefilled_tokens == 0
+    assert max(source.segment for source in second.sources) < 3
+
+
+def test_a_question_abandoned_in_its_answer_is_read_anew(runtime: Runtime) -> None:
+    stream = runtime.stream(STORY, "Which colour?")
+    for event in stream:
+        if isinstance(event, events.AnswerDelta):
+            break
+    stream.close()  # type: ignore[attr-defined]
+    _, second = ask(runtime, judged={})
+    assert second.usage.prefilled_tokens > 0
+
+
+def test_between_questions_the_cache_holds_the_last_reading_alone() -> None:
+    model = FakeModel(reply)
+    with Runtime(SMALL, model=model) as runtime:
+        for question in ("One?", "Two?", "Three?"):
+            ask(runtime, question)
+            assert len(model.contexts[-1].live) == 1
+        runtime.stream(STORY, "Four?").close()  # type: ignore[attr-defined]
+        assert not model.contexts[-1].live
