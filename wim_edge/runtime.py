@@ -248,8 +248,9 @@ class Runtime:
                 return
             if given is None:
                 return
-            found = recaller.documents(passages)
-            if not found:
+            texts = {document.text for document in given}
+            found = [one for one in recaller.documents(passages) if one.text not in texts]
+            if not any(passage.chosen for passage in passages):
                 nothing = f"nothing in library {collection.name} has words in common with the question"
                 if not given:
                     raise LibraryError(nothing, "Use --chooser hybrid or recall.")

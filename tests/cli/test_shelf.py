@@ -56,7 +56,7 @@ def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
     assert types[:3] == ["recall.started", "recall.passages", "reading.started"]
 
     assert "1 file let go; 0 documents stay" in run("library", "drop", "port", rows).stdout
-    assert run("library", "drop", "port", rows).exit_code == 3
+    assert run("library", "drop", "port", rows).exit_code == 8
     assert run("library", "drop", "port", stdin="n\n").exit_code == 1
     assert "freed" in run("library", "drop", "port", "--yes").stdout
     assert run("library", "show").stdout.startswith("no libraries")
@@ -70,6 +70,7 @@ def test_chat_with_a_library(rows: str) -> None:
     assert result.stdout.count("recalled: Lighthouse") == 2
     assert result.stdout.count("an answer") == 2
     assert run("chat", stdin="a?").exit_code == 2
+    assert run("chat", "--library", "other", stdin="a?").exit_code == 8
 
 
 def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) -> None:
@@ -130,3 +131,65 @@ def test_wrong_requests(rows: str) -> None:
     assert run("ask", "--library", "default", "--recall-passages", "0", "a?").exit_code == 2
     assert run("ask", "a?").exit_code == 2
     assert run("library", "show", "other").exit_code == 8
+    assert run("library", "drop", "other").exit_code == 8  # before anything is asked
+
+
+def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"Words of {name}.")
+    run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    result = run("library", "drop", "default", str(tmp_path / "a.txt"), str(tmp_path / "c.txt"))
+    assert result.exit_code == 8
+    assert "holds nothing of" in result.stderr
+    assert "c.txt" in result.stderr
+    assert "2 documents" in run("library", "show").stdout
+
+
+def test_equal_titles_are_shown_by_their_names_and_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(f"# Report\n\nThe {name} branch sold nine boats.")
+    run("library", "add", str(tmp_path / "a.md"), str(tmp_path / "b.md"))
+    shown = run("library", "show", "default").stdout
+    assert "a.md: Report," in shown
+    assert "b.md: Report (2)," in shown
+    asked = run("ask", "--library", "default", "--chooser", "bm25", "What did the b branch sell?").stdout
+    assert f"in {tmp_path / 'b.md'} (relevance" in asked
+
+
+def test_a_file_that_changed_since_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The lighthouse was built in 1904.")
+    run("library", "add", str(path))
+    assert "has changed" not in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    path.write_text("First. The lighthouse was built in 1904.")
+    assert "its file has changed since" in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    path.unlink()
+    assert "has changed" not in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+
+
+def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The lighthouse was built in 1904.")
+    run("library", "add", str(path))
+    result = run("ask", "--library", "default", "--json", str(path), "When was the lighthouse built?")
+    started = next(found for line in result.stdout.splitlines() if (found := json.loads(line))["type"] ==
+                   "reading.started")  # fmt: skip
+    assert started["documents"] == ["a.txt"]
+
+
+def test_an_empty_path_is_not_the_current_folder(rows: str) -> None:
+    run("library", "add", rows)
+    assert run("library", "add", "").exit_code == 2
+    assert run("library", "drop", "default", "").exit_code == 2
+    assert "4 documents" in run("library", "show").stdout
+
+
+def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wim_edge.library import adding
+
+    def stops(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(adding, "_one", stops)
+    assert run("library", "add", rows).exit_code == 130
+    assert run("library", "show").stdout.startswith("no libraries")

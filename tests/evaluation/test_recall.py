@@ -139,3 +139,25 @@ def test_libraries_of_other_sizes() -> None:
     assert of_size(passages, queries, None, 0) == passages
     with pytest.raises(InvalidRequestError):
         of_size(passages, queries, 1, 0)
+
+
+def test_queries_that_cannot_be_answered_are_told(files: tuple[str, ...], tmp_path: Path) -> None:
+    rows = [*QUERIES, {"question": "what of it", "titles": ["No such title"]}, {"question": "word " * 9000, "titles":
+            ["Ferry"]}]  # fmt: skip
+    data = write(tmp_path / "other.jsonl", rows, lines=True)
+    result = evaluate(*files[2:], "--data", str(data), "--chooser", "bm25")
+    assert result.exit_code == 0, result.output
+    assert "of 1 of 4 queries the library lacks a gold title" in result.stderr
+    assert "bm25 failed on 1 of 4" in result.stderr
+    assert "query 3: InvalidRequestError" in result.stderr
+
+
+def test_a_folder_never_mixes_two_samples(files: tuple[str, ...], tmp_path: Path) -> None:
+    options = (*files, "--chooser", "bm25", "--size", "40", "--out", str(tmp_path / "out"))
+    assert evaluate(*options).exit_code == 0
+    assert evaluate(*options).exit_code == 0
+    result = CliRunner(env={"WIM_EDGE_SEED": "7"}).invoke(
+        Group("wim-edge", commands=[eval_command]), ["eval", "recall", *options]
+    )
+    assert result.exit_code == 2, result.output
+    assert "passages is" in result.stderr

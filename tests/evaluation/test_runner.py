@@ -218,7 +218,7 @@ def test_a_run_may_grow_by_patterns_and_limit(tmp_path: Path) -> None:
         (Settings(), {"seed": 1}, "seed is 0 there, 1 here"),
         (Settings(segment_tokens=99), {}, "segment_tokens is None there, 99 here"),
         (Settings(), {"documents": (5,)}, "documents is"),
-        (Settings(), {"data": "other.json"}, "data is data.json there, other.json here"),
+        (Settings(), {"data": "other.json"}, r"data is data.json \(sha256 \w+\) there, other.json \(sha"),
     ],
 )
 def test_another_run_is_refused(tmp_path: Path, settings: Settings, options: dict[str, Any], message: str) -> None:

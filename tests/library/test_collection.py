@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,16 @@ def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: 
     assert library.version != version
     assert [hit.document for hit in library.search("when was it built", 5)] == []
     assert len(library.search("lighthouse", 5)) == 1
+
+
+def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Collection) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    (folder / "data.csv").write_text("ferry,noon")
+    assert states(list(add(library, [folder, folder / "data.csv"]))) == {"data.csv": "added"}
+    (folder / "data.csv").write_text("ferry,midnight")
+    assert states(list(add(library, [folder]))) == {"data.csv": "changed"}
+    assert documents(library) == {"data": "ferry,midnight"}
 
 
 def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Collection) -> None:
@@ -342,12 +353,12 @@ def test_every_change_is_a_version_of_its_own(home: Path, library: Collection) -
     "damage",
     ["DELETE FROM version", "UPDATE document SET marks='[[1]'", "UPDATE document SET marks='[[\"x\",2,3]]'",
      "UPDATE document SET text=NULL", "UPDATE document SET digest=NULL", "UPDATE document SET title=x'ff'",
-     "UPDATE passage SET end=NULL", "UPDATE document SET text=replace(text,'1904','1905')",
+     "UPDATE passage SET end=NULL", "UPDATE passage SET start=-5", "UPDATE passage SET end=9999",
+     "UPDATE passage SET document=7", "UPDATE document SET name='Other'",
+     "UPDATE document SET text=replace(text,'1904','1905')",
      "PRAGMA user_version=0", "UPDATE document SET name=NULL"],
 )  # fmt: skip
 def test_damage_inside_is_told(library: Collection, damage: str) -> None:
-    import sqlite3
-
     library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
     with sqlite3.connect(library.folder / "documents.sqlite") as db:
         db.execute(damage)
@@ -383,3 +394,39 @@ def test_nothing_is_made_by_looking(home: Path) -> None:
     with pytest.raises(LibraryError):
         Collection("none")
     assert not (home / "home" / "libraries" / "none").exists()
+
+
+def test_a_time_of_change_beyond_the_database(home: Path, library: Collection) -> None:
+    path = home / "a.txt"
+    path.write_text("The lighthouse was built in 1904.")
+    os.utime(path, ns=(0, 2**63 + 10**9))
+    assert states(list(add(library, [path]))) == {"a.txt": "added"}
+    assert states(list(add(library, [path]))) == {"a.txt": "unchanged"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_is_no_document(home: Path, library: Collection) -> None:
+    os.mkfifo(home / "pipe.txt")
+    (found,) = add(library, [home / "pipe.txt"])
+    assert (found.state, found.note) == ("failed", "it is no file")
+
+
+def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(home: Path, library: Collection) -> None:
+    library.folder.joinpath("documents.sqlite").unlink()
+    library.folder.joinpath("documents.sqlite").touch()
+    with pytest.raises(LibraryError, match="holds nothing yet"):
+        Collection("papers")
+    assert len(Collection("papers", create=True)) == 0
+
+
+def test_a_library_that_cannot_be_written_can_be_asked(
+    home: Path, library: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as on a read-only disk, for root too
+    opened: list[str] = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda where, **more: (opened.append(where), connect(where, **more))[1])
+    again = Collection("papers")
+    assert [hit.document for hit in again.search("lighthouse", 3)] == [1]
+    assert all(where.endswith("immutable=1") for where in opened)

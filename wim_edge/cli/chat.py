@@ -61,8 +61,11 @@ def chat(
     show_llama_log(ctx)
     from wim_edge.cli.display import display_for
     from wim_edge.documents import read_documents
+    from wim_edge.library.collection import Collection
     from wim_edge.runtime import Runtime
 
+    if library is not None:
+        Collection(library)  # that there is none must not come out with the first question
     with ExitStack() as stack:
         if not settings.save:
             for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # which would leave the folder behind

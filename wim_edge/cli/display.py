@@ -56,12 +56,20 @@ def place(event: events.SegmentRead | events.MarginWritten | events.Source, seve
     return ", ".join(parts)
 
 
+def of_file(source: events.Source, library: bool) -> str:
+    """The file of a library's document, whose name is its title."""
+    return f", in {clean(source.path)}" if library and source.path else ""
+
+
 def recalled(event: events.PassagesRecalled) -> list[str]:
     """The chosen passages, a line each, with what speaks for them."""
     lines = []
     for passage in event.passages:
         if passage.chosen:
-            where = f"page {passage.page}" if passage.page is not None else "characters {}-{}".format(*passage.chars)
+            pages = f"page {passage.page}" if passage.page == passage.last_page else (
+                f"pages {passage.page} to {passage.last_page}"
+            )
+            where = "characters {}-{}".format(*passage.chars) if passage.page is None else pages
             voices = ", ".join(f"{name} {score:.1f}" for name, score in passage.scores.items())
             lines.append(f"{clean(passage.document)}, {where} ({voices})")
     return lines
@@ -156,7 +164,7 @@ class PlainLines(_Base):
             case events.AnswerFinished():
                 _write(sys.stdout, "\n" if self._answering else "")
                 for source in event.sources:
-                    where = place(source, self._several)
+                    where = place(source, self._several) + of_file(source, self._library)
                     _write(sys.stdout, f"source: {where} (relevance {source.relevance:.2f})\n")
                 _write(sys.stderr, outcome(event) + "\n")
             case events.ReadingFinished():
@@ -185,7 +193,7 @@ class Live(_Base):
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
         self._several, self._library, self._writing, self._answered = False, False, "", False
-        self._place = self._best = ""
+        self._place = self._best = self._doing = ""
         self._wrap = WordWrap(console.width)
 
     def __exit__(self, *exc: object) -> None:
@@ -196,12 +204,16 @@ class Live(_Base):
             case events.RecallStarted():
                 self._library = True
                 self.console.print(self._text(searched(event), "dim"))
+                self._doing = "recalling"
+                self._live.start()
             case events.TitlesRecalled():
                 names = " · ".join(clean(title) for title, _ in event.titles)
                 self.console.print(self._text(f"titles that come to mind: {names}", "dim"))
+                self._doing = "reading what may answer"
             case events.PassagesRecalled():
                 for line in recalled(event):
                     self.console.print(self._text(f"recalled {line}", "cyan"))
+                self._doing = ""
             case events.ReadingStarted():
                 self._several = self._library or len(event.documents) > 1
                 legend = self._margins and event.relevance
@@ -254,14 +266,19 @@ class Live(_Base):
         if event.sources:
             self.console.print(self._text("\nSources", "bold"))
         for source in event.sources:
-            self.console.print(self._text(f"  {place(source, self._several)} · {source.relevance:.2f}", "green"))
+            where = place(source, self._several) + of_file(source, self._library)
+            self.console.print(self._text(f"  {where} · {source.relevance:.2f}", "green"))
         self.console.print(self._text(outcome(event), "dim"))
 
     def _refresh(self) -> None:
         if not self._live.is_started:
             return
         from rich.console import Group
+        from rich.spinner import Spinner
 
+        if self._doing:
+            self._live.update(Spinner("dots", self._text(self._doing, "dim")))
+            return
         below = [self._text(clean(" ".join(self._writing.split())), "italic")] if self._writing else []
         best = [self._text(f"most relevant so far: {self._best}", "dim")] if self._best else []
         self._live.update(Group(self._progress, *best, *below))

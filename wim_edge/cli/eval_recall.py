@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import tempfile
@@ -61,12 +62,18 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
         identity = {
             "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
             "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
-            "patterns": choosers, "widths": asdict(widths),
+            "patterns": choosers, "widths": asdict(widths), "templates": str(settings.templates),
         }  # fmt: skip
+        passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
+        if request.size is not None:  # which ones depends on the queries and the seed
+            titles = "\n".join(title for title, _ in passages)
+            identity["passages"] = hashlib.sha256(titles.encode("utf-8", "replace")).hexdigest()[:16]
         with Store(folder, identity) as store:
             collection = Collection("passages", Paths(made, made, made, made), create=True)
-            passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
             collection.put(str(request.library), 0, 0, passages)
+            held = {title for title, _ in passages}
+            if missing := sum(not held.issuperset(query.titles) for query in queries):
+                click.echo(f"warning: of {missing} of {len(queries)} queries the library lacks a gold title", err=True)
             bar = click.progressbar(length=len(collection), label=f"indexing for {model.info.name}", file=sys.stderr)
             with bar:
                 index = open_index(collection, model, lambda done, _of: bar.update(done - bar.pos))
@@ -105,3 +112,8 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
     for row in rows:
         table.add_row(*row)
     Console(highlight=False).print(table, markup=False)
+    for found in summary["choosers"]:
+        if found["errors"]:
+            many, first = len(found["errors"]), found["errors"][0]
+            click.echo(f"warning: {found['chooser']} failed on {many} of {found['n']}, which count as not found; "
+                       f"the first, query {first['id']}: {first['error']}", err=True)  # fmt: skip

@@ -19,15 +19,15 @@ STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again can
 class Interruptible:
     """Runs the stream in a thread, so that Ctrl-C is heard at once and not when llama.cpp returns.
 
-    Ctrl-C once while reading: answer now; twice, or while answering: cancel; before the reading has
-    begun: KeyboardInterrupt.
+    Ctrl-C once while reading: answer now; twice, or while answering, or with nothing read yet: cancel; before the
+    first event: KeyboardInterrupt.
     """
 
     def __init__(self, runtime: Runtime, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
         self._runtime, self._start, self._says = runtime, start, says
         # SimpleQueue: a signal handler may put while the same thread gets
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
-        self._reading = self._answering = self._recalling = False
+        self._begun = self._read = self._answering = False
         self._abandoned = threading.Event()
         self._presses = 0
 
@@ -45,9 +45,9 @@ class Interruptible:
             while (item := self._next()) is not None:
                 if isinstance(item, BaseException):
                     raise item
-                self._reading = True
+                self._begun = True
+                self._read |= item.type == "reading.progress"
                 self._answering |= item.type == "answer.delta"
-                self._recalling = item.type.startswith("recall.") and item.type != "recall.passages"
                 yield item
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,10 +75,10 @@ class Interruptible:
             self._queue.put(error)
 
     def _on_sigint(self, _signal: int, _frame: object) -> None:
-        if not self._reading:
+        if not self._begun:
             raise KeyboardInterrupt
         self._presses += 1
-        if self._presses == 1 and not (self._answering or self._recalling):
+        if self._presses == 1 and self._read and not self._answering:
             from wim_edge.wim.events import Warning
 
             self._queue.put(Warning(self._says))

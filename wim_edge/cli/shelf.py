@@ -80,20 +80,19 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
     from wim_edge.library.adding import add as add_files
     from wim_edge.library.collection import Collection, names, remove
 
+    _check_paths(paths)
     new = name not in names()
     collection = Collection(name, create=True)
     found: list[Added] = []
-    for one in add_files(collection, paths, prune=prune):
-        found.append(one)
-        if as_json:
-            click.echo(json.dumps(asdict(one), ensure_ascii=False))
-        elif one.state not in ("unchanged", "skipped"):
-            many = f" ({counted(one.documents, 'document')})" if one.documents > 1 else ""
-            note = f": {one_line(one.note)}" if one.note else ""
-            click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
-    total = len(collection)
-    if new and not total:
-        remove(name)
+    total = 0
+    try:
+        for one in add_files(collection, paths, prune=prune):
+            found.append(one)
+            _tell(one, as_json)
+    finally:
+        total = len(collection)
+        if new and not total:
+            remove(name)
     if not as_json:
         _sum_up(name, total, found)
     if index and total:
@@ -105,6 +104,22 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
             f"{counted(len(failed), 'file')} could not be added" if failed else "there is nothing to add",
             "See above for each." if failed else "Name files, or folders that hold documents.",
         )
+
+
+def _tell(one: Added, as_json: bool) -> None:
+    """What came of a file."""
+    if as_json:
+        click.echo(json.dumps(asdict(one), ensure_ascii=False))
+    elif one.state not in ("unchanged", "skipped"):
+        many = f" ({counted(one.documents, 'document')})" if one.documents > 1 else ""
+        note = f": {one_line(one.note)}" if one.note else ""
+        click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
+
+
+def _check_paths(paths: tuple[str, ...]) -> None:
+    """Raise InvalidRequestError for an empty one, which would be taken for the current folder."""
+    if not all(paths):
+        raise InvalidRequestError("an empty path is no file", "Name files or folders; . is the current one.")
 
 
 def _sum_up(name: str, total: int, found: list[Added]) -> None:
@@ -160,7 +175,7 @@ def show(name: str | None, as_json: bool) -> None:
                  f"{megabytes(row['bytes'])}" for row in rows]  # fmt: skip
     else:
         rows = [asdict(one) for one in Collection(name).sources().values()]
-        lines = [f"{one_line(row['path'])}: {one_line(row['title']) or counted(row['documents'], 'document')}, "
+        lines = [f"{one_line(row['path'])}: {one_line(row['name']) or counted(row['documents'], 'document')}, "
                  f"{row['chars']:,} characters" for row in rows]  # fmt: skip
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -177,12 +192,16 @@ def show(name: str | None, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before a whole library goes.")
 @debug_option
 def drop(name: str, paths: tuple[str, ...], yes: bool) -> None:
-    """Let go of a library, or of what it holds of some files. The files themselves stay."""
+    """Let go of a library, or of what it holds of some files. The files themselves stay, and so do readings of them
+    (`wim-edge library list`)."""
     from pathlib import Path
 
-    from wim_edge.library.collection import Collection, remove
+    from wim_edge.library.collection import Collection, folder_of, remove
 
+    _check_paths(paths)
     if not paths:
+        if not folder_of(name).is_dir():
+            raise LibraryError(f"there is no library {name}", "wim-edge library show")
         if not yes and sys.stdin is None:
             raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
         if not yes:
@@ -191,12 +210,15 @@ def drop(name: str, paths: tuple[str, ...], yes: bool) -> None:
         return
     collection = Collection(name)
     roots = [Path(os.path.abspath(path)) for path in paths]
-    held = [one for one in collection.sources() if any(Path(one).is_relative_to(root) for root in roots)]
-    if not held:
-        raise DocumentError(f"library {name} holds nothing of these files", f"wim-edge library show {name}")
-    for one in held:
+    sources = collection.sources()
+    held = {root: [one for one in sources if Path(one).is_relative_to(root)] for root in roots}
+    for path, root in zip(paths, roots, strict=True):
+        if not held[root]:
+            raise LibraryError(f"library {name} holds nothing of {path}", f"wim-edge library show {name}")
+    gone = {one for some in held.values() for one in some}
+    for one in gone:
         collection.remove(one)
-    click.echo(f"{counted(len(held), 'file')} let go; {counted(len(collection), 'document')} stay")
+    click.echo(f"{counted(len(gone), 'file')} let go; {counted(len(collection), 'document')} stay")
 
 
 def counted(n: int, what: str) -> str:

@@ -186,4 +186,6 @@ def _flat(identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: object) -> str:
-    return str(value.get("name", value)) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict) and "sha256" in value:
+        return f"{value['name']} (sha256 {str(value['sha256'])[:8]})"
+    return str(value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Literal
 
 from wim_edge.documents import Document, read_document
@@ -20,6 +21,7 @@ _TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".org", ".adoc", ".tex", 
           ".docx", ".epub", *_ROWS[:3])  # fmt: skip
 """What is taken out of a folder. A file that is named is taken whatever its ending."""
 _LAYOUT = "{title, text}"
+_LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
 _NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
 
 
@@ -45,7 +47,7 @@ def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = Fa
         gone = [name for name in known if Path(name).is_relative_to(root) and _is_gone(name)]
         if not os.path.isdir(root) and str(root) not in known:
             gone = []  # a folder that is not there may be a disk that is not: nothing of it is gone
-        for path in _files(root):
+        for path in _files(root, known):
             if isinstance(path, Added):
                 yield path
             elif str(path) not in gone:
@@ -75,8 +77,9 @@ def title_of(document: Document) -> str:
     return short(document.title) or short(heading) or "untitled"
 
 
-def _files(root: Path) -> Iterator[Path | Added]:
-    """The files of a folder, and what of it is none of our kinds or cannot be looked into."""
+def _files(root: Path, known: Container[str]) -> Iterator[Path | Added]:
+    """The files of a folder, those of other kinds where they are ``known``; and what of it is none of our kinds or
+    cannot be looked into."""
     if not os.path.isdir(root):
         yield root
         return
@@ -87,7 +90,7 @@ def _files(root: Path) -> Iterator[Path | Added]:
             path = Path(folder, name)
             if name.startswith("."):
                 continue
-            if name.lower().endswith(_TEXTS) and (path.is_file() or not path.exists()):
+            if (name.lower().endswith(_TEXTS) or str(path) in known) and (path.is_file() or not path.exists()):
                 yield path
             else:
                 yield Added(_printable(path), "skipped")
@@ -104,10 +107,13 @@ def _one(collection: Collection, path: Path, known: Source | None) -> Added:
     try:
         name.encode()
         stat = path.stat()
-        if known is not None and (known.mtime_ns, known.size) == (stat.st_mtime_ns, stat.st_size):
+        if not S_ISREG(stat.st_mode):
+            raise DocumentError("it is no file" if not S_ISDIR(stat.st_mode) else "it is a folder")
+        changed = min(stat.st_mtime_ns, _LATEST)
+        if known is not None and (known.mtime_ns, known.size) == (changed, stat.st_size):
             return Added(name, "unchanged", known.documents)
         documents, note = _documents(path)
-        n = collection.put(name, stat.st_mtime_ns, stat.st_size, documents)
+        n = collection.put(name, changed, stat.st_size, documents)
     except UnicodeEncodeError:
         return Added(_printable(path), "failed", note="its name is no Unicode")
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:

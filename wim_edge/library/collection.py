@@ -18,6 +18,7 @@ import sqlite3
 import time
 import unicodedata
 import uuid
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ TITLE_WEIGHT = 2.0
 """A word of the title counts for so many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/results.md)."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD = re.compile(r"\w+")
-_VERSION, _DIGEST = 1, 16
+_VERSION, _DIGEST = 2, 16
 _SCHEMA = """
 CREATE TABLE version (id TEXT);
 CREATE TABLE source (id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL);
@@ -44,7 +45,7 @@ CREATE TABLE document (
     title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER REFERENCES document ON DELETE CASCADE,
-    start INTEGER, end INTEGER);
+    start INTEGER, end INTEGER, sum INTEGER);
 CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize='porter unicode61');
 CREATE INDEX document_copy ON document (title, number) WHERE number > 1;
 CREATE INDEX document_source ON document (source);
@@ -80,6 +81,7 @@ class Source:
     documents: int
     chars: int
     title: str
+    name: str
     """Of its document, where it is one."""
 
 
@@ -92,6 +94,9 @@ class Kept:
     document: Document
     digest: bytes
     """Of all of it."""
+    mtime_ns: int
+    size: int
+    """Of its file, when it was added."""
 
 
 class Collection:
@@ -115,6 +120,8 @@ class Collection:
                         _change(db)
         with self._read() as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
+            if not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                raise LibraryError(f"library {name} holds nothing yet", f"wim-edge library add --to {name} FILE...")
             if version != _VERSION:
                 raise sqlite3.DatabaseError(f"format {version}, of another version of wim-edge or damaged")
 
@@ -140,10 +147,20 @@ class Collection:
         with self._read() as db:
             rows = db.execute(
                 "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
-                "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END "
+                "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END, "
+                "CASE WHEN count(document.id) = 1 THEN max(name) ELSE '' END "
                 "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
             ).fetchall()
         return {row[0]: Source(*row) for row in rows}
+
+    def documents_of(self, path: str) -> list[int]:
+        """The ids of a file's documents."""
+        with self._read() as db:
+            found = db.execute(
+                "SELECT document.id FROM document JOIN source ON source.id = source WHERE path = ? ORDER BY 1",
+                (path,),
+            ).fetchall()
+        return [number for (number,) in found]
 
     def digests(self) -> list[tuple[int, bytes]]:
         """Each document's id and a digest of its title and text, in the order of the ids."""
@@ -159,16 +176,18 @@ class Collection:
         with self._read() as db:
             for number in dict.fromkeys(ids):
                 row = db.execute(
-                    "SELECT title, text, marks, digest, name, path FROM document JOIN source "
+                    "SELECT title, text, marks, digest, name, path, mtime_ns, size FROM document JOIN source "
                     "ON source.id = source WHERE document.id = ?", (number,),
                 ).fetchone()  # fmt: skip
                 if not row:
                     continue
-                title, text, marks, digest, name, path = row
-                if not all(isinstance(one, str) for one in (name, path)) or _digest(title, text, marks) != digest:
+                title, text, marks, digest, name, path, mtime_ns, size = row
+                sound = all(isinstance(one, str) for one in (title, name, path)) and _is_name(name, title)
+                if not sound or _digest(title, text, marks) != digest:
                     raise sqlite3.DatabaseError(f"document {number} is not what was written")
                 placed = tuple(Mark(*mark) for mark in json.loads(marks))
-                found[number] = Kept(number, title, Document(name, text, placed, Path(path), title=title), digest)
+                document = Document(name, text, placed, Path(path), title=title)
+                found[number] = Kept(number, title, document, digest, mtime_ns, size)
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
@@ -180,14 +199,15 @@ class Collection:
             return []
         with self._read() as db:
             rows = db.execute(
-                f"SELECT document, start, end, -score FROM (SELECT rowid, bm25(words, {TITLE_WEIGHT}, 1.0) AS score "
-                "FROM words WHERE words MATCH ? ORDER BY score LIMIT ?) AS best "
+                "SELECT document, start, end, passage.id, sum, -score FROM "
+                f"(SELECT rowid, bm25(words, {TITLE_WEIGHT}, 1.0) AS score FROM words "
+                "WHERE words MATCH ? ORDER BY score LIMIT ?) AS best "
                 "JOIN passage ON passage.id = best.rowid ORDER BY score, best.rowid",
                 (" OR ".join(f'"{word}"' for word in words), most),
             ).fetchall()
-            if not all(type(number) is int for row in rows for number in row[:3]):
+            if not all(_sum(*row[:4]) == row[4] for row in rows):
                 raise sqlite3.DatabaseError("a passage is not what was written")
-        return [Hit(*row) for row in rows]
+        return [Hit(row[0], row[1], row[2], row[5]) for row in rows]
 
     @property
     def nbytes(self) -> int:
@@ -226,9 +246,9 @@ class Collection:
                     (source, name, title, copy, text, marks, _digest(title, text, marks)),
                 ).lastrowid
                 for start, end in _passages(document):
-                    row = db.execute(
-                        "INSERT INTO passage (document, start, end) VALUES (?, ?, ?)", (number, start, end)
-                    ).lastrowid
+                    row = db.execute("INSERT INTO passage (document) VALUES (?)", (number,)).lastrowid
+                    checked = (start, end, _sum(number, start, end, row), row)
+                    db.execute("UPDATE passage SET start = ?, end = ?, sum = ? WHERE id = ?", checked)
                     words = (row, title, document.text[start:end])
                     db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
             _change(db)
@@ -341,6 +361,11 @@ def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
             return f"{title} ({number})", number
 
 
+def _is_name(name: str, title: str) -> bool:
+    """Whether it is the title, perhaps with a number."""
+    return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
+
+
 def _taken(db: sqlite3.Connection, name: str) -> bool:
     return db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone() is not None
 
@@ -353,6 +378,11 @@ def _change(db: sqlite3.Connection) -> None:
 
 def _digest(*texts: object) -> bytes:
     return hashlib.blake2b("\0".join(map(str, texts)).encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+
+
+def _sum(*numbers: object) -> int:
+    """A checksum of a passage: its document, its place and its number."""
+    return zlib.crc32(repr(numbers).encode())
 
 
 def _as_codes(text: str) -> Sequence[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,9 +14,14 @@ _WAIT = 10.0  # seconds for another process's transaction
 @contextmanager
 def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
     """A connection; ``create``: to a new file where there is none. Raises sqlite3.Error."""
-    where = str(path) if create else path.absolute().as_uri() + "?mode=rw"
+    where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if _writable(path) else "?immutable=1")
     with closing(sqlite3.connect(where, timeout=_WAIT, isolation_level=None, uri=not create)) as db:
         yield db
+
+
+def _writable(path: Path) -> bool:
+    """Write-ahead logging needs to write beside the file, even for reading; what nobody can write needs none."""
+    return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
 
 
 @contextmanager

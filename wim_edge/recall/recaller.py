@@ -18,6 +18,7 @@ weights that were measured (docs/results.md):
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from wim_edge.documents import Document
 from wim_edge.engine.api import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.collection import Collection
+from wim_edge.library.collection import Collection, Kept
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import MindRef, Title
 from wim_edge.recall.runs import LONGEST
@@ -76,15 +77,16 @@ class Recaller:
         self._opening = chat.opening(model, prompts.system())
         self._place = {int(number): at for at, number in enumerate(index.ids)}
         self._context: Context | None = None
-        self._documents: dict[int, Document] = {}
+        self._documents: dict[int, Kept] = {}
         """Those of this question."""
         self.read_tokens = 0
         """Tokens of passages that were read to judge them."""
 
     def open(self, query: str) -> Context:
         """The context for this question, which may be interrupted."""
-        own = len(self._opening) + _LONGEST_READ + 2 * len(self._model.tokenize(query)) + _SLACK
-        need, positions = self.mindref.cells(query) + own, max(own, self.mindref.positions(query))
+        question = len(self._model.tokenize(query))
+        own = len(self._opening) + _LONGEST_READ + question + _SLACK  # with it once alone, and once after a candidate
+        need, positions = self.mindref.cells(query) + own + question, max(own, self.mindref.positions(query))
         if positions > self._model.info.n_ctx_train:
             raise InvalidRequestError(
                 f"the question takes {positions:,} tokens of context, the model has {self._model.info.n_ctx_train:,}",
@@ -148,10 +150,11 @@ class Recaller:
         for passage in passages:
             if passage.chosen:
                 spans.setdefault(passage.document, []).append(passage.chars)
-        by_name = {document.name: (at, document) for at, document in self._documents.items()}
+        by_name = {kept.document.name: (at, kept) for at, kept in self._documents.items()}
         found = []
         for name, chars in spans.items():
-            at, document = by_name[name]
+            at, kept = by_name[name]
+            document = replace(kept.document, notes=_notes(kept))
             long = self.index.heads[at + 1] - self.index.bodies[at] > _WHOLE
             found.append(replace(document, parts=_merged(chars)) if long else document)
         return found
@@ -214,6 +217,7 @@ class Recaller:
         return events.Recalled(
             document.name, document.title, str(document.path), place.page, place.section, (start, end),
             document.text[start:end], candidate.score, dict(candidate.scores), chosen,
+            document.place(max(start, end - 1), end).page,
         )  # fmt: skip
 
     def _chars(self, candidate: Candidate) -> events.Chars:
@@ -237,8 +241,19 @@ class Recaller:
             digest = self.index.digests[16 * at : 16 * at + 16].tobytes()
             if not found or found[0].digest != digest:
                 raise LibraryError(f"library {self._collection.name} was changed meanwhile", "Ask again.")
-            self._documents[at] = found[0].document
-        return self._documents[at]
+            self._documents[at] = found[0]
+        return self._documents[at].document
+
+
+def _notes(kept: Kept) -> tuple[str, ...]:
+    """Whether its file is still what was added."""
+    try:
+        stat = os.stat(kept.document.path or "")
+    except (OSError, ValueError):
+        return ()  # a library outlives its files
+    if (stat.st_mtime_ns, stat.st_size) == (kept.mtime_ns, kept.size):
+        return ()
+    return ("its file has changed since it was added; the text and its places are of then",)
 
 
 def _best_first(candidates: list[Candidate]) -> list[Candidate]:

@@ -66,6 +66,8 @@ class Recalled:
     """By voice: bm25, title, passage, likelihood (`wim_edge.recall.recaller`)."""
     chosen: bool
     """Whether it is read for the answer; those far behind the best one are not."""
+    last_page: int | None = None
+    """``page`` is that of its beginning."""
 
 
 @dataclass(frozen=True)
