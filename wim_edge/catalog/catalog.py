@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wim_edge.catalog.entry import ModelEntry
 from wim_edge.catalog.parse import read_models
@@ -126,3 +127,21 @@ def _default(
     if path is None:
         raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
     return ResolvedModel(embedded.name, path, embedded)
+
+
+def facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
+    """What is told of a model. Sizes in bytes; those of the file itself, if it is here."""
+    found = locate(entry, paths)
+    size = found.stat().st_size if found else entry.bytes
+    need = entry.memory_bytes(size)
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "licence": entry.licence,
+        "parameters": entry.parameters,
+        "context": entry.context,
+        "bytes": size,
+        "memory_bytes": need,
+        "fits": fits_machine(need),
+        "path": str(found) if found else None,
+    }

@@ -19,6 +19,7 @@ from wim_edge.cli.library import library
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option, one_line
 from wim_edge.cli.read import read
+from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
 from wim_edge.errors import WimEdgeError
 
@@ -91,6 +92,7 @@ def main() -> None:
 main.add_command(ask)
 main.add_command(chat)
 main.add_command(read)
+main.add_command(serve)
 main.add_command(library)
 main.add_command(eval_command)
 main.add_command(models)

@@ -36,7 +36,7 @@ def models() -> None:
 @_as_json
 def list_models(as_json: bool) -> None:
     paths = Paths.from_environment()
-    rows = [_facts(entry, paths) for entry in Catalog.load(paths)]
+    rows = [catalog.facts(entry, paths) for entry in Catalog.load(paths)]
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -66,7 +66,7 @@ def list_models(as_json: bool) -> None:
 def info(name: str, as_json: bool) -> None:
     paths = Paths.from_environment()
     entry = Catalog.load(paths).get(name)
-    facts = _facts(entry, paths) | {
+    facts = catalog.facts(entry, paths) | {
         "kv_bytes_per_token": entry.kv_bytes_per_token,
         "rank": entry.rank,
         "source": _source(entry),
@@ -124,24 +124,6 @@ def remove(name: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete {file} ({megabytes(file.stat().st_size)})?", abort=True)
     click.echo(f"{megabytes(catalog.remove(entry, paths))} freed")
-
-
-def _facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
-    """What both `list` and `info` show. Sizes in bytes; those of the file itself, if it is here."""
-    found = catalog.locate(entry, paths)
-    size = found.stat().st_size if found else entry.bytes
-    need = entry.memory_bytes(size)
-    return {
-        "name": entry.name,
-        "description": entry.description,
-        "licence": entry.licence,
-        "parameters": entry.parameters,
-        "context": entry.context,
-        "bytes": size,
-        "memory_bytes": need,
-        "fits": catalog.fits_machine(need),
-        "path": str(found) if found else None,
-    }
 
 
 def _source(entry: ModelEntry) -> str:

@@ -1,0 +1,142 @@
+"""A server on a free port, with a scripted engine, and a client."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from wim_edge import Runtime, Settings
+from wim_edge.server.app import create_app
+from wim_edge.testing import FakeModel
+
+TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(40))
+SMALL = Settings(pattern="wim", relevance="verdict", margins="free", max_passages=32, segment_tokens=160,
+                 margin_tokens=24, answer_tokens=32)  # fmt: skip
+
+
+def reply(prompt: str) -> str:
+    if "YES or NO" in prompt:
+        return "YES"
+    if "write down" in prompt:
+        return "note: blue"
+    return f"an answer with {prompt.rpartition('many things.')[2].count('note: blue')} notes"
+
+
+class Slow(FakeModel):
+    """Takes its time for each batch, until it is told not to."""
+
+    def __init__(self) -> None:
+        super().__init__(reply)
+        self.seconds = 0.0
+
+    def context(self, n_ctx: int, *, n_sequences: int = 8) -> Any:
+        made = super().context(n_ctx, n_sequences=n_sequences)
+        made.on_append = lambda _: time.sleep(self.seconds)
+        return made
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Its address."""
+    config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1)
+    sock = config.bind_socket()
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+class Client(httpx.Client):
+    """With shorthands."""
+
+    def upload(self, name: str = "story.txt", text: str | bytes = TEXT) -> dict[str, Any]:
+        data = text.encode() if isinstance(text, str) else text
+        return self.ok(self.post("/api/documents", files={"file": (name, data)}))
+
+    def question(
+        self, text: str = "Which colour?", documents: tuple[int, ...] = (1,), **options: Any
+    ) -> dict[str, Any]:
+        body = {"documents": list(documents), "question": text, "options": options}
+        return self.ok(self.post("/api/questions", json=body))
+
+    def asked(self, number: str) -> dict[str, Any]:
+        return self.ok(self.get(f"/api/questions/{number}"))
+
+    def wait(self, number: str, *states: str) -> dict[str, Any]:
+        wanted = states or ("done", "failed", "cancelled")
+        for _ in range(2000):
+            found = self.asked(number)
+            if found["state"] in wanted:
+                return found
+            time.sleep(0.01)
+        raise AssertionError(f"still {found['state']}")
+
+    def events(self, path: str, method: str = "GET", **more: Any) -> list[dict[str, Any]]:
+        with self.stream(method, path, **more) as response:
+            assert response.status_code == 200, response.read()
+            assert response.headers["content-type"].startswith("text/event-stream")
+            return list(parsed(response))
+
+    @staticmethod
+    def ok(response: httpx.Response) -> Any:
+        assert response.is_success, (response.status_code, response.text)
+        return response.json()
+
+
+def parsed(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    """The events of a stream; each name and number must be as it says."""
+    found: dict[str, str] = {}
+    for line in response.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            found[name] = value
+        elif "data" in found:
+            event = json.loads(found["data"])
+            assert event["type"] == found["event"]
+            yield {**event, "id": int(found["id"])}
+            found = {}
+
+
+@pytest.fixture
+def model() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "folder"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def make(model: Slow, folder: Path) -> Callable[..., Any]:
+    """Makes the application, with the scripted model."""
+
+    def made(**more: Any) -> Any:
+        options = {"settings": SMALL, "folders": [folder], "most_waiting": 3,
+                   "open_runtime": lambda settings: Runtime(settings, model=model), **more}  # fmt: skip
+        return create_app(**options)
+
+    return made
+
+
+@pytest.fixture
+def client(make: Callable[..., Any]) -> Iterator[Client]:
+    with serving(make()) as address, Client(base_url=address, timeout=30) as client:
+        yield client

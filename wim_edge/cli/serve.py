@@ -1,0 +1,67 @@
+"""`wim-edge serve`: the page to read with, and the API, on this machine."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+from wim_edge.errors import InvalidRequestError
+
+
+@click.command(short_help="Serve the page to read with, and an API.")
+@click.argument("folders", nargs=-1, metavar="[FOLDER...]", type=click.Path(exists=True, file_okay=False))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="0: any free one.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name that the machine is reached by.")
+@click.option("--token", envvar="WIM_EDGE_TOKEN", metavar="TOKEN",
+              help="What each request must show. On another address than loopback one is made if none is given.")
+@click.option("--waiting", type=click.IntRange(1, 1000), default=8, show_default=True,
+              help="Requests that may wait for the model; the next one is told to come back later.")
+@pattern_options
+@reading_options
+@engine_options
+@click.pass_context
+def serve(
+    ctx: click.Context, /, folders: tuple[str, ...], host: str, port: int, names: tuple[str, ...], token: str | None,
+    waiting: int, **options: Any,
+) -> None:  # fmt: skip
+    """Serve the page to read with, and the API it uses, to this machine only.
+
+    Documents are uploaded, or named where they lie in one of the FOLDERs; no other file is read. Options are what
+    requests leave open. Ctrl-C ends. On any other address than loopback each request must show a token.
+
+    \b
+      wim-edge serve                                # then open http://127.0.0.1:8321
+      wim-edge serve ~/papers --port 9000
+      wim-edge serve --host 0.0.0.0 --name reader.local
+    """
+    settings = settings_from(options)
+    show_llama_log(ctx)
+    try:
+        import uvicorn
+
+        from wim_edge.server.app import create_app
+        from wim_edge.server.guard import is_loopback, new_token
+    except ImportError as error:
+        raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error
+
+    if token is None and not is_loopback(host):
+        token = new_token()
+    app = create_app(
+        settings, folders=[Path(folder) for folder in folders], host=host, names=names, token=token,
+        most_waiting=waiting,
+    )  # fmt: skip
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=5,
+        timeout_graceful_shutdown=2, limit_concurrency=256, server_header=False,
+    )  # fmt: skip
+    logging.getLogger("wim_edge").setLevel(logging.WARNING)
+    sock = config.bind_socket()
+    shown = f"[{host}]" if ":" in host else host
+    suffix = f"/?token={token}" if token else "/"
+    click.echo(f"wim-edge serves http://{shown}:{sock.getsockname()[1]}{suffix}", err=True)
+    uvicorn.Server(config).run(sockets=[sock])

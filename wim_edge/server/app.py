@@ -1,0 +1,95 @@
+"""The application: routes, errors, limits and the page, around one `Desk`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.staticfiles import StaticFiles
+
+import wim_edge
+from wim_edge.errors import (
+    CapacityError,
+    DocumentError,
+    InvalidRequestError,
+    LibraryError,
+    ModelError,
+    WimEdgeError,
+)
+from wim_edge.runtime import Runtime
+from wim_edge.server import documents, machine, questions
+from wim_edge.server.desk import BusyError, Desk
+from wim_edge.server.guard import Guard, hosts_of, is_loopback
+from wim_edge.server.history import History
+from wim_edge.server.service import Service
+from wim_edge.server.store import Store
+from wim_edge.settings import Settings
+
+BODY_BYTES = 8 * 1024**2
+_STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
+    (BusyError, 429), (InvalidRequestError, 400), (DocumentError, 422), (ModelError, 404), (CapacityError, 413),
+    (LibraryError, 404),
+)  # fmt: skip
+_ABOUT = """Ask long documents with small models, and watch the reading.
+
+Streams are Server-Sent Events: each has the event's number as `id`, its type as `event`, and the event itself as
+JSON in `data`; docs/events.md describes them. Two come from the server: `queued` first, and `error` last where a
+request fails after its stream has begun. Errors are `{"error": {"type", "message", "hint"}}`."""
+
+
+def create_app(
+    settings: Settings | None = None, *, folders: Sequence[Path] = (), host: str = "127.0.0.1",
+    names: Iterable[str] = (), token: str | None = None, most_waiting: int = 8,
+    open_runtime: Callable[[Settings], Runtime] = Runtime,
+) -> FastAPI:  # fmt: skip
+    """The server as an ASGI application.
+
+    Args:
+        settings: what requests leave open; by default from the environment.
+        folders: folders whose files may be named in a request; others must be uploaded.
+        host: the address it listens on; ``names``: further ones it is reached by.
+        token: what each request must show; needed where ``host`` is not loopback.
+        most_waiting: requests that may wait for the model; the next one is answered 429.
+        open_runtime: makes a runtime for settings.
+
+    Raises InvalidRequestError without a token on another address than loopback; LibraryError.
+    """
+    if token is None and not is_loopback(host):
+        raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
+    settings = settings or Settings.from_environment()
+    store = Store(folders)
+    service = Service(settings, store, History(store.folder / "questions"))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.desk = Desk(settings, most=most_waiting, open_runtime=open_runtime)
+        try:
+            yield
+        finally:
+            service.desk.close()
+
+    app = FastAPI(
+        title="wim-edge", version=wim_edge.__version__, description=_ABOUT, lifespan=lifespan, docs_url=None,
+        redoc_url=None, openapi_url="/api/openapi.json", telemetry={"auto_configure": False},
+        max_body_size=BODY_BYTES,
+    )  # fmt: skip
+    app.state.service = service
+    for one in (documents, questions, machine):
+        app.include_router(one.router, prefix="/api")
+    app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
+    app.add_exception_handler(WimEdgeError, _told)
+    app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
+    return app
+
+
+async def _told(_request: Request, error: Exception) -> JSONResponse:
+    """An error of ours as JSON."""
+    assert isinstance(error, WimEdgeError)
+    status = next((number for kind, number in _STATUS if isinstance(error, kind)), 500)
+    headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
+    body: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
+    return JSONResponse({"error": body}, status, headers)

@@ -1,0 +1,259 @@
+"""The desk: one thread owns the model, and requests wait in line for it.
+
+    enter       the job is in line, or `BusyError`: the line is full
+    follow      its events, from any one on, as they happen; many may follow one job
+    answer_now  read no further
+    cancel      leave the line, or stop within a batch
+
+One job at a time, in the order in which they came, so that none starves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from wim_edge.errors import WimEdgeError
+from wim_edge.runtime import Runtime
+from wim_edge.settings import Settings
+from wim_edge.wim.control import Decision
+from wim_edge.wim.events import Event
+
+_LOG = logging.getLogger(__name__)
+_USUAL_SECONDS = 30.0  # of a job, before one has been seen
+_OF_THE_MODEL = {"model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn", "relevance_model"}
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+
+
+class BusyError(WimEdgeError):
+    """The line is full; ``retry_after`` seconds from now it may not be."""
+
+    def __init__(self, waiting: int, retry_after: int) -> None:
+        super().__init__(f"{waiting} requests wait already", f"Try again in about {retry_after} seconds.")
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Queued(Event):
+    """The request is in line, behind so many others; the first event of every stream."""
+
+    type = "queued"
+    before: int
+
+
+@dataclass(frozen=True)
+class Failed(Event):
+    """It could not be done; the last event then. ``error`` names its class, see docs/python.md."""
+
+    type = "error"
+    error: str
+    message: str
+    hint: str
+
+
+@dataclass(eq=False)
+class Job:
+    """A request: what is done on the model, and what it has told so far."""
+
+    begin: Callable[[Runtime], Iterator[Event]]
+    settings: Settings
+    state: State = "waiting"
+    told: list[dict[str, Any]] = field(default_factory=list)
+    """Events as JSON objects; a question that is answered again goes on from what was told before."""
+    ended: Callable[[Job], None] = lambda job: None
+    """Is called in the desk's thread when it is over."""
+    watched: int | None = None
+    """How many watch a job that goes on only while anybody does; None: nobody has begun to."""
+    _wish: Decision = Decision.GO_ON
+    _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether all that watched it have gone."""
+        return self.watched == 0
+
+    @property
+    def over(self) -> bool:
+        return self.state not in ("waiting", "running")
+
+    async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+        """Its events and their numbers from ``start`` on, until the last one."""
+        waiter = (asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            self._waiters.add(waiter)
+        try:
+            while True:
+                waiter[1].clear()
+                over = self.over  # before looking: what came until then is told
+                for number, event in enumerate(self.told[start:], start):
+                    yield number, event
+                    start = number + 1
+                if over:
+                    return
+                await waiter[1].wait()
+        finally:
+            with self._lock:
+                self._waiters.discard(waiter)
+
+    def tell(self, event: Event) -> None:
+        self.told.append(event.to_dict())
+        self._wake()
+
+    def end(self, state: State) -> None:
+        self.state = state
+        self.ended(self)
+        self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            waiters = list(self._waiters)
+        for loop, changed in waiters:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(changed.set)
+
+
+class Desk:
+    """Owns the model, and does jobs on it, one after the other, in a thread of its own.
+
+    ``open_runtime``: opens a runtime for settings. ``most``: jobs that may wait besides the one that is done.
+    """
+
+    def __init__(
+        self, settings: Settings, *, most: int = 8, open_runtime: Callable[[Settings], Runtime] = Runtime
+    ) -> None:
+        self.settings, self._most, self._open = settings, most, open_runtime
+        self._line: deque[Job] = deque()
+        self._running: Job | None = None
+        self._usual = _USUAL_SECONDS
+        self._changed = threading.Condition()
+        self._closed = False
+        self._base: Runtime | None = None
+        """Holds the models; is not asked itself."""
+        self._loaded: dict[str, Any] = {}
+        self._asking: Runtime | None = None
+        self._asking_settings = settings
+        self._thread = threading.Thread(target=self._work, name="wim-edge desk", daemon=True)
+        self._thread.start()
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that is loaded."""
+        base = self._base
+        return base.open().info.name if base is not None else None
+
+    @property
+    def waiting(self) -> int:
+        """Jobs in line, the one that is done among them."""
+        return len(self._line) + (self._running is not None)
+
+    def enter(self, job: Job) -> Job:
+        """Put it in line. Raises BusyError."""
+        with self._changed:
+            if len(self._line) >= self._most or self._closed:
+                raise BusyError(self.waiting, max(1, round(self._usual * len(self._line))))
+            job.tell(Queued(self.waiting))
+            self._line.append(job)
+            self._changed.notify()
+        return job
+
+    def answer_now(self, job: Job) -> None:
+        """Read no further and answer from what has been read."""
+        self._ask_for(job, Decision.ANSWER)
+
+    def cancel(self, job: Job) -> None:
+        """Take it out of the line, or stop it within a batch."""
+        with self._changed:
+            if job in self._line:
+                self._line.remove(job)
+                job.tell(Failed("Cancelled", "it was cancelled before it had begun", "Ask again."))
+                job.end("cancelled")
+                return
+        self._ask_for(job, Decision.CANCEL)
+
+    def _ask_for(self, job: Job, decision: Decision) -> None:
+        with self._changed:
+            job._wish = max(job._wish, decision)
+            runtime = self._asking if job is self._running else None
+            if runtime is not None:
+                runtime.cancel() if decision is Decision.CANCEL else runtime.answer_now()
+
+    def close(self) -> None:
+        """Cancel what is done and what waits, and free the model."""
+        with self._changed:
+            self._closed = True
+            waiting, running = list(self._line), self._running
+            self._changed.notify()
+        for job in [*waiting, *([running] if running else [])]:
+            self.cancel(job)
+        self._thread.join()
+
+    # In the thread
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._line or self._closed)
+                if not self._line:
+                    break
+                job = self._running = self._line.popleft()
+                job.state = "running"
+            begun = time.monotonic()
+            state = self._do(job)
+            self._usual += (time.monotonic() - begun - self._usual) / 4
+            with self._changed:
+                self._running = None
+            job.end(state)
+        self._free()
+
+    def _do(self, job: Job) -> State:
+        try:
+            runtime = self._runtime(job.settings)
+            with closing(job.begin(runtime)) as found:  # type: ignore[type-var]
+                if job._wish:
+                    self._ask_for(job, job._wish)
+                for event in found:
+                    job.tell(event)
+        except WimEdgeError as error:
+            job.tell(Failed(type(error).__name__, str(error), error.hint))
+            return "failed"
+        except Exception as error:  # noqa: BLE001 - the next one in line is still to be served
+            _LOG.exception("a request failed")  # a traceback of ours, no text of documents
+            job.tell(Failed(type(error).__name__, "something is wrong inside wim-edge", "See the server's log."))
+            return "failed"
+        return "cancelled" if job.told[-1].get("finish_reason") == "cancelled" else "done"
+
+    def _runtime(self, settings: Settings) -> Runtime:
+        """One for these settings; what was read last is kept where they are as they were."""
+        if self._base is None or self._loaded != _of_model(settings):
+            self._free()
+            base = self._open(self.settings.but(**_of_model(settings)))
+            base.open()
+            self._base, self._loaded = base, _of_model(settings)  # loaded: another thread may ask for its name
+        if self._asking is None or self._asking_settings != settings:
+            if self._asking is not None:
+                self._asking.close()
+            self._asking = None
+            asking = self._base.but(**{name: vars(settings)[name] for name in vars(settings).keys() - _OF_THE_MODEL})
+            with self._changed:
+                self._asking, self._asking_settings = asking, settings
+        return self._asking
+
+    def _free(self) -> None:
+        with self._changed:
+            asking, base, self._asking, self._base = self._asking, self._base, None, None
+        for runtime in (asking, base):
+            if runtime is not None:
+                runtime.close()
+
+
+def _of_model(settings: Settings) -> dict[str, Any]:
+    return {name: vars(settings)[name] for name in _OF_THE_MODEL}

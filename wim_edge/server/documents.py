@@ -1,0 +1,94 @@
+"""Documents: give one, look at it, let go of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, File, UploadFile
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from wim_edge.library.collection import Kept
+from wim_edge.server.service import ERRORS, Served, Shape
+
+router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS)
+UPLOAD_BYTES = 64 * 1024**2
+
+
+class Mark(BaseModel):
+    """From character ``start`` on, the text is on this page or in this section."""
+
+    start: int
+    page: int | None
+    section: str | None
+
+
+class Listed(BaseModel):
+    id: int
+    name: str
+    title: str
+    chars: int
+    pages: int | None = Field(description="None: it has no pages.")
+
+
+class Given(Listed):
+    notes: list[str] = Field(description="How the reading was less than perfect.")
+
+
+class Whole(Listed):
+    text: str = Field(description="What is read; all offsets are characters of it.")
+    marks: list[Mark]
+
+
+class Named(Shape):
+    path: str = Field(max_length=4096, description="A file of a folder that was named when the server was started.",
+                      examples=["/home/me/papers/contract.pdf"])  # fmt: skip
+
+
+@router.get("")
+async def list_documents(served: Served) -> list[Listed]:
+    """All documents, in the order in which they came."""
+    return [_listed(kept) for kept in await run_in_threadpool(served.store.documents)]
+
+
+@router.post("", status_code=201, max_body_size=UPLOAD_BYTES)
+async def upload_document(
+    served: Served, file: Annotated[UploadFile, File(description="Text, Markdown, HTML, PDF, DOCX or EPUB.")]
+) -> Given:
+    """Upload a file. The same file under the same name is kept once."""
+    data = await file.read()
+    kept, notes = await run_in_threadpool(served.store.upload, file.filename or "document", data)
+    return Given(**vars(_listed(kept)), notes=list(notes))
+
+
+@router.post("/named", status_code=201)
+async def name_document(served: Served, named: Named) -> Given:
+    """Take a file of this machine, from a folder that was named when the server was started."""
+    kept, notes = await run_in_threadpool(served.store.name, named.path)
+    return Given(**vars(_listed(kept)), notes=list(notes))
+
+
+@router.get("/{document}")
+async def get_document(served: Served, document: int) -> Whole:
+    """A document with its whole text."""
+    kept = await run_in_threadpool(served.store.document, document)
+    marks = [Mark(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
+    return Whole(**vars(_listed(kept)), text=kept.document.text, marks=marks)
+
+
+@router.delete("/{document}", status_code=204)
+async def remove_document(served: Served, document: int) -> None:
+    """Let go of a document, and of the questions that were asked of it alone."""
+    await run_in_threadpool(served.store.remove, document)
+    for question in served.history.all(document):
+        if question.documents == [document]:
+            if question.job is not None:
+                served.desk.cancel(question.job)
+            served.history.remove(question)
+
+
+def _listed(kept: Kept) -> Listed:
+    pages = max((mark.page for mark in kept.document.marks if mark.page is not None), default=None)
+    return Listed(
+        id=kept.id, name=kept.document.name, title=kept.title, chars=len(kept.document.text), pages=pages
+    )

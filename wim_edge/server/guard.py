@@ -1,0 +1,155 @@
+"""Who may ask: this machine, from this page or without a browser; or who knows the token.
+
+A page of another site that a browser on this machine has open must not reach the model (DNS rebinding,
+cross-site requests): the Host must be one of ours, and the Origin, where a browser sends one, too. No
+Access-Control header is ever sent. A request whose body dawdles is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+COOKIE = "wim-edge-token"
+_BODY_SECONDS = 30.0  # in which a next piece of a body must come
+_HEADERS = (
+    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this address is reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Middleware: lets a request through, or answers 401, 403 or 408.
+
+    ``hosts``: names and addresses, without ports, that the server is reached by. ``token``: what a request must
+    show (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: nothing.
+    """
+
+    app: ASGIApp
+    hosts: frozenset[str]
+    token: str | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        whole = late = False
+
+        async def send_safely(message: Message) -> None:
+            if late:
+                return  # whatever it makes of half a body
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send_safely)
+            return
+
+        async def receive_soon() -> Message:
+            nonlocal whole, late
+            if whole:  # now it only waits for the client to go away
+                return await receive()
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    message = await receive()
+            except TimeoutError:
+                late = True
+                raise
+            whole = not message.get("more_body", False)
+            return message
+
+        try:
+            await self.app(scope, receive_soon, send_safely)
+        except TimeoutError:
+            if not late:
+                raise
+        if late:
+            await _refused(408, "the request's body did not come", "Send it at once.")(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if _host_of("//" + headers.get("host", "")) not in self.hosts:
+            return _refused(403, "the Host header names another machine", "Use the address that the server printed.")
+        origin = headers.get("origin")
+        if origin is not None and not self._is_own(origin, headers.get("host", "")):
+            return _refused(403, "the request comes from another site", "Open the server's own page.")
+        if self.token is None:
+            return None
+        if scope["path"] == "/" and scope["method"] == "GET":
+            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
+            if self._is_token(given):
+                found = RedirectResponse("/", 303)
+                found.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+                return found
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_token(given.strip()):
+            return None
+        if self._is_token(_cookie(headers.get("cookie", ""))):
+            return None
+        return _refused(401, "a token is required", "Send it as 'Authorization: Bearer TOKEN', or open /?token=TOKEN.")
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        try:
+            return urlsplit(origin).netloc.lower() == host.lower()
+        except ValueError:
+            return False
+
+    def _is_token(self, given: str) -> bool:
+        return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
+
+
+def hosts_of(address: str, more: Iterable[str] = ()) -> frozenset[str]:
+    """The names that a server on this address is reached by."""
+    own = LOOPBACK if is_loopback(address) or address in ("0.0.0.0", "::") else ()
+    return frozenset(name.strip("[]").lower() for name in (address, *own, *more))
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        found = urlsplit(url)
+        return found.hostname if not (found.path or found.query or found.fragment or found.username) else None
+    except ValueError:
+        return None
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _refused(status: int, message: str, hint: str) -> Response:
+    return JSONResponse({"error": {"type": "Refused", "message": message, "hint": hint}}, status)

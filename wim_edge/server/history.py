@@ -1,0 +1,128 @@
+"""Questions that were asked, with what was told of them: a page that is opened again shows them.
+
+The latest `KEPT` stand on disk, one JSON file each.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wim_edge.errors import LibraryError
+from wim_edge.server.desk import Job, State
+
+_LOG = logging.getLogger(__name__)
+KEPT = 200
+_ID = re.compile(r"[0-9a-f]{32}")
+_PASSING = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of no interest afterwards
+
+
+@dataclass(eq=False)
+class Question:
+    """What was asked, of which documents, and what has been told of it."""
+
+    documents: list[int]
+    text: str
+    options: dict[str, Any]
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    asked: float = field(default_factory=time.time)
+    """Seconds since 1970."""
+    judged: dict[int, bool] = field(default_factory=dict)
+    """The reader's verdicts, by segment."""
+    job: Job | None = None
+    """None: it was asked of an earlier run of the server."""
+    old: list[dict[str, Any]] = field(default_factory=list)
+    """What was told of it then."""
+    ended: State = "done"
+    """How it ended then."""
+
+    @property
+    def state(self) -> State:
+        return self.job.state if self.job else self.ended
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        """Its events so far, as JSON objects."""
+        return self.job.told if self.job else self.old
+
+    @property
+    def answer(self) -> str | None:
+        """The latest, once it is whole."""
+        return next((event["text"] for event in reversed(self.told) if event["type"] == "answer.finished"), None)
+
+
+class History:
+    """The questions in a folder. Safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._lock = folder, threading.Lock()
+        self._questions: dict[str, Question] = {}
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = [question for path in folder.glob("*.json") if (question := _read(path))]
+        for question in sorted(found, key=lambda one: one.asked):
+            self._questions[question.id] = question
+
+    def all(self, document: int | None = None) -> list[Question]:
+        """The latest first; those of this document, if one is given."""
+        with self._lock:
+            found = list(self._questions.values())
+        return [one for one in reversed(found) if document is None or document in one.documents]
+
+    def get(self, number: str) -> Question:
+        with self._lock:
+            found = self._questions.get(number)
+        if found is None:
+            raise LibraryError("there is no such question", "GET /api/questions lists those there are.")
+        return found
+
+    def add(self, question: Question) -> Question:
+        with self._lock:
+            self._questions[question.id] = question
+            over = [one for one in self._questions.values() if one.job is None or one.job.over]
+            many = len(self._questions) - KEPT
+        for one in over[: max(0, many)]:
+            self.remove(one)
+        return question
+
+    def keep(self, question: Question) -> None:
+        """Write down what was told of it. What the disk refuses is forgotten with the process."""
+        told = [event for event in question.told if event["type"] not in _PASSING]
+        whole = {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
+                 "options": question.options, "judged": dict(question.judged),
+                 "ended": question.state, "old": told}  # fmt: skip
+        path = self._path(question)
+        try:
+            with self._lock:
+                if question.id in self._questions:
+                    part = path.with_suffix(".part")
+                    part.write_text(json.dumps(whole), encoding="utf-8")
+                    os.replace(part, path)
+        except OSError as error:
+            _LOG.warning("a question is not kept: %s", error.strerror)
+
+    def remove(self, question: Question) -> None:
+        with self._lock:
+            self._questions.pop(question.id, None)
+            self._path(question).unlink(missing_ok=True)
+
+    def _path(self, question: Question) -> Path:
+        return self._folder / f"{question.id}.json"
+
+
+def _read(path: Path) -> Question | None:
+    """None for a file that is damaged: it is of no more use."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        question = Question(**{**found, "judged": {int(at): bool(is_good) for at, is_good in found["judged"].items()}})
+        sound = _ID.fullmatch(question.id) and path.stem == question.id and question.old[-1]["type"]
+        return question if sound and isinstance(question.asked, float) else None
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None

@@ -1,0 +1,130 @@
+// The text of a document, its segments as they are read, and the margins beside them.
+// Offsets are characters (code points) of the text; JavaScript counts UTF-16 units, so both are told apart.
+
+export class Reader {
+  constructor(element, judge) {
+    Object.assign(this, { element, judge, judged: {}, segments: new Map(), margins: new Map() });
+  }
+
+  show(document, judged = {}) {
+    this.document = document;
+    this.judged = judged;
+    this.segments.clear();
+    this.margins.clear();
+    this.anew = false;
+    this.wide = [];  // where characters of two units stand
+    let at = 0;
+    for (const c of document.text) {
+      if (c.length === 2) this.wide.push(at);
+      at += 1;
+    }
+    this.done = 0;
+    this.rest_ = window.document.createElement("span");
+    this.rest_.className = "unread";
+    this.rest_.textContent = document.text;
+    this.element.replaceChildren(this.rest_);
+  }
+
+  unit(at) {
+    let low = 0, high = this.wide.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.wide[middle] < at) low = middle + 1;
+      else high = middle;
+    }
+    return at + low;
+  }
+
+  slice(start, end) {
+    return this.document.text.slice(this.unit(start), this.unit(end));
+  }
+
+  read(event, follow) {
+    if (this.anew) this.show(this.document, this.judged);  // a question answered again without reading keeps all
+    if (this.segments.has(event.segment)) return;
+    const [start, end] = event.chars;
+    const made = window.document.createElement("span");
+    made.className = "segment";
+    made.textContent = this.slice(Math.max(start, this.done), end);
+    this.rest_.before(this.slice(this.done, start), made);
+    this.done = Math.max(this.done, end);
+    this.rest_.textContent = this.document.text.slice(this.unit(this.done));
+    this.element.querySelector(".now")?.classList.remove("now");
+    made.classList.add("now");
+    this.segments.set(event.segment, { made, start, end });
+    if (follow) made.scrollIntoView({ block: "nearest" });
+  }
+
+  // Nothing is read any more
+  rest() {
+    this.element.querySelector(".now")?.classList.remove("now");
+  }
+
+  score(segment, relevance) {
+    this.segments.get(segment)?.made.style.setProperty("--r", relevance.toFixed(3));
+  }
+
+  place(one) {
+    if (one.page !== null) return `page ${one.page}`;
+    const [start, end] = one.quote ?? one.chars;
+    return `${one.section ? one.section + ", " : ""}characters ${start}–${end}`;
+  }
+
+  margin(event) {
+    const found = this.segments.get(event.segment);
+    if (!found || !event.text) return;
+    this.margins.get(event.segment)?.made.remove();
+    const made = window.document.createElement("aside");
+    made.className = "margin";
+    made.setAttribute("aria-label", `Margin, ${this.place(event)}`);
+    const quote = window.document.createElement("button");
+    Object.assign(quote, { type: "button", className: "link", textContent: event.quote ? `“${event.text}”` : event.text });
+    quote.onclick = () => this.go(event.segment, event.quote ?? event.chars, event.chars);
+    const place = window.document.createElement("p");
+    place.className = "faint";
+    place.textContent = `${this.place(event)} · ${Math.round(event.relevance * 100)}%`;
+    const row = window.document.createElement("p");
+    const [good, bad] = [["👍", "The answer shall draw on this margin", true], ["👎", "The answer shall not draw on this margin", false]].map(([label, title, accepted]) => {
+      const thumb = window.document.createElement("button");
+      Object.assign(thumb, { type: "button", textContent: label, title });
+      thumb.setAttribute("aria-label", title);
+      thumb.onclick = () => this.judge(event.segment, this.judged[event.segment] === accepted ? null : accepted);
+      return thumb;
+    });
+    row.append(good, " ", bad);
+    made.append(place, quote, row);
+    found.made.before(made);
+    this.margins.set(event.segment, { made, good, bad, relevant: event.relevant });
+    this.mark(event.segment);
+  }
+
+  // Show the reader's verdict on a margin
+  mark(segment) {
+    const found = this.margins.get(segment);
+    if (!found) return;
+    const verdict = this.judged[segment];
+    found.good.setAttribute("aria-pressed", verdict === true);
+    found.bad.setAttribute("aria-pressed", verdict === false);
+    found.made.classList.toggle("rejected", verdict === false);
+    found.made.classList.toggle("relevant", verdict ?? found.relevant);
+  }
+
+  // Scroll to characters of a segment, and highlight exactly these
+  go(segment, [start, end]) {
+    const old = this.element.querySelector("mark");
+    if (old) {
+      const parent = old.parentNode;
+      old.replaceWith(old.textContent);
+      parent.normalize();
+    }
+    const found = this.segments.get(segment);
+    if (!found) return;
+    const [from, to] = [Math.max(start, found.start), Math.min(end, found.end)];
+    const mark = window.document.createElement("mark");
+    mark.tabIndex = -1;
+    mark.textContent = this.slice(from, to);
+    found.made.replaceChildren(this.slice(found.start, from), mark, this.slice(to, found.end));
+    mark.scrollIntoView({ block: "center" });
+    mark.focus({ preventScroll: true });
+  }
+}

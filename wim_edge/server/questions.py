@@ -1,0 +1,246 @@
+"""Questions: ask, watch the reading, stop it, judge its margins, ask again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.runtime import Runtime
+from wim_edge.server.desk import Job
+from wim_edge.server.history import Question
+from wim_edge.server.service import BUSY, ERRORS, Served, Service, Shape, sent
+from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, Settings
+from wim_edge.wim import events
+
+router = APIRouter(tags=["questions"], responses=ERRORS)
+_MOST_TOKENS = 8192
+
+
+class Options(Shape):
+    """What is left out is as the server was started, or as measured best for the model."""
+
+    model: str | None = Field(default=None, max_length=200, description="A model on this machine, by its name.")
+    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
+    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
+    margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]
+    max_passages: int | None = Field(default=None, ge=1, le=64)
+    relevance_threshold: float | None = Field(default=None, ge=0, le=1)
+    segment_tokens: int | None = Field(default=None, ge=16, le=_MOST_TOKENS)
+    margin_tokens: int | None = Field(default=None, ge=1, le=_MOST_TOKENS)
+    answer_tokens: int | None = Field(default=None, ge=1, le=_MOST_TOKENS)
+    temperature: float | None = Field(default=None, ge=0, le=10, description="0: greedy; else 0.01 or more.")
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    min_p: float | None = Field(default=None, ge=0, lt=1)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+
+
+class Asked(Shape):
+    documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
+        max_length=64, description="Documents by their ids; none with the pattern llm.", examples=[[1]]
+    )
+    question: str = Field(min_length=1, max_length=20_000, examples=["Who may end the contract?"])
+    options: Options = Options()
+
+
+class Read(Shape):
+    documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(min_length=1, max_length=64, examples=[[1]])
+    options: Options = Options()
+
+
+class Verdict(Shape):
+    accepted: bool | None = Field(description="true: the answer shall draw on it; false: not; null: as measured.")
+
+
+class Shown(BaseModel):
+    id: str
+    documents: list[int]
+    question: str
+    options: dict[str, Any]
+    asked: float = Field(description="Seconds since 1970.")
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    answer: str | None = Field(description="The latest, once it is whole.")
+    judged: dict[int, bool] = Field(description="The reader's verdicts, by segment.")
+    events: int = Field(description="How many there are so far.")
+
+
+Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question's id.")]
+
+
+# Asking
+
+def _entered(served: Served, asked: Asked) -> Question:
+    """In line, before the response begins: what is wrong with the request is an error, not a stream."""
+    return _enter(served, served.history.add(Question(asked.documents, asked.question, _given(asked.options))))
+
+
+@router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
+async def ask(served: Served, question: Annotated[Question, Depends(_entered)]) -> AsyncIterator[ServerSentEvent]:
+    """Ask, and watch the events in the response. Who goes away cancels."""
+    assert question.job is not None
+    try:
+        async for event in sent(question.job):
+            yield event
+    finally:
+        served.desk.cancel(question.job)
+
+
+def _reading(served: Served, read: Read) -> Job:
+    documents = [served.store.document(number).document for number in read.documents]
+    return served.desk.enter(Job(lambda runtime: runtime.read(documents), _settings(served, _given(read.options))))
+
+
+@router.post("/read", response_class=EventSourceResponse, responses=BUSY)
+async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
+    """Read documents ahead, without a question, and watch. Who goes away stops it; what was read is kept."""
+    try:
+        async for event in sent(job):
+            yield event
+    finally:
+        served.desk.cancel(job)
+
+
+@router.post("/questions", status_code=202, responses=BUSY)
+async def ask_and_leave(question: Annotated[Question, Depends(_entered)]) -> Shown:
+    """Ask; it is answered whether anybody watches or not."""
+    return _shown(question)
+
+
+@router.get("/questions")
+async def list_questions(
+    served: Served, document: Annotated[int | None, Query(description="Those of this document.")] = None
+) -> list[Shown]:
+    """The latest questions first."""
+    return [_shown(question) for question in served.history.all(document)]
+
+
+@router.get("/questions/{number}")
+async def get_question(served: Served, number: Number) -> Shown:
+    """A question, its state and its answer."""
+    return _shown(served.history.get(number))
+
+
+@router.delete("/questions/{number}", status_code=204)
+async def remove_question(served: Served, number: Number) -> None:
+    """Let go of a question; one under way is cancelled."""
+    question = served.history.get(number)
+    if question.job is not None:
+        served.desk.cancel(question.job)
+    served.history.remove(question)
+
+
+def _followed(served: Served, number: Number) -> Question:
+    return served.history.get(number)
+
+
+@router.get("/questions/{number}/events", response_class=EventSourceResponse)
+async def watch(
+    question: Annotated[Question, Depends(_followed)],
+    after: Annotated[int, Query(ge=-1, lt=2**31, description="Events after this one.")] = -1,
+    last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as browsers say it "
+                                                                                   "when they come again.")] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """All events of a question, from the first one on or after the last one that was seen. Who goes away changes
+    nothing."""
+    start = max(after, int(last_event_id or -1)) + 1
+    if question.job is not None:
+        async for event in sent(question.job, start):
+            yield event
+        return
+    for at, told in enumerate(question.old[start:], start):
+        yield ServerSentEvent(data=told, event=told["type"], id=str(at))
+
+
+# While it goes on
+
+@router.post("/questions/{number}/answer-now")
+async def answer_now(served: Served, number: Number) -> Shown:
+    """Read no further, and answer from what has been read."""
+    question = served.history.get(number)
+    if question.job is not None and question.job.state == "waiting":
+        raise InvalidRequestError("nothing has been read yet", "Wait, or cancel it.")
+    if question.job is not None:
+        served.desk.answer_now(question.job)
+    return _shown(question)
+
+
+@router.post("/questions/{number}/cancel")
+async def cancel(served: Served, number: Number) -> Shown:
+    """Stop reading or answering."""
+    question = served.history.get(number)
+    if question.job is not None:
+        served.desk.cancel(question.job)
+    return _shown(question)
+
+
+@router.put("/questions/{number}/margins/{segment}")
+async def judge_margin(
+    served: Served, number: Number, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: Verdict
+) -> Shown:
+    """Accept or reject the margin of a segment. It counts from now on, up to the answer, and when asked again."""
+    question = served.history.get(number)
+    if not any(told.get("segment") == segment for told in question.told):
+        raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
+    if verdict.accepted is None:
+        question.judged.pop(segment, None)
+    else:
+        question.judged[segment] = verdict.accepted
+    if question.job is None or question.job.over:
+        await run_in_threadpool(served.history.keep, question)
+    return _shown(question)
+
+
+def _again(served: Served, number: Number) -> Question:
+    question = served.history.get(number)
+    if question.job is not None and not question.job.over:
+        raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
+    return _enter(served, question)
+
+
+@router.post("/questions/{number}/again", status_code=202, responses=BUSY)
+async def ask_again(question: Annotated[Question, Depends(_again)]) -> Shown:
+    """Answer once more, as the margins are judged now. Nothing is read again where it was the last question; its
+    events go on after those that there are."""
+    return _shown(question)
+
+
+# Parts
+
+def _enter(served: Service, question: Question) -> Question:
+    """Put a question in line. One that cannot be is not kept, unless it was asked before."""
+    try:
+        documents = [served.store.document(number).document for number in question.documents]
+
+        def begin(runtime: Runtime) -> Iterator[events.Event]:
+            return runtime.stream(documents, question.text, judged=question.judged)
+
+        job = Job(begin, _settings(served, question.options), told=list(question.told))
+        job.ended = lambda _: served.history.keep(question)
+        served.desk.enter(job)
+    except BaseException:
+        if question.job is None and not question.old:
+            served.history.remove(question)
+        raise
+    question.job = job
+    return question
+
+
+def _given(options: Options) -> dict[str, Any]:
+    return options.model_dump(exclude_none=True)
+
+
+def _settings(served: Service, options: dict[str, Any]) -> Settings:
+    return served.settings.but(**options)
+
+
+def _shown(question: Question) -> Shown:
+    return Shown(
+        id=question.id, documents=question.documents, question=question.text, options=question.options,
+        asked=question.asked, state=question.state, answer=question.answer, judged=dict(question.judged),
+        events=len(question.told),
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""What the routes share, and the shapes of what they take and give."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.sse import ServerSentEvent
+from pydantic import BaseModel, ConfigDict, Field
+
+from wim_edge.server.desk import Desk, Job
+from wim_edge.server.history import History
+from wim_edge.server.store import Store
+from wim_edge.settings import Settings
+
+
+@dataclass
+class Service:
+    settings: Settings
+    store: Store
+    history: History
+    desk: Desk = field(init=False)
+    """From the application's start to its end."""
+    pulls: dict[str, Job] = field(default_factory=dict)
+    """Downloads of models, by name."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def _service(request: Request) -> Service:
+    found = request.app.state.service
+    assert isinstance(found, Service)
+    return found
+
+
+Served = Annotated[Service, Depends(_service)]
+
+
+class Shape(BaseModel):
+    """Base of what requests hold: a field of another name is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Explained(BaseModel):
+    type: str = Field(description="The error's class.")
+    message: str
+    hint: str = Field(description="What to do about it.")
+
+
+class ErrorBody(BaseModel):
+    error: Explained
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorBody, "description": "The request is wrong."},
+    401: {"model": ErrorBody, "description": "A token is required."},
+    403: {"model": ErrorBody, "description": "The Host or the Origin is another's."},
+    404: {"model": ErrorBody, "description": "There is none."},
+    408: {"model": ErrorBody, "description": "The body did not come."},
+}
+BUSY: dict[int | str, dict[str, Any]] = {
+    429: {"model": ErrorBody, "description": "Too many wait; Retry-After says for how many seconds."}
+}
+
+
+async def sent(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]:
+    """A job's events for a stream."""
+    async for number, event in job.follow(start):
+        yield ServerSentEvent(data=event, event=event["type"], id=str(number))
