@@ -51,7 +51,7 @@ class Queued(Event):
 
 @dataclass(frozen=True)
 class Failed(Event):
-    """It could not be done; the last event then. ``error`` names its class, see docs/python.md."""
+    """It could not be done; the last event then. ``error`` names its class (`wim_edge.errors`)."""
 
     type = "error"
     error: str

@@ -206,6 +206,7 @@ function show(event) {
       break;
     case "reading.started":
       reader.anew = true;
+      doing(machine)();
       state.plan = event;
       state.begun = performance.now();
       told(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}`);

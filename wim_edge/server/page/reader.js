@@ -84,9 +84,11 @@ export class Reader {
     place.className = "faint";
     place.textContent = `${this.place(event)} · ${Math.round(event.relevance * 100)}%`;
     const row = window.document.createElement("p");
-    const [good, bad] = [["👍", "The answer shall draw on this margin", true], ["👎", "The answer shall not draw on this margin", false]].map(([label, title, accepted]) => {
+    const titles = [["The answer shall draw on this margin", true], ["The answer shall not draw on this margin", false]];
+    const [good, bad] = titles.map(([title, accepted]) => {
       const thumb = window.document.createElement("button");
-      Object.assign(thumb, { type: "button", textContent: label, title });
+      Object.assign(thumb, { type: "button", title, className: accepted ? "up" : "down" });
+      thumb.append(hand());
       thumb.setAttribute("aria-label", title);
       thumb.onclick = () => this.judge(event.segment, this.judged[event.segment] === accepted ? null : accepted);
       return thumb;
@@ -127,4 +129,15 @@ export class Reader {
     mark.scrollIntoView({ block: "center" });
     mark.focus({ preventScroll: true });
   }
+}
+
+// A thumb, as a drawing: not every machine has a font with one
+function hand() {
+  const space = "http://www.w3.org/2000/svg";
+  const [drawing, path] = ["svg", "path"].map((name) => window.document.createElementNS(space, name));
+  drawing.setAttribute("viewBox", "0 0 16 16");
+  drawing.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", "M1 7h3v7H1zM5 7l3-6c1.2 0 1.9.9 1.6 2L9 6h4.2c1 0 1.6.9 1.3 1.8l-1.6 5c-.2.7-.8 1.2-1.6 1.2H5z");
+  drawing.append(path);
+  return drawing;
 }
