@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -21,8 +22,9 @@ from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim import events
-from wim_edge.wim.chat import chat_format
+from wim_edge.wim.chat import Message, chat_format
 from wim_edge.wim.clock import Clock, peak_rss_bytes
+from wim_edge.wim.completion import Completer
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.course import Asked, course
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
@@ -63,6 +65,7 @@ class Runtime:
         """The last question."""
         self._recaller: tuple[tuple[str, str], Recaller] | None = None
         """With the folder and the version of the library it is of."""
+        self._completer: Completer | None = None
         self._notes: list[str] = []
         self._chat_variables: Mapping[str, Any] = {}
         self._control = Control()
@@ -126,6 +129,32 @@ class Runtime:
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
         return self._begin(documents, None)
+
+    def complete(
+        self, prompt: str | Seq[Message], *, top_logprobs: int | None = None
+    ) -> Iterator[events.Event]:
+        """Go straight on from a text, or from a conversation of (role, text); no document is read.
+
+        Yields `events.ReadingProgress` of the prompt, first what of it was in the cache, `events.CompletionDelta`,
+        and at last `events.CompletionFinished`. What the prompt has in common with the last one is not evaluated again.
+        ``top_logprobs``: log-probabilities of each token and of so many likeliest ones.
+        Raises InvalidRequestError, ModelError, CapacityError.
+        """
+        self._take()
+        with ExitStack() as stack:
+            stack.callback(self._busy.release)
+            self._control = control = Control()
+            stack.callback(control.detach)
+            completer = self._completer or Completer(self.open(), self._chat_variables)
+            self._completer = completer
+            tokens = completer.tokens(prompt)
+            control.attach(completer.open(tokens, self.settings))
+            chat = not isinstance(prompt, str)
+            found = completer.run(tokens, self.settings, control, top_logprobs, chat=chat)
+            kept = stack.pop_all()
+        stream = Stream(_until_let_go(kept, found))
+        self._stream = weakref.ref(stream)
+        return stream
 
     def _begin(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None = None,
@@ -317,6 +346,9 @@ class Runtime:
             self._busy.release()
 
     def _free(self) -> None:
+        if self._completer is not None:
+            self._completer.close()
+            self._completer = None
         self._forget()
         if self._recaller is not None:
             self._recaller[1].close()
@@ -401,6 +433,14 @@ class Runtime:
     def _sampler(self) -> Sampler:
         chosen = self.settings
         return Sampler(chosen.temperature, chosen.top_p, chosen.min_p, chosen.seed)
+
+
+def _until_let_go(
+    stack: ExitStack, found: Iterator[events.Event]
+) -> Generator[events.Event | None, None, None]:
+    with stack:
+        yield None
+        yield from found
 
 
 def _go_on(control: Control) -> None:

@@ -65,6 +65,8 @@ class Settings:
     """Longest margin; None: 128 for a quotation, whose length costs no decoding, 64 in the model's own words."""
     answer_tokens: int = 256
     """Longest answer."""
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer, and are no part of it."""
     templates: Path | None = None
     """A directory whose templates stand before the shipped ones."""
 
@@ -146,7 +148,7 @@ def _parse(variable: str, text: str, hint: object) -> object:
     try:
         if kind is bool:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
-        return kind(text)
+        return (text,) if typing.get_origin(kind) is tuple else kind(text)
     except (ValueError, KeyError):
         wanted = {int: "a whole number", float: "a number", bool: "yes or no"}.get(kind, "another value")
         raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {wanted}.") from None

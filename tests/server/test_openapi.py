@@ -49,5 +49,5 @@ def test_hostile_requests_get_answers(client: Client) -> None:
             assert response.status_code < 500, (case.as_curl_command(), response.text)
 
         send()
-    assert asked > 800
+    assert asked >= 1000
     assert client.ok(client.get("/api/status"))["cpu_cores"] >= 1

@@ -12,28 +12,17 @@ from fastapi.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
 import wim_edge
-from wim_edge.errors import (
-    CapacityError,
-    DocumentError,
-    InvalidRequestError,
-    LibraryError,
-    ModelError,
-    WimEdgeError,
-)
+from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.runtime import Runtime
-from wim_edge.server import documents, machine, questions
+from wim_edge.server import documents, machine, openai_api, questions
 from wim_edge.server.desk import BusyError, Desk
 from wim_edge.server.guard import Guard, hosts_of, is_loopback
 from wim_edge.server.history import History
-from wim_edge.server.service import Service
+from wim_edge.server.service import Service, status_of
 from wim_edge.server.store import Store
 from wim_edge.settings import Settings
 
 BODY_BYTES = 8 * 1024**2
-_STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
-    (BusyError, 429), (InvalidRequestError, 400), (DocumentError, 422), (ModelError, 404), (CapacityError, 413),
-    (LibraryError, 404),
-)  # fmt: skip
 _ABOUT = """Ask long documents with small models, and watch the reading.
 
 Streams are Server-Sent Events: each has the event's number as `id`, its type as `event`, and the event itself as
@@ -80,6 +69,7 @@ def create_app(
     app.state.service = service
     for one in (documents, questions, machine):
         app.include_router(one.router, prefix="/api")
+    app.include_router(openai_api.router)
     app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
     app.add_exception_handler(WimEdgeError, _told)
     app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
@@ -89,7 +79,7 @@ def create_app(
 async def _told(_request: Request, error: Exception) -> JSONResponse:
     """An error of ours as JSON."""
     assert isinstance(error, WimEdgeError)
-    status = next((number for kind, number in _STATUS if isinstance(error, kind)), 500)
+    status = status_of(type(error).__name__)
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
     body: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
     return JSONResponse({"error": body}, status, headers)

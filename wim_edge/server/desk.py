@@ -233,11 +233,14 @@ class Desk:
 
     def _runtime(self, settings: Settings) -> Runtime:
         """One for these settings; what was read last is kept where they are as they were."""
-        if self._base is None or self._loaded != _of_model(settings):
+        wanted = _of_model(settings)
+        if self._base is not None and wanted["model"] == self.model:
+            wanted["model"] = self._loaded["model"]  # by its own name
+        if self._base is None or self._loaded != wanted:
             self._free()
-            base = self._open(self.settings.but(**_of_model(settings)))
+            base = self._open(self.settings.but(**wanted))
             base.open()
-            self._base, self._loaded = base, _of_model(settings)  # loaded: another thread may ask for its name
+            self._base, self._loaded = base, wanted  # now that it is loaded: another thread may ask for its name
         if self._asking is None or self._asking_settings != settings:
             if self._asking is not None:
                 self._asking.close()

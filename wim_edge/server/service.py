@@ -11,7 +11,16 @@ from fastapi import Depends, Request
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 
-from wim_edge.server.desk import Desk, Job
+from wim_edge import errors
+from wim_edge.errors import (
+    CapacityError,
+    DocumentError,
+    InvalidRequestError,
+    LibraryError,
+    ModelError,
+    WimEdgeError,
+)
+from wim_edge.server.desk import BusyError, Desk, Job
 from wim_edge.server.history import History
 from wim_edge.server.store import Store
 from wim_edge.settings import Settings
@@ -64,6 +73,18 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 BUSY: dict[int | str, dict[str, Any]] = {
     429: {"model": ErrorBody, "description": "Too many wait; Retry-After says for how many seconds."}
 }
+
+
+_STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
+    (BusyError, 429), (InvalidRequestError, 400), (DocumentError, 422), (ModelError, 404), (CapacityError, 413),
+    (LibraryError, 404),
+)  # fmt: skip
+
+
+def status_of(error: str) -> int:
+    """The HTTP status for an error's class, by its name."""
+    kind = BusyError if error == BusyError.__name__ else getattr(errors, error, None)
+    return next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
 
 
 async def sent(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]:

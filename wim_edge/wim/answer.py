@@ -40,8 +40,9 @@ class Answering:
             with reading.clock.stage("answer"):
                 sequence.append(self._question(self.used))
             self.generation = Generation(
-                reading.model, sequence, reading.sampler, reading.settings.answer_tokens, reading.chat.stops
-            )
+                reading.model, sequence, reading.sampler, reading.settings.answer_tokens,
+                (*reading.chat.stops, *reading.settings.stop),
+            )  # fmt: skip
             for text in reading.clock.each("answer", self.generation.pieces()):
                 yield events.AnswerDelta(text)
         finally:

@@ -8,7 +8,8 @@ and is tokenized as plain text, so no document and no question can forge a turn.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -16,7 +17,11 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from wim_edge.engine.api import Model
+from wim_edge.errors import InvalidRequestError
 
+Message = tuple[str, str]
+"""Role (system, user, assistant) and text."""
+Render = Callable[[list[dict[str, str]]], str]
 _SYSTEM, _USER = "[[wim-edge:system]]", "[[wim-edge:user]]"
 
 
@@ -67,8 +72,58 @@ def model_newlines(model: Model) -> tuple[int, ...]:
     return tuple(model.tokenize("\n\n"))
 
 
-def _cut(template: str, bos: str, eos: str, variables: dict[str, Any]) -> tuple[list[str], bool]:
-    """Render with marks and split: [before system, before user, after user], and whether there is no system turn."""
+def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, Any] | None = None) -> list[int]:
+    """A conversation as tokens, up to where the model answers. What messages say is data, as everywhere.
+
+    Where the template takes no system turn, its text stands at the head of the first user turn. A base model sees
+    the turns as lines of plain text. Raises InvalidRequestError for a conversation that the template cannot show.
+    """
+    template, bos = model.info.chat_template, list(model.bos_tokens)
+    if template is None:
+        turns = "".join(f"{role.capitalize()}: {text}\n" for role, text in messages)
+        return [*bos, *model.tokenize(turns + "Assistant:")]
+    render = _renderer(template, model.info.bos, model.info.eos, dict(variables or {}))
+    shown = [(role, text) for role, text in messages]
+    try:
+        try:
+            runs = _around(render, shown)
+        except (jinja2.TemplateError, ValueError):
+            shown = _without_system(shown)
+            runs = _around(render, shown)
+    except (jinja2.TemplateError, ValueError) as error:
+        raise InvalidRequestError(
+            f"the model's chat template cannot show this conversation: {error}", "Let user and assistant take turns."
+        ) from error
+    tokens = model.tokenize(runs[0], special=True)
+    if bos and tokens[: len(bos)] != bos:
+        tokens = [*bos, *tokens]
+    for (_, text), run in zip(shown, runs[1:], strict=True):
+        tokens += [*model.tokenize(text), *model.tokenize(run, special=True)]
+    return tokens
+
+
+def _around(render: Render, messages: Seq[Message]) -> list[str]:
+    """What the template writes before, between and after the messages' texts."""
+    marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
+    rest = render([{"role": role, "content": mark} for (role, _), mark in zip(messages, marks, strict=True)])
+    runs = []
+    for mark in marks:
+        before, rest = _split(rest, mark)
+        runs.append(before)
+    return [*runs, rest]
+
+
+def _without_system(messages: Seq[Message]) -> list[Message]:
+    """System texts at the head of the first user turn."""
+    system = [text for role, text in messages if role == "system"]
+    rest = [message for message in messages if message[0] != "system"]
+    if system and rest and rest[0][0] == "user":
+        rest[0] = ("user", "\n\n".join([*system, rest[0][1]]))
+    return rest
+
+
+def _renderer(template: str, bos: str, eos: str, variables: dict[str, Any]) -> Render:
+    """The model's own template as a function of messages. It raises jinja2.TemplateError."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
@@ -82,6 +137,12 @@ def _cut(template: str, bos: str, eos: str, variables: dict[str, Any]) -> tuple[
         except Exception as error:  # the template is a program of the model file's author, it may raise anything
             raise jinja2.TemplateError(f"{type(error).__name__}: {error}") from error
 
+    return render
+
+
+def _cut(template: str, bos: str, eos: str, variables: dict[str, Any]) -> tuple[list[str], bool]:
+    """Render with marks and split: [before system, before user, after user], and whether there is no system turn."""
+    render = _renderer(template, bos, eos, variables)
     user = {"role": "user", "content": _USER}
     try:
         text = render([{"role": "system", "content": _SYSTEM}, user])

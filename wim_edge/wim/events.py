@@ -258,6 +258,40 @@ class AnswerFinished(Event):
 
 
 @dataclass(frozen=True)
+class TokenLogprob:
+    """A decoded token, its log-probability in nats, and the likeliest ones at its place."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class CompletionDelta(Event):
+    """A piece of a text that goes straight on from a prompt; ``logprobs`` of the tokens since the last piece, where
+    they were asked for."""
+
+    type = "completion.delta"
+    text: str
+    logprobs: tuple[TokenLogprob, ...]
+
+
+@dataclass(frozen=True)
+class CompletionFinished(Event):
+    """The whole text; the last event of `Runtime.complete`."""
+
+    type = "completion.finished"
+    text: str
+    finish_reason: FinishReason
+    model: str
+    prompt_tokens: int
+    cached_tokens: int
+    """Of the prompt, that were in the cache from the completion before."""
+    completion_tokens: int
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Warning(Event):
     """Something the reader should know; the work goes on."""
 
@@ -280,5 +314,7 @@ EVENTS: tuple[type[Event], ...] = (
     ReadingFinished,
     AnswerDelta,
     AnswerFinished,
+    CompletionDelta,
+    CompletionFinished,
     Warning,
 )

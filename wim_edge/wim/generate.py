@@ -23,6 +23,8 @@ class Generation:
     stops: tuple[str, ...] = ()
     refusal: str = ""
     """A text that opens with this, in whatever case, ends there and is empty."""
+    strip: bool = True
+    """Drop leading white space."""
     text: str = ""
     n_tokens: int = 0
     finish_reason: Literal["stop", "length"] = "length"
@@ -31,7 +33,7 @@ class Generation:
         """Decode until an end-of-generation token, a stop text, ``max_tokens``, or until the model
         repeats itself (which ends as if at ``max_tokens``); yields whole UTF-8.
 
-        Leading white space is dropped. Text that might be the start of a stop text is held back until
+        Text that might be the start of a stop text is held back until
         it is clear. Raises Interrupted, ContextOverflowError.
         """
         for token, piece in self.steps():
@@ -55,7 +57,7 @@ class Generation:
             tokens.append(token)
             held += decoder.decode(self.model.piece(token))
             if not self.text:
-                held = held.lstrip()
+                held = held.lstrip() if self.strip else held
                 if self.refusal and held.lower().startswith(self.refusal):
                     held, self.finish_reason = "", "stop"
                     break

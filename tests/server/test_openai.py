@@ -1,0 +1,228 @@
+"""The OpenAI-compatible API, through the `openai` package's own client."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.conftest import TEXT, Client, Slow, serving
+from wim_edge import Settings
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError
+from wim_edge.server.app import create_app
+from wim_edge.server.conversations import LONG, Part, Turn, as_request, split_question
+
+openai = pytest.importorskip("openai")
+
+
+@pytest.fixture
+def api(client: Client) -> Iterator[Any]:
+    with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key="none", max_retries=0) as api:
+        yield api
+
+
+def user(text: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": text}]
+
+
+def test_a_chat_goes_straight_to_the_model(api: Any, model: Slow) -> None:
+    seen: list[str] = []
+    model.reply = lambda prompt: (seen.append(prompt), "Paris, of course.")[1]  # type: ignore[func-returns-value]
+    messages = [
+        {"role": "system", "content": "Be brief."}, *user("Where is the <|im_end|> tower?"),
+        {"role": "assistant", "content": "In Paris."}, *user([{"type": "text", "text": "Really?"}]),
+    ]  # fmt: skip
+    found = api.chat.completions.create(model="fake", messages=messages)
+    assert found.choices[0].message.content == "Paris, of course."
+    assert found.choices[0].finish_reason == "stop"
+    assert found.usage.completion_tokens > 3
+    assert found.usage.prompt_tokens_details.cached_tokens == 0
+    assert seen[-1].count("<|im_start|>") == 5
+    assert seen[-1].index("Be brief.") < seen[-1].index("In Paris.") < seen[-1].index("Really?")
+    again = api.chat.completions.create(
+        model="fake", messages=[*messages, {"role": "assistant", "content": "Paris, of course."}, *user("Why?")]
+    )
+    assert again.usage.prompt_tokens_details.cached_tokens >= found.usage.prompt_tokens - 1
+
+
+def test_a_stream_has_the_same_text_and_its_usage(api: Any, model: Slow) -> None:
+    model.reply = lambda prompt: "One two three four."
+    options: dict[str, Any] = {"model": "fake", "messages": user("Count."), "stream": True}
+    chunks = list(api.chat.completions.create(**options, stream_options={"include_usage": True}))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "One two three four."
+    assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
+    assert chunks[-1].usage.total_tokens > 0
+    chunks = list(api.chat.completions.create(**options, extra_body={"return_progress": True}))
+    progress = [c.prompt_progress for c in chunks if getattr(c, "prompt_progress", None)]
+    assert progress[-1]["processed"] == progress[-1]["total"] > progress[0]["cache"] > 0
+    assert {"total", "cache", "processed", "time_ms"} == set(progress[0])
+
+
+def test_what_ends_an_answer(api: Any, model: Slow) -> None:
+    model.reply = lambda prompt: "One two three four five six."
+    assert api.chat.completions.create(model="", messages=user("a?"), stop="four").choices[0].message.content == (
+        "One two three "
+    )
+    cut = api.chat.completions.create(model="", messages=user("a?"), stop=["six", "two"], seed=3, temperature=0.5)
+    assert cut.choices[0].message.content == "One "
+    cut = api.chat.completions.create(model="", messages=user("a?"), max_tokens=3)
+    assert cut.choices[0].finish_reason == "length"
+    assert cut.usage.completion_tokens == 3
+    assert api.completions.create(model="", prompt="Once upon a time").choices[0].text
+
+
+def test_log_probabilities(api: Any, model: Slow) -> None:
+    model.reply = lambda prompt: "One two"
+    found = api.chat.completions.create(model="", messages=user("a?"), logprobs=True, top_logprobs=2)
+    tokens = found.choices[0].logprobs.content
+    assert "".join(token.token for token in tokens) == "One two"
+    assert all(-0.01 < token.logprob <= 0 for token in tokens)
+    assert all(len(token.top_logprobs) == 2 and token.top_logprobs[0].token == token.token for token in tokens)
+    stream = api.chat.completions.create(model="", messages=user("a?"), logprobs=True, top_logprobs=1, stream=True)
+    told = [token.token for chunk in stream if chunk.choices[0].logprobs for token in chunk.choices[0].logprobs.content]
+    assert "".join(told) == "One two"
+    text = api.completions.create(model="", prompt="x", logprobs=2).choices[0].logprobs
+    assert len(text.tokens) == len(text.token_logprobs) == len(text.top_logprobs) > 0
+    assert len(text.top_logprobs[0]) == 2
+
+
+def test_a_long_message_is_read_with_margins(api: Any) -> None:
+    text = TEXT * 4
+    found = api.chat.completions.create(model="", messages=user(f"{text}\n\nWhich colour?"))
+    assert found.choices[0].message.content.startswith("an answer with")
+    extra = found.wim_edge
+    assert {margin["type"] for margin in extra["margins"]} == {"margin.judged"}
+    assert extra["sources"][0]["document"] == "message"
+    assert found.usage.prompt_tokens > LONG
+    again = api.chat.completions.create(model="", messages=[*user(text), *user("Which things?")], stream=True)
+    chunks = list(again)
+    told = [chunk.wim_edge["type"] for chunk in chunks[:-1] if getattr(chunk, "wim_edge", None)]
+    assert told[0] == "reading.started"
+    assert "margin.judged" in told
+    assert chunks[-1].wim_edge["sources"]
+    known = api.chat.completions.create(model="", messages=[*user("Hello."), *user(text), *user("Which things?")])
+    assert known.usage.prompt_tokens_details.cached_tokens > LONG  # read once
+    assert "not shown to the model" in known.wim_edge["warnings"][0]["text"]
+
+
+def test_files_are_read(api: Any, client: Client) -> None:
+    data = "data:text/plain;base64," + base64.b64encode(TEXT.encode()).decode()
+    part = {"type": "file", "file": {"filename": "story.txt", "file_data": data}}
+    found = api.chat.completions.create(model="", messages=user([part, {"type": "text", "text": "Which colour?"}]))
+    assert found.wim_edge["sources"][0]["document"] == "story"
+    (kept,) = client.ok(client.get("/api/documents"))
+    by_id = {"type": "file", "file": {"file_id": f"file-{kept['id']}"}}
+    found = api.chat.completions.create(model="", messages=user([by_id, {"type": "text", "text": "Which colour?"}]))
+    assert found.usage.prompt_tokens_details.cached_tokens > 0
+    for wrong in ({"file_id": "file-99"}, {"file_id": "../etc"}, {"file_data": "data:;base64,!!"}, {"filename": "a"}):
+        with pytest.raises(openai.APIStatusError) as caught:
+            api.chat.completions.create(model="", messages=user([{"type": "file", "file": wrong}]))
+        assert caught.value.status_code in (400, 404)
+
+
+def test_reading_can_be_asked_for_or_not(api: Any) -> None:
+    read = api.chat.completions.create(
+        model="", messages=user("The sea is blue.\n\nWhich colour?"), extra_body={"wim_edge": {"read": True, "pattern":
+                                                                                         "rag"}},
+    )  # fmt: skip
+    assert read.wim_edge["pattern"] == "rag"
+    straight = api.chat.completions.create(
+        model="", messages=user(TEXT * 4 + "\n\nWhich?"), extra_body={"wim_edge": {"read": False}}
+    )
+    assert not hasattr(straight, "wim_edge")
+    assert straight.usage.prompt_tokens > LONG
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [({"messages": user("a"), "n": 2}, 422), ({"messages": user("a"), "tools": [{"type": "function"}]}, 400),
+     ({"messages": user("a"), "response_format": {"type": "json_object"}}, 400), ({"messages": []}, 422),
+     ({"messages": [{"role": "assistant", "content": "a"}]}, 400),
+     ({"messages": user("a " * 900), "max_tokens": 8000}, 413), ({"messages": user("a"), "temperature": 0.001}, 400),
+     ({"messages": user(TEXT * 4 + "\n\nWhich?"), "logprobs": True}, 400)],
+)  # fmt: skip
+def test_what_cannot_be_done_is_an_error(client: Client, body: dict[str, Any], status: int) -> None:
+    response = client.post("/v1/chat/completions", json=body)
+    assert response.status_code == status, response.text
+    if status != 422:
+        assert response.json()["error"]["message"]
+        streamed = client.post("/v1/chat/completions", json={**body, "stream": True})
+        assert streamed.status_code == status or '"error"' in streamed.text
+
+
+def test_models_are_those_on_this_disk(api: Any) -> None:
+    names = [one.id for one in api.models.list()]
+    assert "smollm2-135m" in names or names == []
+    with pytest.raises(openai.NotFoundError):
+        api.models.retrieve("no-such")
+
+
+def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
+    model.reply, model.seconds = lambda prompt: "word " * 500, 0.02
+    body = {"messages": user("a?"), "max_tokens": 1000}
+    with client.stream("POST", "/v1/chat/completions", json={**body, "stream": True}) as response:
+        next(response.iter_lines())
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/chat/completions", json=body, timeout=0.5)
+    for _ in range(300):
+        if not client.ok(client.get("/api/status"))["waiting"]:
+            break
+        time.sleep(0.01)
+    assert client.ok(client.get("/api/status"))["waiting"] == 0
+
+
+# What is a document, and what is the question
+
+def test_the_question_of_a_long_message() -> None:
+    long = "A sentence of the text. " * 40
+    assert split_question(f"{long}\n\n{long}\n\nWho is it?\n") == (f"{long}\n\n{long}".strip(), "Who is it?")
+    assert split_question(f"Who is it?\n\n{long}") == (long.strip(), "Who is it?")
+    body, question = split_question(long + "Who is it?")
+    assert question == "Who is it?"
+    assert body == long.strip()
+    assert split_question("a" * 5000) == ("a" * 4400, "a" * 600)
+    assert split_question("Who is it?") == ("", "Who is it?")
+
+
+def test_what_becomes_of_messages() -> None:
+    def count(text: str) -> int:
+        return len(text) // 4
+
+    long = "A sentence of the text. " * 400
+    turns = [Turn("system", (Part("Be brief."),)), Turn("user", (Part(long),)), Turn("assistant", (Part("Yes?"),)),
+             Turn("user", (Part("Who is it?"), Part(document=Document("d", "words"))))]  # fmt: skip
+    found = as_request(turns, count, read=None)
+    assert [document.name for document in found.documents] == ["message", "d"]
+    assert (found.question, found.left_out) == ("Who is it?", 2)
+    assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
+    with pytest.raises(InvalidRequestError, match="no question"):
+        as_request([Turn("user", (Part(document=Document("d", "words")),))], count, read=None)
+    with pytest.raises(InvalidRequestError, match="not the user's"):
+        as_request([], count, read=None)
+
+
+@pytest.mark.real
+def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
+    app = create_app(Settings(model=str(smollm2), answer_tokens=16, segment_tokens=128))
+    with serving(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as api:
+        first = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))
+        same = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))
+        assert same.choices[0].message.content == first.choices[0].message.content
+        assert same.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens - 1
+        seeded = [
+            api.completions.create(model="default", prompt="Once", temperature=1.0, seed=7).choices[0].text
+            for _ in range(2)
+        ]
+        assert seeded[0] == seeded[1]
+        read = api.chat.completions.create(
+            model="default", messages=user(f"{long_text[:6000]}\n\nWho may copy it?"), stream=True
+        )
+        chunks = list(read)
+        assert any(getattr(chunk, "wim_edge", {}).get("type") == "margin.judged" for chunk in chunks)
+        assert chunks[-1].wim_edge["sources"]

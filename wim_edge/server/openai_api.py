@@ -1,0 +1,158 @@
+"""The OpenAI-compatible API: models, chat completions and text completions (see `openai_shapes.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from wim_edge import catalog
+from wim_edge.catalog import Catalog
+from wim_edge.errors import InvalidRequestError, ModelNotFoundError
+from wim_edge.runtime import Runtime
+from wim_edge.server.conversations import Part, Turn, as_request, file_part
+from wim_edge.server.desk import Job
+from wim_edge.server.openai_shapes import ChatMessage, ChatRequest, Sampled, TextRequest, Told
+from wim_edge.server.service import BUSY, ERRORS, Served, Service, status_of
+from wim_edge.settings import Paths
+from wim_edge.wim import events
+
+router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The completion; with `stream`, chunks as Server-Sent Events.",
+          "content": {"application/json": {}, "text/event-stream": {}}},
+}  # fmt: skip
+
+
+class ModelCard(BaseModel):
+    id: str
+    object: str = "model"
+    created: int = 0
+    owned_by: str = "wim-edge"
+
+
+class ModelList(BaseModel):
+    object: str = "list"
+    data: list[ModelCard]
+
+
+@router.get("/models")
+async def list_models() -> ModelList:
+    """The models that are on this disk."""
+    return ModelList(data=await run_in_threadpool(_cards))
+
+
+@router.get("/models/{name}")
+async def get_model(name: str) -> ModelCard:
+    """A model that is on this disk."""
+    found = next((card for card in await run_in_threadpool(_cards) if card.id == name), None)
+    if found is None:
+        raise ModelNotFoundError(f"{name} is not on this disk", "GET /v1/models lists those that are.")
+    return found
+
+
+def _cards() -> list[ModelCard]:
+    paths = Paths.from_environment()
+    return [ModelCard(id=entry.name) for entry in Catalog.load(paths) if catalog.locate(entry, paths)]
+
+
+@router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)
+async def chat_completions(served: Served, request: Request, asked: ChatRequest) -> Response:
+    """A chat completion. Files and long texts are read as documents, with margins; the rest goes straight to the
+    model."""
+    turns = await run_in_threadpool(lambda: [_turn(served, message) for message in asked.messages])
+
+    def begin(runtime: Runtime) -> Iterator[events.Event]:
+        tokenize = runtime.open().tokenize
+        found = as_request(turns, lambda text: len(tokenize(text)), read=asked.wim_edge.read)
+        if not found.documents:
+            return runtime.complete(found.messages, top_logprobs=asked.top)
+        if asked.logprobs:
+            raise InvalidRequestError("there are no logprobs where documents are read", "Leave logprobs out.")
+        return _reading(runtime, found.documents, found.question, found.left_out)
+
+    return await _answer(served, request, asked, begin, chat=True)
+
+
+@router.post("/completions", response_model=None, responses=BUSY | _STREAM)
+async def completions(served: Served, request: Request, asked: TextRequest) -> Response:
+    """A text completion: the model goes straight on from the prompt."""
+
+    def begin(runtime: Runtime) -> Iterator[events.Event]:
+        return runtime.complete(asked.text, top_logprobs=asked.logprobs)
+
+    return await _answer(served, request, asked, begin, chat=False)
+
+
+def _reading(runtime: Runtime, documents: list[Any], question: str, left_out: int) -> Iterator[events.Event]:
+    found = runtime.stream(documents, question)
+
+    def told() -> Iterator[events.Event]:
+        with closing(found):  # type: ignore[type-var]
+            for event in found:
+                yield event
+                if left_out and isinstance(event, events.ReadingStarted):
+                    yield events.Warning(f"{left_out} earlier short messages are not shown to the model, which reads")
+
+    return told()
+
+
+async def _answer(
+    served: Service, request: Request, asked: Sampled, begin: Callable[[Runtime], Iterator[events.Event]], *, chat: bool
+) -> Response:
+    job = served.desk.enter(Job(begin, served.settings.but(**asked.options())))
+    told = Told(chat, asked.model, asked.return_progress)
+    if asked.stream:
+        return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")
+    watcher = asyncio.create_task(_cancel_when_gone(served, request, job))
+    try:
+        async for _, event in job.follow():
+            told.chunks(event)
+    finally:
+        watcher.cancel()
+        served.desk.cancel(job)
+    if told.error is None:
+        return JSONResponse(told.whole())
+    found = {name: told.error[name] for name in ("message", "hint")}
+    return JSONResponse({"error": {"type": told.error["error"], **found}}, status_of(told.error["error"]))
+
+
+async def _stream(served: Service, job: Job, told: Told, with_usage: bool) -> AsyncIterator[str]:
+    try:
+        async for _, event in job.follow():
+            for chunk in told.chunks(event):
+                yield f"data: {json.dumps(chunk)}\n\n"
+        if with_usage and told.error is None:
+            yield f"data: {json.dumps(told.usage_chunk())}\n\n"
+        yield "data: [DONE]\n\n"
+    finally:
+        served.desk.cancel(job)
+
+
+async def _cancel_when_gone(served: Service, request: Request, job: Job) -> None:
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.1)
+    served.desk.cancel(job)
+
+
+def _turn(served: Service, message: ChatMessage) -> Turn:
+    role = "system" if message.role == "developer" else message.role
+    if not isinstance(message.content, list):
+        return Turn(role, (Part(message.content or ""),))
+    parts = []
+    for part in message.content:
+        if part.type == "text":
+            parts.append(Part(part.text))
+        elif part.file is None:
+            raise InvalidRequestError("a part of type file holds no file", "Send file_data or file_id in it.")
+        else:
+            parts.append(file_part(served.store, part.file.filename, part.file.file_data, part.file.file_id))
+    return Turn(role, tuple(parts))

@@ -1,0 +1,236 @@
+"""The shapes of the OpenAI-compatible API: what its requests hold, and events as its chunks and answers.
+
+Margins and progress travel in fields that clients of that API pass over: ``wim_edge`` (an event, or at the end all that
+is known of the reading) and ``prompt_progress``, as llama.cpp's server names it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.server.service import Shape
+from wim_edge.settings import PATTERNS, RELEVANCES
+
+_UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
+                "echo", "suffix", "best_of")  # fmt: skip
+_TOLD = ("reading.started", "margin.judged", "warning")
+_DEFAULTS = ("", "default", "wim-edge")
+
+
+class FileData(Shape):
+    filename: str = Field(default="document", max_length=500)
+    file_data: str | None = Field(default=None, description="data:TYPE;base64,DATA")
+    file_id: str | None = Field(default=None, max_length=100, description="file-N: document N of /api/documents.")
+
+
+class ContentPart(BaseModel):
+    type: Literal["text", "file"]
+    text: str = ""
+    file: FileData | None = None
+
+
+class ChatMessage(BaseModel):
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[ContentPart] | None = None
+
+
+class Reading(Shape):
+    """How documents are read; a field of wim-edge's own."""
+
+    read: bool | None = Field(default=None, description="Whether texts are read as documents; null: the long ones.")
+    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
+    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
+    max_passages: int | None = Field(default=None, ge=1, le=64)
+
+
+class Sampled(BaseModel):
+    """What both kinds of completions take. Fields that are not named here are passed over, unless they would
+    change the answer."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str = Field(default="default", max_length=200, examples=["smollm2-135m"])
+    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Greedy where it is left out.")
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    min_p: float | None = Field(default=None, ge=0, lt=1)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    stop: str | list[Annotated[str, Field(min_length=1, max_length=200)]] | None = Field(default=None, max_length=200)
+    n: Literal[1] | None = None
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+    return_progress: bool = Field(default=False, description="Chunks with `prompt_progress`, as of llama.cpp.")
+
+    def options(self) -> dict[str, Any]:
+        """As fields of `Settings`. Raises InvalidRequestError for what cannot be done."""
+        for name in _UNSUPPORTED:
+            if (self.model_extra or {}).get(name):
+                raise InvalidRequestError(f"{name} is not supported here", "Leave it out.")
+        form = (self.model_extra or {}).get("response_format")
+        if form and form != {"type": "text"}:
+            raise InvalidRequestError("response_format is not supported here, but for text", "Leave it out.")
+        found: dict[str, Any] = {
+            "model": None if self.model in _DEFAULTS else self.model, "answer_tokens": self.max_tokens,
+            "temperature": self.temperature, "top_p": self.top_p, "min_p": self.min_p, "seed": self.seed,
+        }  # fmt: skip
+        if self.stop:
+            found["stop"] = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def with_usage(self) -> bool:
+        return bool((self.stream_options or {}).get("include_usage"))
+
+
+class ChatRequest(Sampled):
+    messages: list[ChatMessage] = Field(
+        min_length=1, max_length=1000, examples=[[{"role": "user", "content": "What is the capital of France?"}]]
+    )
+    max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
+    wim_edge: Reading = Reading()
+
+    def options(self) -> dict[str, Any]:
+        found = super().options() | self.wim_edge.model_dump(exclude_none=True, exclude={"read"})
+        return found | ({"answer_tokens": self.max_completion_tokens} if self.max_completion_tokens else {})
+
+    @property
+    def top(self) -> int | None:
+        return (self.top_logprobs or 0) if self.logprobs else None
+
+
+class TextRequest(Sampled):
+    prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] = Field(examples=["Once upon a time"])
+    logprobs: int | None = Field(default=None, ge=0, le=5)
+
+    @property
+    def text(self) -> str:
+        return self.prompt if isinstance(self.prompt, str) else self.prompt[0]
+
+
+@dataclass
+class Told:
+    """Events, as chunks while they come, and as one answer at their end. ``chat``: else a text completion."""
+
+    chat: bool
+    model: str
+    progress: bool = False
+    id: str = ""
+    created: int = 0
+    text: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
+    finish_reason: str = "stop"
+    error: dict[str, Any] | None = None
+    _logprobs: list[dict[str, Any]] = field(default_factory=list)
+    _begun: float = field(default_factory=time.monotonic)
+    _cached: int | None = None
+
+    def __post_init__(self) -> None:
+        self.id = ("chatcmpl-" if self.chat else "cmpl-") + uuid.uuid4().hex
+        self.created = int(time.time())
+
+    def chunks(self, event: dict[str, Any]) -> list[dict[str, Any]]:
+        """The chunks that an event makes, perhaps none."""
+        kind = event["type"]
+        if kind == "reading.progress":
+            return self._progress(event)
+        if kind in ("completion.delta", "answer.delta"):
+            self.text += event["text"]
+            found = event.get("logprobs") or []
+            self._logprobs += found
+            return [self._chunk(event["text"], logprobs=found)]
+        if kind in ("completion.finished", "answer.finished"):
+            self._finish(event)
+            return [{**self._chunk(None, finish=self.finish_reason), **self._extra()}]
+        if kind == "error":
+            self.error = event
+            return [{"error": _error(event)}]
+        if kind in _TOLD:
+            if kind == "reading.started":
+                self.model = event["model"]
+            if kind != "reading.started":
+                self.reading.setdefault("margins" if kind == "margin.judged" else "warnings", []).append(event)
+            return [{**self._chunk(None), "wim_edge": event}]
+        return []
+
+    def whole(self) -> dict[str, Any]:
+        """The answer that is not streamed."""
+        logprobs = self._shown(self._logprobs)
+        choice: dict[str, Any] = {"index": 0, "finish_reason": self.finish_reason, "logprobs": logprobs}
+        if self.chat:
+            choice["message"] = {"role": "assistant", "content": self.text, "refusal": None}
+        else:
+            choice["text"] = self.text
+        kind = "chat.completion" if self.chat else "text_completion"
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": [choice],
+                "usage": self.usage, **self._extra()}  # fmt: skip
+
+    def usage_chunk(self) -> dict[str, Any]:
+        return {**self._chunk(None), "choices": [], "usage": self.usage}
+
+    def _chunk(self, text: str | None, finish: str | None = None, logprobs: list[dict[str, Any]] | None = None
+               ) -> dict[str, Any]:  # fmt: skip
+        choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "logprobs": self._shown(logprobs or [])}
+        if self.chat:
+            choice["delta"] = {} if text is None else {"role": "assistant", "content": text}
+        else:
+            choice["text"] = text or ""
+        kind = "chat.completion.chunk" if self.chat else "text_completion"
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": [choice]}
+
+    def _progress(self, event: dict[str, Any]) -> list[dict[str, Any]]:
+        if self._cached is None:
+            self._cached = 0 if self.reading or self.model == "" else event["tokens"]
+        if not self.progress:
+            return []
+        milliseconds = round(1000 * (time.monotonic() - self._begun))
+        told = {"total": event["of"], "cache": self._cached, "processed": event["tokens"], "time_ms": milliseconds}
+        return [{**self._chunk(None), "prompt_progress": told}]
+
+    def _finish(self, event: dict[str, Any]) -> None:
+        self.text, self.model = event["text"], event["model"]
+        self.finish_reason = "length" if event["finish_reason"] == "length" else "stop"
+        if event["type"] == "completion.finished":
+            read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
+        else:
+            usage = event["usage"]
+            cached, decoded = usage["reused_tokens"], usage["decoded_tokens"]
+            read = usage["prefilled_tokens"] + cached
+            self.reading |= {"sources": event["sources"], "pattern": event["pattern"],
+                             "finish_reason": event["finish_reason"]}  # fmt: skip
+        self.usage = {"prompt_tokens": read, "completion_tokens": decoded, "total_tokens": read + decoded,
+                      "prompt_tokens_details": {"cached_tokens": cached}}  # fmt: skip
+
+    def _extra(self) -> dict[str, Any]:
+        return {"wim_edge": self.reading} if self.reading else {}
+
+    def _shown(self, logprobs: list[dict[str, Any]]) -> dict[str, Any] | None:
+        if not logprobs:
+            return None
+        if not self.chat:
+            return {
+                "tokens": [one["text"] for one in logprobs], "token_logprobs": [one["logprob"] for one in logprobs],
+                "top_logprobs": [dict(one["top"]) for one in logprobs],
+            }  # fmt: skip
+        return {
+            "content": [
+                {**_logprob(one["text"], one["logprob"]), "top_logprobs": [_logprob(*pair) for pair in one["top"]]}
+                for one in logprobs
+            ],
+            "refusal": None,
+        }
+
+
+def _logprob(text: str, logprob: float) -> dict[str, Any]:
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+
+
+def _error(event: dict[str, Any]) -> dict[str, Any]:
+    return {"type": event["error"], "message": f"{event['message']}. {event['hint']}".strip(), "hint": event["hint"]}

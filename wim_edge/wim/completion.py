@@ -1,0 +1,127 @@
+"""Straight to the model: a conversation, or a text, goes on; no document is read.
+
+What the prompt has in common with the last one, and with its answer, is still in the cache and is not evaluated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Seq
+from typing import Any
+
+import numpy as np
+
+from wim_edge.engine.api import Context, Interrupted, Logits, Model, Sequence
+from wim_edge.engine.sampling import Sampler, log_softmax
+from wim_edge.errors import ContextOverflowError, InvalidRequestError
+from wim_edge.library import in_common
+from wim_edge.settings import Settings
+from wim_edge.wim import events
+from wim_edge.wim.chat import Message, conversation
+from wim_edge.wim.clock import Clock
+from wim_edge.wim.control import Control
+from wim_edge.wim.generate import Generation
+
+_STEP = 1024  # cells by which a context grows, so that a conversation does not need a new one each turn
+_BASE_STOPS = ("\nUser:", "\nSystem:")
+
+
+class Completer:
+    """Goes on from prompts; holds a context with the last one, which `close` frees."""
+
+    def __init__(self, model: Model, variables: Mapping[str, Any]) -> None:
+        self._model, self._variables = model, variables
+        self._context: Context | None = None
+        self._sequence: Sequence | None = None
+
+    def tokens(self, prompt: str | Seq[Message]) -> list[int]:
+        """The prompt's. Raises InvalidRequestError for a conversation that the model's template cannot show, and for
+        no prompt at all."""
+        if isinstance(prompt, str):
+            tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
+        else:
+            tokens = conversation(self._model, prompt, self._variables)
+        if not tokens:
+            raise InvalidRequestError("the prompt is empty", "Begin a text.")
+        return tokens
+
+    def open(self, tokens: Seq[int], settings: Settings) -> Context:
+        """The context for this prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
+        need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
+        if need > most:
+            raise ContextOverflowError(
+                f"the prompt takes {len(tokens):,} tokens and the answer up to {settings.answer_tokens:,}, the model "
+                f"has {most:,}", "Shorten it, or let it be read as a document.",
+            )  # fmt: skip
+        if self._context is None or self._context.n_ctx < need:
+            self.close()
+            self._context = self._model.context(min(-(-need // _STEP) * _STEP, most))
+        return self._context
+
+    def run(
+        self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, *, chat: bool
+    ) -> Iterator[events.Event]:
+        """Evaluate the prompt and decode; ``top``: so many likeliest tokens are told for each, None: none at all."""
+        clock, model, context = Clock(), self._model, self._context
+        assert context is not None
+        cached = self._reuse(context, tokens)
+        sequence = self._sequence
+        assert sequence is not None
+        sampler = _Recorder(model, settings, top)
+        base = _BASE_STOPS if chat and model.info.chat_template is None else ()
+        generation = Generation(model, sequence, sampler, settings.answer_tokens, (*settings.stop, *base), strip=chat)
+        reason: events.FinishReason = "cancelled"
+        try:
+            yield events.ReadingProgress(cached, len(tokens))
+            for start in range(cached, len(tokens), context.n_batch):
+                with clock.stage("prefill"):
+                    sequence.append(tokens[start : start + context.n_batch])
+                yield events.ReadingProgress(len(sequence), len(tokens))
+            control.begin_answer()
+            for piece in clock.each("answer", generation.pieces()):
+                yield events.CompletionDelta(piece, sampler.taken())
+            reason = generation.finish_reason
+        except Interrupted:
+            pass
+        yield events.CompletionFinished(
+            generation.text, reason, model.info.name, len(tokens), cached, generation.n_tokens, clock.seconds()
+        )
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._context.close()
+            self._context = self._sequence = None
+
+    def _reuse(self, context: Context, tokens: Seq[int]) -> int:
+        """Leave in the sequence what it has in common with the prompt, but its last token; how much that is."""
+        if self._sequence is None:
+            self._sequence = context.sequence()
+        common = min(in_common(self._sequence.tokens, tokens), len(tokens) - 1)
+        self._sequence.truncate(common)
+        return common
+
+
+class _Recorder(Sampler):
+    """A sampler that remembers how likely its choices were."""
+
+    def __init__(self, model: Model, settings: Settings, top: int | None) -> None:
+        super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
+        self._model, self._top = model, top
+        self._found: list[events.TokenLogprob] = []
+
+    def __call__(self, logits: Logits) -> int:
+        token = super().__call__(logits)
+        if self._top is not None and not self._model.is_eog(token):
+            logprobs = log_softmax(logits)
+            best = np.argsort(-logprobs, kind="stable")[: self._top].tolist()
+            top = tuple((self._text(one), float(logprobs[one])) for one in best)
+            self._found.append(events.TokenLogprob(self._text(token), float(logprobs[token]), top))
+        return token
+
+    def taken(self) -> tuple[events.TokenLogprob, ...]:
+        """What was recorded since the last time."""
+        found, self._found = tuple(self._found), []
+        return found
+
+    def _text(self, token: int) -> str:
+        return self._model.piece(token).decode("utf-8", "replace")
