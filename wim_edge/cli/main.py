@@ -16,6 +16,7 @@ from wim_edge.cli.chat import chat
 from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.library import library
+from wim_edge.cli.mcp import mcp
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option, one_line
 from wim_edge.cli.read import read
@@ -93,6 +94,7 @@ main.add_command(ask)
 main.add_command(chat)
 main.add_command(read)
 main.add_command(serve)
+main.add_command(mcp)
 main.add_command(library)
 main.add_command(eval_command)
 main.add_command(models)

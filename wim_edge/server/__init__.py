@@ -7,6 +7,8 @@
     documents.py   routes: give a document, look at it, let go of it
     questions.py   routes: ask, watch, stop, judge margins, ask again
     machine.py     routes: models, saved readings, what the machine is doing
+    openai_api.py  routes: chat completions, as OpenAI's clients ask for them (openai_shapes.py, conversations.py)
+    mcp_server.py  the Model Context Protocol, on standard input and output
     page/          the page: one HTML file, one script, one style sheet
 
 Only a consumer of `wim_edge.runtime`; needs ``pip install 'wim-edge[server]'``.

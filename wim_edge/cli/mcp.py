@@ -1,0 +1,31 @@
+"""`wim-edge mcp`: documents as tools of an assistant that speaks the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+from wim_edge.errors import InvalidRequestError
+
+
+@click.command(short_help="Serve documents to an assistant (Model Context Protocol).")
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...", type=click.Path(exists=True, file_okay=False))
+@pattern_options
+@reading_options
+@engine_options
+@click.pass_context
+def mcp(ctx: click.Context, /, folders: tuple[str, ...], **options: Any) -> None:
+    """Speak the Model Context Protocol on standard input and output, for an assistant that starts this command.
+
+    Its tools ask_document, read_document and list_readings read files of the FOLDERs, and no others.
+    """
+    settings = settings_from(options)
+    show_llama_log(ctx)
+    try:
+        from wim_edge.server.mcp_server import make_server
+    except ImportError as error:
+        raise InvalidRequestError(f"this needs {error.name}", "pip install 'wim-edge[mcp]'") from error
+    make_server(settings, [Path(folder) for folder in folders]).run()

@@ -1,0 +1,150 @@
+"""The Model Context Protocol on standard input and output: documents of named folders as tools of an assistant.
+
+    ask_document    read a document, answer from it; margins come as progress
+    read_document   read ahead
+    list_readings   what is read already
+
+One request is served at a time; one that is given up is cancelled within a batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+import wim_edge
+from wim_edge.documents import Document
+from wim_edge.errors import WimEdgeError
+from wim_edge.library import FAILURES, Library
+from wim_edge.runtime import Runtime
+from wim_edge.server.desk import Desk, Job
+from wim_edge.server.store import Store
+from wim_edge.settings import Settings
+from wim_edge.wim.events import Event
+
+File = Annotated[str, Field(description="The path of a text, Markdown, HTML, PDF, DOCX or EPUB file.")]
+_ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
+Reading takes minutes the first time, seconds afterwards. Sources give page and characters, and a word for word
+quotation where there is one; prefer what they quote to the answer's own words."""
+
+
+class Source(BaseModel):
+    page: int | None
+    section: str | None
+    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
+    relevance: float = Field(description="0 to 1.")
+    quotation: str = Field(description="What the document says there; empty where none was taken.")
+
+
+class Answer(BaseModel):
+    answer: str
+    finish_reason: str = Field(description="stop, length, or early_exit (not everything was read).")
+    model: str
+    sources: list[Source]
+
+
+class Read(BaseModel):
+    tokens: int
+    kept_tokens: int = Field(description="That need not be read again.")
+
+
+class Kept(BaseModel):
+    title: str
+    model: str
+    tokens: int
+    of_tokens: int
+
+
+def make_server(
+    settings: Settings, folders: Sequence[Path], *, open_runtime: Callable[[Settings], Runtime] = Runtime
+) -> MCPServer:
+    """The server; ``run()`` serves standard input and output. Raises LibraryError."""
+    store = Store(folders)
+    desk: list[Desk] = []
+
+    @asynccontextmanager
+    async def lifespan(_server: MCPServer) -> AsyncIterator[None]:
+        desk.append(Desk(settings, open_runtime=open_runtime))
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(desk.pop().close)
+
+    about = _ABOUT.format(folders=", ".join(map(str, store.folders)))
+    server = MCPServer("wim-edge", instructions=about, version=wim_edge.__version__, lifespan=lifespan)
+
+    async def document(path: str) -> Document:
+        try:
+            kept, _ = await asyncio.to_thread(store.name, path)
+        except WimEdgeError as error:
+            raise _failure(str(error), error.hint) from error
+        return kept.document
+
+    @server.tool()
+    async def ask_document(path: File, question: str, ctx: Context) -> Answer:
+        """Read a document, or what of it is not known yet, and answer a question from it, with sources."""
+        found = await document(path)
+        last = await _done(desk[0], settings, lambda runtime: runtime.stream(found, question), ctx)
+        sources = [
+            Source(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
+                   relevance=one["relevance"], quotation=one["margin"])
+            for one in last["sources"]
+        ]  # fmt: skip
+        return Answer(answer=last["text"], finish_reason=last["finish_reason"], model=last["model"], sources=sources)
+
+    @server.tool()
+    async def read_document(path: File, ctx: Context) -> Read:
+        """Read a document ahead, so that questions of it need not wait."""
+        found = await document(path)
+        last = await _done(desk[0], settings, lambda runtime: runtime.read(found), ctx)
+        return Read(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
+
+    @server.tool()
+    async def list_readings() -> list[Kept]:
+        """The documents that are read already, wholly or in part."""
+        try:
+            readings = await asyncio.to_thread(lambda: Library.of(settings).readings())
+        except (*FAILURES, WimEdgeError) as error:
+            raise _failure(f"the readings cannot be listed: {error}", "Try again.") from error
+        return [Kept(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in readings]
+
+    return server
+
+
+async def _done(
+    desk: Desk, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
+) -> dict[str, Any]:
+    """The last event; what happens until then is told as progress. Raises ToolError."""
+    job = Job(begin, settings)
+    try:
+        desk.enter(job)
+    except WimEdgeError as error:
+        raise _failure(str(error), error.hint) from error
+    at, of = 0, 0
+    try:
+        async for _, event in job.follow():
+            match event["type"]:
+                case "reading.progress":
+                    at, of = event["tokens"], event["of"]
+                    await ctx.report_progress(at, of, f"{at:,} of {of:,} tokens")
+                case "margin.judged" if event["relevant"] and event["text"]:
+                    await ctx.report_progress(at, of or None, f"margin: {' '.join(event['text'].split())}")
+                case "error":
+                    raise _failure(event["message"], event["hint"])
+    finally:
+        desk.cancel(job)
+    last = job.told[-1]
+    if last.get("finish_reason") == "cancelled":
+        raise _failure("cancelled", "Ask again.")
+    return last
+
+
+def _failure(message: str, hint: str) -> ToolError:
+    return ToolError(f"{message}. {hint}".strip())
