@@ -22,6 +22,7 @@ from wim_edge.cli.options import debug_option, one_line
 from wim_edge.cli.read import read
 from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
+from wim_edge.cli.worker import worker
 from wim_edge.errors import WimEdgeError
 
 EPILOG = """\b
@@ -95,6 +96,7 @@ main.add_command(chat)
 main.add_command(read)
 main.add_command(serve)
 main.add_command(mcp)
+main.add_command(worker)
 main.add_command(library)
 main.add_command(eval_command)
 main.add_command(models)

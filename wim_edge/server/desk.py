@@ -68,6 +68,8 @@ class Job:
     state: State = "waiting"
     told: list[dict[str, Any]] = field(default_factory=list)
     """Events as JSON objects; a question that is answered again goes on from what was told before."""
+    heard: Callable[[dict[str, Any]], None] = lambda event: None
+    """Is called with each event, in the thread that tells it."""
     ended: Callable[[Job], None] = lambda job: None
     """Is called in the desk's thread when it is over."""
     watched: int | None = None
@@ -105,7 +107,9 @@ class Job:
                 self._waiters.discard(waiter)
 
     def tell(self, event: Event) -> None:
-        self.told.append(event.to_dict())
+        told = event.to_dict()
+        self.told.append(told)
+        self.heard(told)
         self._wake()
 
     def end(self, state: State) -> None:

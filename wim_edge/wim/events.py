@@ -8,7 +8,10 @@ Consumers should pass over types that they do not know.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal
 
 FinishReason = Literal["stop", "length", "early_exit", "cancelled"]
@@ -318,3 +321,29 @@ EVENTS: tuple[type[Event], ...] = (
     CompletionFinished,
     Warning,
 )
+
+_BY_TYPE = {kind.type: kind for kind in EVENTS}
+
+
+def from_dict(data: Mapping[str, Any]) -> Event:
+    """The event whose `Event.to_dict` this is. Raises ValueError for one that is not known here."""
+    if data.get("type") not in _BY_TYPE:
+        raise ValueError(f"no event is called {data.get('type')!r}")
+    found = _made(_BY_TYPE[data["type"]], data)
+    assert isinstance(found, Event)
+    return found
+
+
+def _made(hint: Any, value: Any) -> Any:
+    """What JSON made a dict or a list of, as it was."""
+    if is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        names = [field.name for field in fields(hint) if field.name in value]
+        return hint(**{name: _made(hints[name], value[name]) for name in names})  # type: ignore[operator]
+    options = typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        return None if value is None else _made(next(one for one in options if one is not types.NoneType), value)
+    if typing.get_origin(hint) is tuple:
+        kinds = [options[0]] * len(value) if options[-1] is Ellipsis else options
+        return tuple(_made(kind, one) for kind, one in zip(kinds, value, strict=True))
+    return value

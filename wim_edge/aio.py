@@ -1,0 +1,44 @@
+"""`Runtime.stream` for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from wim_edge.runtime import Runtime
+from wim_edge.wim.events import Event
+
+
+async def astream(runtime: Runtime, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
+    """The events of ``runtime.stream(*given, **more)``, which runs in a thread of its own.
+
+    Raises what it raises. Leaving the loop, or cancelling the task, cancels the reading within a batch; close the
+    generator (`contextlib.aclosing`) to do so at once.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
+    gone = False
+
+    def work() -> None:
+        last: BaseException | None = None
+        try:
+            for event in runtime.stream(*given, **more):
+                if gone:
+                    break
+                loop.call_soon_threadsafe(found.put_nowait, event)
+        except BaseException as error:  # noqa: BLE001 - carried over to the task and raised there
+            last = error
+        loop.call_soon_threadsafe(found.put_nowait, last)
+
+    worker = loop.run_in_executor(None, work)
+    try:
+        while (item := await found.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        gone = True
+        if not worker.done():
+            runtime.cancel()
+        await asyncio.shield(worker)

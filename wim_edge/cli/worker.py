@@ -1,0 +1,33 @@
+"""`wim-edge worker`: the runtime for a parent process, JSON lines on standard input and output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+
+
+@click.command(short_help="Serve a parent process over standard input and output.")
+@pattern_options
+@reading_options
+@engine_options
+@click.pass_context
+def worker(ctx: click.Context, /, **options: Any) -> None:
+    """Take requests as JSON lines on standard input, and answer with events as JSON lines on standard output.
+
+    For applications that keep the model in a process of its own; from Python, wim_edge.worker.Worker starts it and
+    speaks with it. docs/embedding.md describes the lines.
+    """
+    settings = settings_from(options)
+    show_llama_log(ctx)
+    from wim_edge.server.child import serve
+
+    # What a native library prints must not stand among the lines
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+        os.dup2(2, 1)
+        lines = iter(sys.stdin.readline, "")
+        serve(lines, out, settings)

@@ -1,0 +1,117 @@
+"""The runtime for a parent process: one JSON object a line on standard input and output.
+
+    {"id": 1, "do": "ask", "documents": ["a.pdf", {"name": "b", "text": "..."}], "question": "...", "settings": {}}
+    {"id": 2, "do": "read", "documents": ["a.pdf"]}
+    {"id": 3, "do": "complete", "prompt": "Once" or [["user", "Hello."]]}
+    {"id": 1, "do": "answer_now"}
+    {"id": 1, "do": "cancel"}
+    {"id": 1, "do": "judge", "segment": 3, "accepted": false}
+
+Answers are the events of docs/events.md with the ``id`` of their request; `queued` comes first, and where it fails
+`error` last. ``settings`` are fields of `wim_edge.Settings`; ``judged`` (of ask) maps segments to verdicts. Requests
+are served in their order. The process ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TextIO
+
+from wim_edge.documents import Document, Mark
+from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.runtime import Runtime, Source
+from wim_edge.server.desk import Desk, Failed, Job
+from wim_edge.settings import Settings
+from wim_edge.wim.events import Event
+
+_WAITING = 1000
+_CONTROLS = ("answer_now", "cancel", "judge")
+_PATHS = ("templates", "readings")
+
+
+def serve(
+    lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
+) -> None:
+    """Serve requests until there are no more; what is under way then is cancelled."""
+    desk = Desk(settings, most=_WAITING, open_runtime=open_runtime)
+    jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
+    writing = threading.Lock()
+
+    def write(number: Any, event: dict[str, Any]) -> None:
+        with writing:
+            out.write(json.dumps({"id": number, **event}) + "\n")
+            out.flush()
+
+    def forget(number: Any) -> None:
+        jobs.pop(number, None)
+
+    def begin(number: Any, request: dict[str, Any]) -> None:
+        judged = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
+        job = Job(_work(request, judged), settings.but(**_settings(request.get("settings") or {})))
+        job.heard = lambda event: write(number, event)
+        job.ended = lambda _: forget(number)
+        jobs[number] = job, judged
+        desk.enter(job)
+
+    try:
+        for line in lines:
+            number = None
+            try:
+                request = json.loads(line)
+                number, what = request.get("id"), request.get("do")
+                if what in ("ask", "read", "complete"):
+                    begin(number, request)
+                elif what not in _CONTROLS:
+                    raise InvalidRequestError(f"nothing is called {what!r}", "ask, read, complete, or a control.")
+                elif number in jobs:  # else it is over
+                    _control(desk, *jobs[number], request)
+            except WimEdgeError as error:
+                write(number, Failed(type(error).__name__, str(error), error.hint).to_dict())
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                why = f"the request cannot be understood: {type(error).__name__}: {error}"
+                write(number, Failed(InvalidRequestError.__name__, why, "See wim_edge/server/child.py.").to_dict())
+    finally:
+        desk.close()
+
+
+def _work(request: dict[str, Any], judged: dict[int, bool]) -> Callable[[Runtime], Iterator[Event]]:
+    if request["do"] == "complete":
+        prompt = request["prompt"]
+        turns = prompt if isinstance(prompt, str) else [(str(role), str(text)) for role, text in prompt]
+        return lambda runtime: runtime.complete(turns, top_logprobs=request.get("top_logprobs"))
+    documents = [_document(one) for one in request["documents"]]
+    if request["do"] == "read":
+        return lambda runtime: runtime.read(documents)
+    question = str(request["question"])
+    return lambda runtime: runtime.stream(documents, question, library=request.get("library"), judged=judged)
+
+
+def _control(desk: Desk, job: Job, judged: dict[int, bool], request: dict[str, Any]) -> None:
+    match request["do"]:
+        case "answer_now":
+            desk.answer_now(job)
+        case "cancel":
+            desk.cancel(job)
+        case "judge":
+            judged[int(request["segment"])] = bool(request["accepted"])
+
+
+def _document(given: Any) -> Source:
+    if isinstance(given, str):
+        return given
+    marks = tuple(Mark(*mark) for mark in given.get("marks") or ())
+    path = Path(given["path"]) if given.get("path") else None
+    return Document(str(given["name"]), str(given["text"]), marks, path, title=str(given.get("title") or ""))
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """As `Settings` has them; raises InvalidRequestError for a name that is none."""
+    unknown = given.keys() - {field.name for field in fields(Settings)}
+    if unknown:
+        raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")
+    found: dict[str, Any] = {name: Path(value) if name in _PATHS and value else value for name, value in given.items()}
+    return found | ({"stop": tuple(found["stop"])} if "stop" in found else {})

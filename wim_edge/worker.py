@@ -1,0 +1,168 @@
+"""The runtime in a process of its own: whatever happens to it, the host application lives on.
+
+>>> from wim_edge.worker import Worker
+>>> with Worker(model="smollm2-135m") as worker:                       # doctest: +SKIP
+...     for event in worker.stream(["contract.pdf"], "Who may end the contract?"):
+...         print(event)
+
+A worker that crashed, or was killed, is started again with the next request; the one under way raises EngineError.
+The other half, and what goes to and fro, is `wim_edge.server.child`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from wim_edge import errors
+from wim_edge.documents import Document
+from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
+from wim_edge.wim import events
+
+_SECONDS = 10.0  # in which a worker that is let go must end by itself
+
+
+class Worker:
+    """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
+
+    One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. The process starts with
+    the first request. ``command``: what is started instead of ``wim-edge worker``.
+    """
+
+    def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
+        self._command = list(command or [sys.executable, "-m", "wim_edge", "worker"])
+        self._settings = {name: str(one) if isinstance(one, Path) else one for name, one in settings.items()}
+        self._process: subprocess.Popen[str] | None = None
+        self._numbers = itertools.count(1)
+        self._number: int | None = None
+        """Of the request under way."""
+        self._writing = threading.Lock()
+
+    def stream(
+        self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
+        library: str | None = None, judged: Mapping[int, bool] | None = None,
+    ) -> Generator[events.Event, None, None]:  # fmt: skip
+        """As `Runtime.stream`. Closing the iterator cancels. Raises what the runtime does, and EngineError where the
+        process ended."""
+        given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
+        return self._events(
+            do="ask", documents=[_shown(one) for one in given], question=question, library=library,
+            judged=dict(judged or {}),
+        )  # fmt: skip
+
+    def ask(self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, **more: Any
+            ) -> events.AnswerFinished:  # fmt: skip
+        """The last event of `stream`."""
+        *_, last = self.stream(documents, question, **more)
+        assert isinstance(last, events.AnswerFinished)
+        return last
+
+    def answer_now(self) -> None:
+        """Read no further and answer from what has been read."""
+        self._control(do="answer_now")
+
+    def cancel(self) -> None:
+        """Stop reading or answering."""
+        self._control(do="cancel")
+
+    def judge(self, segment: int, accepted: bool) -> None:
+        """The reader's verdict on a margin, while it reads."""
+        self._control(do="judge", segment=segment, accepted=accepted)
+
+    def close(self) -> None:
+        """End the process; what is under way is cancelled."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.close()  # which ends it
+            process.wait(_SECONDS)
+        except (OSError, subprocess.TimeoutExpired):
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _events(self, **request: Any) -> Generator[events.Event, None, None]:
+        if self._number is not None:
+            raise InvalidRequestError("this worker is answering another question", "Finish or close its stream.")
+        number = self._number = next(self._numbers)
+        over = False
+        try:
+            process = self._started()
+            self._send({"id": number, "settings": self._settings, **request})
+            assert process.stdout is not None
+            for line in process.stdout:
+                told = json.loads(line)
+                if told.pop("id") != number or told["type"] == "queued":
+                    continue  # of one that was given up
+                over = told["type"] in ("answer.finished", "error")
+                if told["type"] == "error":
+                    raise _error(told)
+                yield events.from_dict(told)
+                if over:
+                    return
+            over = True
+            raise EngineError(f"the worker process ended ({self._end(process)})", "The next request starts another.")
+        finally:
+            if not over:
+                self._control(do="cancel")
+            self._number = None
+
+    def _started(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+            )
+        return self._process
+
+    def _send(self, request: dict[str, Any]) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        with self._writing:
+            try:
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
+            except (OSError, ValueError):
+                pass  # it has ended, which reading from it tells
+
+    def _control(self, **request: Any) -> None:
+        if self._number is not None:
+            self._send({"id": self._number, **request})
+
+    def _end(self, process: subprocess.Popen[str]) -> str:
+        code = process.wait()
+        self.close()
+        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _shown(document: str | Path | Document) -> Any:
+    if not isinstance(document, Document):
+        return str(document)
+    found = asdict(document)
+    marks = [(mark.start, mark.page, mark.section) for mark in document.marks]
+    return {"name": found["name"], "text": found["text"], "title": found["title"], "marks": marks,
+            "path": str(document.path) if document.path else None}  # fmt: skip
+
+
+def _error(told: Mapping[str, Any]) -> WimEdgeError:
+    """As it was raised in the process."""
+    kind = getattr(errors, told["error"], None)
+    made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
+    return made(told["message"], told["hint"])
