@@ -16,6 +16,7 @@ import uvicorn
 
 from wim_edge import Runtime, Settings
 from wim_edge.server.app import create_app
+from wim_edge.server.connections import Timed
 from wim_edge.testing import FakeModel
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(40))
@@ -47,7 +48,7 @@ class Slow(FakeModel):
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """Its address."""
-    config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1, http=Timed)
     sock = config.bind_socket()
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -276,7 +278,7 @@ def test_options_change_the_reading_and_only_that_one(client: Client) -> None:
         assert client.post("/api/questions", json=body).status_code == 422
 
 
-def test_a_model_that_is_not_there_is_an_error_of_that_question(make: Callable[..., Any], model: Slow) -> None:
+def test_no_other_model_is_opened_than_those_of_the_catalog(make: Callable[..., Any], model: Slow) -> None:
     opened: list[str | None] = []
 
     def open_runtime(settings: Any) -> Runtime:
@@ -285,12 +287,15 @@ def test_a_model_that_is_not_there_is_an_error_of_that_question(make: Callable[.
 
     with serving(make(open_runtime=open_runtime)) as address, Client(base_url=address, timeout=30) as client:
         client.upload()
-        missing = client.question(model="no-such-model")["id"]
-        assert client.wait(missing)["state"] == "failed"
-        assert client.events(f"/api/questions/{missing}/events")[-1]["error"] == "ModelNotFoundError"
         assert client.wait(client.question()["id"])["state"] == "done"
+        for name in ("no-such-model", "/etc/passwd", "qwen3-4b", "../fake"):
+            body = {"documents": [1], "question": "a?", "options": {"model": name}}
+            response = client.post("/api/questions", json=body)
+            assert response.status_code == 404
+            assert response.json()["error"]["type"] == "ModelNotFoundError"
+        assert client.ok(client.get("/api/status"))["model"] == "fake"  # it is still loaded
         assert client.wait(client.question("Again?", model="fake")["id"])["state"] == "done"
-        assert opened == ["no-such-model", None]  # opened once for both
+        assert opened == [None]  # opened once
 
 
 def test_nothing_is_asked_of_nothing(client: Client) -> None:
@@ -353,3 +358,74 @@ def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pyt
             break
         time.sleep(0.01)
     assert stopped
+
+
+# What an attacker found
+
+@pytest.mark.parametrize("body", ['{"documents":[1],"question":"a \\ud800 b"}', '{"documents":[1],"question":"a",'
+                                  '"options":{"temperature":NaN}}', '{"documents":[1],"question":"a","options":'
+                                  '{"temperature":1e999}}', "nothing", "[]", ""])  # fmt: skip
+def test_what_is_no_request_is_told_in_our_form(client: Client, body: str, caplog: pytest.LogCaptureFixture) -> None:
+    response = client.post("/api/questions", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 422
+    assert response.json()["error"]["type"] == "InvalidRequestError"
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
+    assert client.get("/nothing").json()["error"]["message"] == "Not Found"
+
+
+def test_damaged_questions_are_passed_over(make: Callable[..., Any], client: Client) -> None:
+    client.upload()
+    number = client.question()["id"]
+    client.wait(number)
+    folder = next(Path(os.environ["WIM_EDGE_HOME"]).glob("libraries/*/questions"))
+    good = json.loads((folder / f"{number}.json").read_text())
+    damages: list[dict[str, Any]] = [
+        {"documents": "abc"}, {"text": 5}, {"ended": "foo"}, {"options": [1]}, {"text": "\ud800"},
+        {"job": {"state": "done"}}, {"old": [{"x": 1}, {"type": "error"}]}, {"asked": None},
+        {"old": [{"type": "answer.finished", "text": 3}]},
+    ]  # fmt: skip
+    for at, damage in enumerate(damages):
+        other = f"{at:032x}"
+        (folder / f"{other}.json").write_text(json.dumps({**good, "id": other, **damage}))
+    (folder / ("a" * 32 + ".json")).write_text("[" * 200_000)
+    (folder / ("b" * 32 + ".json")).write_text(json.dumps(good))  # of another name
+    strange = "c" * 32
+    (folder / f"{strange}.json").write_text(json.dumps({**good, "id": strange, "options": {"colour": "blue"}}))
+    with serving(make()) as address, Client(base_url=address, timeout=30) as later:
+        assert {one["id"] for one in later.ok(later.get("/api/questions"))} == {number, strange}
+        assert later.post(f"/api/questions/{strange}/again").status_code == 400
+
+
+def test_a_server_that_is_killed_loses_no_question(make: Callable[..., Any], client: Client, model: Slow) -> None:
+    client.upload()
+    model.seconds = 0.05
+    running, waiting = client.question()["id"], client.question("And why?")["id"]
+    with serving(make()) as address, Client(base_url=address, timeout=30) as later:  # as after a kill -9
+        for number in (running, waiting):
+            found = later.asked(number)
+            assert (found["state"], found["answer"]) == ("failed", None)
+            last = later.events(f"/api/questions/{number}/events?after=500")
+            assert [event["message"] for event in last] == ["the server ended before it was answered"]
+    model.seconds = 0.0
+
+
+def test_of_several_who_ask_again_at_once_one_does(client: Client, model: Slow) -> None:
+    client.upload()
+    number = client.question()["id"]
+    client.wait(number)
+    model.seconds = 0.02
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            found = list(pool.map(lambda _: client.post(f"/api/questions/{number}/again").status_code, range(4)))
+            assert sorted(found) == [202, 400, 400, 400]
+            client.wait(number)
+
+
+def test_questions_go_with_the_last_of_their_documents(client: Client) -> None:
+    client.upload()
+    client.upload("other.txt", "Other words.")
+    number = client.question(documents=(1, 2))["id"]
+    client.wait(number)
+    for document in (1, 2):
+        assert client.delete(f"/api/documents/{document}").status_code == 204
+    assert client.get(f"/api/questions/{number}").status_code == 404

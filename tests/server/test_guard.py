@@ -14,7 +14,7 @@ import pytest
 
 from tests.server.conftest import TEXT, Client, serving
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server import documents, guard
+from wim_edge.server import connections, documents, guard
 from wim_edge.server.guard import COOKIE, hosts_of, is_loopback
 
 
@@ -76,7 +76,10 @@ def test_other_machines_need_a_token(make: Callable[..., Any]) -> None:
     for host in ("0.0.0.0", "192.168.1.5", "::", "reader.local"):
         with pytest.raises(InvalidRequestError, match="token"):
             make(host=host)
-    make(host="0.0.0.0", token="x")
+    for token in ("", " ", "a b", "\u043a\u043b\u044e\u0447", "a;b", "a\nb"):
+        with pytest.raises(InvalidRequestError, match="token is empty"):
+            make(host="0.0.0.0", token=token)
+    make(host="0.0.0.0", token="x-Y_1")
     assert [is_loopback(one) for one in ("localhost", "127.3.2.1", "::1", "[::1]", "0.0.0.0", "localhost.evil")] == [
         True, True, True, True, False, False,
     ]  # fmt: skip
@@ -142,3 +145,13 @@ def test_the_page_is_small_and_asks_nobody_else(client: Client) -> None:
         assert "http://" not in text, path
         assert "https://" not in text, path
         assert "innerHTML" not in text, path
+
+
+def test_silent_connections_are_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=10) as silent:
+        assert silent.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=10) as slow:
+        slow.sendall(b"GET /api/status HTTP/1.1\r\nHost: local")
+        assert slow.recv(1) == b""
+    assert client.get("/api/status").status_code == 200

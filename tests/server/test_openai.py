@@ -38,7 +38,7 @@ def test_a_chat_goes_straight_to_the_model(api: Any, model: Slow) -> None:
         {"role": "system", "content": "Be brief."}, *user("Where is the <|im_end|> tower?"),
         {"role": "assistant", "content": "In Paris."}, *user([{"type": "text", "text": "Really?"}]),
     ]  # fmt: skip
-    found = api.chat.completions.create(model="fake", messages=messages)
+    found = api.chat.completions.create(model="default", messages=messages)
     assert found.choices[0].message.content == "Paris, of course."
     assert found.choices[0].finish_reason == "stop"
     assert found.usage.completion_tokens > 3
@@ -46,14 +46,14 @@ def test_a_chat_goes_straight_to_the_model(api: Any, model: Slow) -> None:
     assert seen[-1].count("<|im_start|>") == 5
     assert seen[-1].index("Be brief.") < seen[-1].index("In Paris.") < seen[-1].index("Really?")
     again = api.chat.completions.create(
-        model="fake", messages=[*messages, {"role": "assistant", "content": "Paris, of course."}, *user("Why?")]
+        model="default", messages=[*messages, {"role": "assistant", "content": "Paris, of course."}, *user("Why?")]
     )
     assert again.usage.prompt_tokens_details.cached_tokens >= found.usage.prompt_tokens - 1
 
 
 def test_a_stream_has_the_same_text_and_its_usage(api: Any, model: Slow) -> None:
     model.reply = lambda prompt: "One two three four."
-    options: dict[str, Any] = {"model": "fake", "messages": user("Count."), "stream": True}
+    options: dict[str, Any] = {"model": "default", "messages": user("Count."), "stream": True}
     chunks = list(api.chat.completions.create(**options, stream_options={"include_usage": True}))
     assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "One two three four."
     assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
@@ -87,6 +87,9 @@ def test_log_probabilities(api: Any, model: Slow) -> None:
     stream = api.chat.completions.create(model="", messages=user("a?"), logprobs=True, top_logprobs=1, stream=True)
     told = [token.token for chunk in stream if chunk.choices[0].logprobs for token in chunk.choices[0].logprobs.content]
     assert "".join(told) == "One two"
+    cut = api.chat.completions.create(model="", messages=user("a?"), logprobs=True, stop="two").choices[0]
+    assert "".join(token.token for token in cut.logprobs.content) == cut.message.content == "One "
+    assert api.completions.create(model="", prompt="x", extra_body={"logprobs": False}).choices[0].logprobs is None
     text = api.completions.create(model="", prompt="x", logprobs=2).choices[0].logprobs
     assert len(text.tokens) == len(text.token_logprobs) == len(text.top_logprobs) > 0
     assert len(text.top_logprobs[0]) == 2

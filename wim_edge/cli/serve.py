@@ -45,6 +45,7 @@ def serve(
         import uvicorn
 
         from wim_edge.server.app import create_app
+        from wim_edge.server.connections import Timed
         from wim_edge.server.guard import is_loopback, new_token
     except ImportError as error:
         raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error
@@ -57,7 +58,7 @@ def serve(
     )  # fmt: skip
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=5,
-        timeout_graceful_shutdown=2, limit_concurrency=256, server_header=False,
+        timeout_graceful_shutdown=2, limit_concurrency=256, server_header=False, http=Timed,
     )  # fmt: skip
     logging.getLogger("wim_edge").setLevel(logging.WARNING)
     sock = config.bind_socket()

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import wim_edge
+from wim_edge.documents.document import well_formed
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, machine, openai_api, questions
 from wim_edge.server.desk import BusyError, Desk
-from wim_edge.server.guard import Guard, hosts_of, is_loopback
+from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
 from wim_edge.server.history import History
 from wim_edge.server.service import Service, status_of
 from wim_edge.server.store import Store
@@ -47,6 +49,8 @@ def create_app(
 
     Raises InvalidRequestError without a token on another address than loopback; LibraryError.
     """
+    if token is not None and not is_token(token):
+        raise InvalidRequestError("the token is empty, or no header can hold it", "Letters, digits and dashes.")
     if token is None and not is_loopback(host):
         raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
     settings = settings or Settings.from_environment()
@@ -72,8 +76,30 @@ def create_app(
     app.include_router(openai_api.router)
     app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
     app.add_exception_handler(WimEdgeError, _told)
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _other)
     app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
     return app
+
+
+async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
+    """What is wrong with a request, without what it holds."""
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()[0]
+    where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
+    body = {"type": "InvalidRequestError", "message": f"{where}: {found['msg']}", "hint": "See /api/openapi.json."}
+    return JSONResponse({"error": _sendable(body)}, 422)
+
+
+async def _other(_request: Request, error: Exception) -> JSONResponse:
+    """What the framework refuses, in our form."""
+    assert isinstance(error, HTTPException)
+    body = {"type": "InvalidRequestError", "message": str(error.detail), "hint": "See /api/openapi.json."}
+    return JSONResponse({"error": _sendable(body)}, error.status_code, error.headers)
+
+
+def _sendable(body: dict[str, str]) -> dict[str, str]:
+    return {name: well_formed(text) for name, text in body.items()}
 
 
 async def _told(_request: Request, error: Exception) -> JSONResponse:
@@ -81,5 +107,5 @@ async def _told(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, WimEdgeError)
     status = status_of(type(error).__name__)
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
-    body: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
-    return JSONResponse({"error": body}, status, headers)
+    body = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
+    return JSONResponse({"error": _sendable(body)}, status, headers)

@@ -59,6 +59,10 @@ class Failed(Event):
     hint: str
 
 
+def _nothing(_runtime: Runtime) -> Iterator[Event]:
+    return iter(())
+
+
 @dataclass(eq=False)
 class Job:
     """A request: what is done on the model, and what it has told so far."""
@@ -114,6 +118,7 @@ class Job:
 
     def end(self, state: State) -> None:
         self.state = state
+        self.begin = _nothing  # and so are its documents
         self.ended(self)
         self._wake()
 

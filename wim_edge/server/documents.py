@@ -78,10 +78,11 @@ async def get_document(served: Served, document: int) -> Whole:
 
 @router.delete("/{document}", status_code=204)
 async def remove_document(served: Served, document: int) -> None:
-    """Let go of a document, and of the questions that were asked of it alone."""
+    """Let go of a document, and of the questions that were asked of it, or of others that are gone."""
     await run_in_threadpool(served.store.remove, document)
+    there = {kept.id for kept in await run_in_threadpool(served.store.documents)}
     for question in served.history.all(document):
-        if question.documents == [document]:
+        if not there.intersection(question.documents):
             if question.job is not None:
                 served.desk.cancel(question.job)
             served.history.remove(question)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ _HEADERS = (
 
 def new_token() -> str:
     return secrets.token_urlsafe(24)
+
+
+def is_token(token: str) -> bool:
+    """Whether it can stand in a header and a cookie, and is not nothing."""
+    return re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token) is not None
 
 
 def is_loopback(host: str) -> bool:
@@ -126,7 +132,7 @@ class Guard:
             return False
 
     def _is_token(self, given: str) -> bool:
-        return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
+        return bool(self.token) and bool(given) and hmac.compare_digest(given.encode(), str(self.token).encode())
 
 
 def hosts_of(address: str, more: Iterable[str] = ()) -> frozenset[str]:

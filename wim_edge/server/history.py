@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import threading
 import time
 import uuid
@@ -16,12 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from wim_edge.errors import LibraryError
-from wim_edge.server.desk import Job, State
+from wim_edge.server.desk import Failed, Job, State
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200
-_ID = re.compile(r"[0-9a-f]{32}")
 _PASSING = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of no interest afterwards
 
 
@@ -117,12 +117,38 @@ class History:
         return self._folder / f"{question.id}.json"
 
 
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    type: str
+    text: str = ""
+
+
+class _Written(BaseModel):
+    """A question as it stands on disk."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+    documents: list[int]
+    text: str
+    asked: float
+    options: dict[str, Any]
+    judged: dict[int, bool]
+    ended: State
+    old: list[_Told]
+
+
 def _read(path: Path) -> Question | None:
     """None for a file that is damaged: it is of no more use."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        question = Question(**{**found, "judged": {int(at): bool(is_good) for at, is_good in found["judged"].items()}})
-        sound = _ID.fullmatch(question.id) and path.stem == question.id and question.old[-1]["type"]
-        return question if sound and isinstance(question.asked, float) else None
-    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        found = _Written.model_validate_json(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
+    if found.id != path.stem:
+        return None
+    told = [event.model_dump(exclude_unset=True) for event in found.old]
+    if found.ended in ("waiting", "running"):  # the server was killed
+        lost = Failed("EngineError", "the server ended before it was answered", "Ask again.").to_dict()
+        found.ended, told = "failed", [*told, lost]
+    return Question(
+        found.documents, found.text, found.options, found.id, found.asked, found.judged, old=told, ended=found.ended
+    )

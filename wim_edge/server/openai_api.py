@@ -87,7 +87,7 @@ async def completions(served: Served, request: Request, asked: TextRequest) -> R
     """A text completion: the model goes straight on from the prompt."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
-        return runtime.complete(asked.text, top_logprobs=asked.logprobs)
+        return runtime.complete(asked.text, top_logprobs=asked.top)
 
     return await _answer(served, request, asked, begin, chat=False)
 
@@ -108,7 +108,7 @@ def _reading(runtime: Runtime, documents: list[Any], question: str, left_out: in
 async def _answer(
     served: Service, request: Request, asked: Sampled, begin: Callable[[Runtime], Iterator[events.Event]], *, chat: bool
 ) -> Response:
-    job = served.desk.enter(Job(begin, served.settings.but(**asked.options())))
+    job = served.desk.enter(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
     told = Told(chat, asked.model, asked.return_progress)
     if asked.stream:
         return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")

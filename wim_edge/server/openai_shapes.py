@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -107,7 +108,11 @@ class ChatRequest(Sampled):
 
 class TextRequest(Sampled):
     prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] = Field(examples=["Once upon a time"])
-    logprobs: int | None = Field(default=None, ge=0, le=5)
+    logprobs: bool | Annotated[int, Field(ge=0, le=5)] | None = None
+
+    @property
+    def top(self) -> int | None:
+        return int(self.logprobs) if self.logprobs is not None and self.logprobs is not False else None
 
     @property
     def text(self) -> str:
@@ -217,19 +222,20 @@ class Told:
         if not self.chat:
             return {
                 "tokens": [one["text"] for one in logprobs], "token_logprobs": [one["logprob"] for one in logprobs],
-                "top_logprobs": [dict(one["top"]) for one in logprobs],
+                "top_logprobs": [{text: logprob for text, _, logprob in one["top"]} for one in logprobs],
             }  # fmt: skip
         return {
             "content": [
-                {**_logprob(one["text"], one["logprob"]), "top_logprobs": [_logprob(*pair) for pair in one["top"]]}
+                {**_logprob(one["text"], one["bytes"], one["logprob"]),
+                 "top_logprobs": [_logprob(*other) for other in one["top"]]}
                 for one in logprobs
             ],
             "refusal": None,
         }
 
 
-def _logprob(text: str, logprob: float) -> dict[str, Any]:
-    return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
+def _logprob(text: str, piece: Sequence[int], logprob: float) -> dict[str, Any]:
+    return {"token": text, "logprob": logprob, "bytes": list(piece)}
 
 
 def _error(event: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from wim_edge.runtime import Runtime
 from wim_edge.server.desk import Job
 from wim_edge.server.history import Question
 from wim_edge.server.service import BUSY, ERRORS, Served, Service, Shape, sent
-from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, Settings
+from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
 from wim_edge.wim import events
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
@@ -92,7 +92,7 @@ async def ask(served: Served, question: Annotated[Question, Depends(_entered)]) 
 
 def _reading(served: Served, read: Read) -> Job:
     documents = [served.store.document(number).document for number in read.documents]
-    return served.desk.enter(Job(lambda runtime: runtime.read(documents), _settings(served, _given(read.options))))
+    return served.desk.enter(Job(lambda runtime: runtime.read(documents), served.settings_for(_given(read.options))))
 
 
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
@@ -148,6 +148,8 @@ async def watch(
     """All events of a question, from the first one on or after the last one that was seen. Who goes away changes
     nothing."""
     start = max(after, int(last_event_id or -1)) + 1
+    if question.job is None or question.job.over:  # one that was watched before a restart has other numbers now
+        start = min(start, max(0, len(question.told) - 1))
     if question.job is not None:
         async for event in sent(question.job, start):
             yield event
@@ -196,10 +198,11 @@ async def judge_margin(
 
 
 def _again(served: Served, number: Number) -> Question:
-    question = served.history.get(number)
-    if question.job is not None and not question.job.over:
-        raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
-    return _enter(served, question)
+    with served.lock:  # of several at once the first one is it
+        question = served.history.get(number)
+        if question.job is not None and not question.job.over:
+            raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
+        return _enter(served, question)
 
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
@@ -219,7 +222,7 @@ def _enter(served: Service, question: Question) -> Question:
         def begin(runtime: Runtime) -> Iterator[events.Event]:
             return runtime.stream(documents, question.text, judged=question.judged)
 
-        job = Job(begin, _settings(served, question.options), told=list(question.told))
+        job = Job(begin, served.settings_for(question.options), told=list(question.told))
         job.ended = lambda _: served.history.keep(question)
         served.desk.enter(job)
     except BaseException:
@@ -227,15 +230,12 @@ def _enter(served: Service, question: Question) -> Question:
             served.history.remove(question)
         raise
     question.job = job
+    served.history.keep(question)  # so that a server that is killed does not lose it
     return question
 
 
 def _given(options: Options) -> dict[str, Any]:
     return options.model_dump(exclude_none=True)
-
-
-def _settings(served: Service, options: dict[str, Any]) -> Settings:
-    return served.settings.but(**options)
 
 
 def _shown(question: Question) -> Shown:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field
 
-from wim_edge import errors
+from wim_edge import catalog, errors
+from wim_edge.catalog import Catalog
 from wim_edge.errors import (
     CapacityError,
     DocumentError,
     InvalidRequestError,
     LibraryError,
     ModelError,
+    ModelNotFoundError,
     WimEdgeError,
 )
 from wim_edge.server.desk import BusyError, Desk, Job
 from wim_edge.server.history import History
 from wim_edge.server.store import Store
-from wim_edge.settings import Settings
+from wim_edge.settings import Paths, Settings
 
 
 @dataclass
@@ -36,6 +38,20 @@ class Service:
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def settings_for(self, options: dict[str, Any]) -> Settings:
+        """The server's, with a request's options. A model is one of the catalog that is on this disk, or the one that
+        the server was started with: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
+        unknown = options.keys() - {field.name for field in fields(Settings)}
+        if unknown:
+            raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such option", "See /api/openapi.json.")
+        name = options.get("model")
+        if name is not None and name not in (self.settings.model, self.desk.model):
+            paths = Paths.from_environment()
+            models = Catalog.load(paths)
+            if name not in models.names() or not catalog.locate(models.get(name), paths):
+                raise ModelNotFoundError(f"no model of that name is on this disk: {name}", "GET /v1/models lists them.")
+        return self.settings.but(**options)
 
 
 def _service(request: Request) -> Service:

@@ -79,7 +79,7 @@ class Completer:
                 yield events.ReadingProgress(len(sequence), len(tokens))
             control.begin_answer()
             for piece in clock.each("answer", generation.pieces()):
-                yield events.CompletionDelta(piece, sampler.taken())
+                yield events.CompletionDelta(piece, sampler.taken(len(generation.text)))
             reason = generation.finish_reason
         except Interrupted:
             pass
@@ -108,20 +108,25 @@ class _Recorder(Sampler):
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
         self._model, self._top = model, top
         self._found: list[events.TokenLogprob] = []
+        self._chars = 0  # of those that were taken
 
     def __call__(self, logits: Logits) -> int:
         token = super().__call__(logits)
         if self._top is not None and not self._model.is_eog(token):
             logprobs = log_softmax(logits)
             best = np.argsort(-logprobs, kind="stable")[: self._top].tolist()
-            top = tuple((self._text(one), float(logprobs[one])) for one in best)
-            self._found.append(events.TokenLogprob(self._text(token), float(logprobs[token]), top))
+            top = tuple((*self._piece(one), float(logprobs[one])) for one in best)
+            self._found.append(events.TokenLogprob(*self._piece(token), float(logprobs[token]), top))
         return token
 
-    def taken(self) -> tuple[events.TokenLogprob, ...]:
-        """What was recorded since the last time."""
-        found, self._found = tuple(self._found), []
-        return found
+    def taken(self, chars: int) -> tuple[events.TokenLogprob, ...]:
+        """What was recorded since the last time, of the tokens that begin in the first ``chars`` of the text."""
+        taken = []
+        while self._found and self._chars < chars:
+            taken.append(self._found.pop(0))
+            self._chars += len(taken[-1].text)
+        return tuple(taken)
 
-    def _text(self, token: int) -> str:
-        return self._model.piece(token).decode("utf-8", "replace")
+    def _piece(self, token: int) -> tuple[str, tuple[int, ...]]:
+        piece = self._model.piece(token)
+        return piece.decode("utf-8", "replace"), tuple(piece)

@@ -262,11 +262,13 @@ class AnswerFinished(Event):
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A decoded token, its log-probability in nats, and the likeliest ones at its place."""
+    """A decoded token, its bytes (perhaps part of a character), its log-probability in nats, and the likeliest ones
+    at its place."""
 
     text: str
+    bytes: tuple[int, ...]
     logprob: float
-    top: tuple[tuple[str, float], ...]
+    top: tuple[tuple[str, tuple[int, ...], float], ...]
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,19 @@ async function listQuestions() {
 }
 
 async function ask() {
+  if (state.asking) return;
+  state.asking = true;
+  try {
+    await enter();
+  } catch (error) {
+    await listDocuments();  // what is asked may be gone
+    throw error;
+  } finally {
+    state.asking = false;
+  }
+}
+
+async function enter() {
   const options = { ...state.options };
   const pattern = $("pattern").value;
   if (pattern) options.pattern = pattern;
@@ -164,27 +177,25 @@ const EVENTS = ["queued", "reading.started", "reading.progress", "segment.read",
 
 function listen(url) {
   buttons("running");
-  let seen = 0;
-  const whole = state.question.state !== "running" && state.question.state !== "waiting" ? state.question.events : 0;
-  state.source = new EventSource(url);
+  let last = "";
+  const source = (state.source = new EventSource(url));
   for (const type of EVENTS) {
-    state.source.addEventListener(type, (message) => {
-      if (message.data === undefined) return;  // the browser's own "error"
-      const event = JSON.parse(message.data);
-      show(event);
-      seen += 1;
-      // One that was answered again has several ends: the stream itself ends with the last one
-      if (ENDS.includes(type) && (!whole || Number(message.lastEventId) >= whole - 1)) {
-        state.last = Number(message.lastEventId);
-        unwatch();
-        buttons("done");
-        doing(listQuestions)();
-        doing(machine)();
-      }
+    source.addEventListener(type, (message) => {
+      if (message.data === undefined) return;  // the browser's own "error", below
+      last = type;
+      state.last = Number(message.lastEventId);
+      show(JSON.parse(message.data));
     });
   }
-  state.source.onerror = () => {
-    if (state.source?.readyState === EventSource.CLOSED) {
+  source.onerror = (message) => {
+    if (message.data !== undefined || state.source !== source) return;
+    // The server ends the stream after the last event; one that was answered again has several ends in it
+    if (ENDS.includes(last)) {
+      unwatch();
+      buttons("done");
+      doing(listQuestions)();
+      doing(machine)();
+    } else if (source.readyState === EventSource.CLOSED) {
       unwatch();
       buttons("done");
       alertOf("The connection was lost. Reload the page to go on.");
