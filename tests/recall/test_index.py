@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -170,3 +174,46 @@ def test_tokens_that_are_parts_of_characters() -> None:
     chars, ends = beginnings(pieces.__getitem__, text, range(len(pieces)), 99)
     assert [text[chars[token] :][:4].strip() for token in ends] == ["a \u2581", "The", "It i"]
     assert chars[-1] == len(text)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from wim_edge.library import container
+from wim_edge.library.collection import Collection
+from wim_edge.recall.index import open_index
+from wim_edge.settings import Paths
+from wim_edge.testing import FakeModel
+home, moment = Path(sys.argv[1]), sys.argv[2]
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def half(file, data):
+    file.write(bytes(data)[: len(data) // 2])
+    die()
+
+if moment == "written":
+    os.fsync = die
+elif moment == "half written":
+    container._write_all = half
+model = FakeModel()
+model.fingerprint = "killed"
+open_index(Collection("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+@pytest.mark.parametrize("moment", ["tokenized", "half written", "written"])
+def test_killed_while_indexing(collection: Collection, tmp_path: Path, moment: str) -> None:
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), moment], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    model = FakeModel()
+    model.fingerprint = "killed"
+    assert load_index(collection, model) is None
+    for part in collection.folder.glob("*.part"):
+        os.utime(part, (0, 0))  # as an hour later
+    index = open_index(collection, model)
+    assert tokens_of(index, model, 0) == (" Ferry", TEXT)
+    assert load_index(collection, model) is not None
+    assert not list(collection.folder.glob("*.part"))
