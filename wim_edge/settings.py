@@ -20,6 +20,8 @@ PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
 MARGINS = ("verbatim", "free")
 CHOOSERS = ("bm25", "recall", "hybrid")
+TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
+"""The server's token; no setting, so that nothing shows it."""
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -127,7 +129,7 @@ class Settings:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """The defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
         environ = os.environ if environ is None else environ
-        known = ["WIM_EDGE_HOME", *("WIM_EDGE_" + field.name.upper() for field in fields(cls))]
+        known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, *("WIM_EDGE_" + field.name.upper() for field in fields(cls))]
         for variable in environ:
             if variable.startswith("WIM_EDGE_") and variable not in known:
                 near = difflib.get_close_matches(variable, known, 3, 0.4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
 from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import TOKEN_VARIABLE
 
 
 @click.command(short_help="Serve the page to read with, and an API.")
@@ -17,7 +19,7 @@ from wim_edge.errors import InvalidRequestError
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="0: any free one.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name that the machine is reached by.")
-@click.option("--token", envvar="WIM_EDGE_TOKEN", metavar="TOKEN",
+@click.option("--token", envvar=TOKEN_VARIABLE, metavar="TOKEN",
               help="What each request must show. On another address than loopback one is made if none is given.")
 @click.option("--waiting", type=click.IntRange(1, 1000), default=8, show_default=True,
               help="Requests that may wait for the model; the next one is told to come back later.")
@@ -65,4 +67,5 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     suffix = f"/?token={token}" if token else "/"
     click.echo(f"wim-edge serves http://{shown}:{sock.getsockname()[1]}{suffix}", err=True)
-    uvicorn.Server(config).run(sockets=[sock])
+    with suppress(KeyboardInterrupt):  # which is how it ends
+        uvicorn.Server(config).run(sockets=[sock])
