@@ -94,16 +94,12 @@ class History:
 
     def keep(self, question: Question) -> None:
         """Write down what was told of it. What the disk refuses is forgotten with the process."""
-        told = [event for event in question.told if event["type"] not in _PASSING]
-        whole = {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
-                 "options": question.options, "judged": dict(question.judged),
-                 "ended": question.state, "old": told}  # fmt: skip
         path = self._path(question)
         try:
-            with self._lock:
+            with self._lock:  # what is written last is what it was last
                 if question.id in self._questions:
                     part = path.with_suffix(".part")
-                    part.write_text(json.dumps(whole), encoding="utf-8")
+                    part.write_text(json.dumps(_as_written(question)), encoding="utf-8")
                     os.replace(part, path)
         except OSError as error:
             _LOG.warning("a question is not kept: %s", error.strerror)
@@ -115,6 +111,13 @@ class History:
 
     def _path(self, question: Question) -> Path:
         return self._folder / f"{question.id}.json"
+
+
+def _as_written(question: Question) -> dict[str, Any]:
+    told = [event for event in question.told if event["type"] not in _PASSING]
+    return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
+            "options": question.options, "judged": dict(question.judged), "ended": question.state,
+            "old": told}  # fmt: skip
 
 
 class _Told(BaseModel):
