@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.wim.test_reading import TEXT, reply
-from wim_edge import runtime as runtime_module
+from wim_edge import loaded
 from wim_edge.cli import main
 from wim_edge.testing import FakeModel
 
@@ -19,7 +19,7 @@ SMALL = ("--pattern", "wim", "--relevance", "verdict", "--margins", "free", "--s
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     fake = FakeModel(reply)
-    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
+    monkeypatch.setattr(loaded.Loaded, "model", lambda self: fake)
     return fake
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.recall.test_recaller import DOCUMENTS, writes
-from wim_edge import runtime as runtime_module
+from wim_edge import loaded
 from wim_edge.cli import main
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.testing import FakeModel
@@ -18,7 +18,7 @@ from wim_edge.testing import FakeModel
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
-    monkeypatch.setattr(runtime_module.Runtime, "open", lambda self: fake)
+    monkeypatch.setattr(loaded.Loaded, "model", lambda self: fake)
     return fake
 
 
@@ -114,7 +114,7 @@ def test_without_a_model_the_documents_are_kept(rows: str, monkeypatch: pytest.M
     def none(self: object) -> FakeModel:
         raise ModelNotFoundError("no model is on this disk")
 
-    monkeypatch.setattr(runtime_module.Runtime, "open", none)
+    monkeypatch.setattr(loaded.Loaded, "model", none)
     result = run("library", "add", rows)
     assert result.exit_code == 0
     assert "not indexed yet" in result.stderr

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.wim import story
+from tests.wim.story import TEXT
 from wim_edge import Decision, Document, Runtime, Settings, events
 from wim_edge.settings import PATTERNS
 from wim_edge.testing import FakeModel
 
-TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(60))
 STORY = Document("story.txt", TEXT)
-SMALL = Settings(
-    save=False, pattern="wim", relevance="verdict", margins="free", max_passages=32,
-    segment_tokens=160, margin_tokens=24, answer_tokens=32,
-)  # fmt: skip
+SMALL = story.SMALL.but(max_passages=32)
 
 
 def reply(prompt: str) -> str:
@@ -92,15 +90,13 @@ def test_a_rejected_passage_is_never_taken_for_lack_of_better(runtime: Runtime) 
         assert best not in [source.segment for source in second.sources]
 
 
-@pytest.mark.parametrize("between", ["another question", "another document", "other settings"])
+@pytest.mark.parametrize("between", ["question", "document"])
 def test_only_the_last_question_is_kept(runtime: Runtime, between: str) -> None:
     ask(runtime)
-    if between == "another question":
+    if between == "question":
         ask(runtime, "Which things?")
-    elif between == "another document":
-        ask(runtime, document=Document("other.txt", TEXT[:900]))
     else:
-        runtime.settings = replace(runtime.settings, max_passages=2)
+        ask(runtime, document=Document("other.txt", TEXT[:900]))
     found, second = ask(runtime, judged={1: False})
     assert second.usage.prefilled_tokens > 0
     assert 1 not in [source.segment for source in second.sources]

@@ -171,7 +171,7 @@ def test_closed_book_is_llm_alone() -> None:
 
 
 def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from wim_edge import runtime as runtime_module
+    from wim_edge import loaded
 
     path = tmp_path / "aux.gguf"
     path.write_bytes(b"GGUF")
@@ -179,7 +179,7 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     closed: list[str] = []
     monkeypatch.setattr(reader, "close", lambda: closed.append("reader"))
     monkeypatch.setattr(judge, "close", lambda: closed.append("judge"))
-    monkeypatch.setattr(runtime_module, "open_model", lambda found, settings: judge)
+    monkeypatch.setattr(loaded, "open_model", lambda found, settings: judge)
     for relevance in ("likelihood", "verdict"):
         settings = Settings(pattern="wim-shallow", relevance=relevance, relevance_model=str(path), segment_tokens=64)
         with Runtime(settings, model=reader) as runtime:
@@ -195,11 +195,11 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.parametrize("pattern", ["llm", "rag"])
 def test_a_relevance_model_without_use_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str) -> None:
-    from wim_edge import runtime as runtime_module
+    from wim_edge import loaded
 
     path = tmp_path / "aux.gguf"
     path.write_bytes(b"GGUF")
-    monkeypatch.setattr(runtime_module, "open_model", lambda found, settings: FakeModel(reply))
+    monkeypatch.setattr(loaded, "open_model", lambda found, settings: FakeModel(reply))
     settings = Settings(pattern=pattern, relevance="bm25", relevance_model=str(path), segment_tokens=64)
     with Runtime(settings, model=FakeModel(reply)) as runtime:
         found = list(runtime.stream(library(3, 1), QUESTION))

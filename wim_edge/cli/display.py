@@ -100,6 +100,8 @@ def outcome(event: events.AnswerFinished) -> str:
 
 def kept(event: events.ReadingFinished) -> str:
     """What is kept after reading ahead, in a line."""
+    if not event.tokens:
+        return "stopped before anything was read"
     what = "all" if event.saved_tokens >= event.tokens else f"{event.saved_tokens:,}"
     return " · ".join([f"{what} of {event.tokens:,} tokens kept for {event.model}", *_cost(event.usage)])
 

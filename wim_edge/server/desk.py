@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from wim_edge.errors import WimEdgeError
+from wim_edge.loaded import OF_THE_MODEL
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim.control import Decision
@@ -28,7 +29,7 @@ from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before one has been seen
-_OF_THE_MODEL = {"model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn", "relevance_model"}
+_OF_THE_MODELS = (*OF_THE_MODEL, "relevance_model")
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -57,6 +58,9 @@ class Failed(Event):
     error: str
     message: str
     hint: str
+
+
+_NOT_BEGUN = Failed("Cancelled", "it was cancelled before it had begun", "Ask again.")
 
 
 def _nothing(_runtime: Runtime) -> Iterator[Event]:
@@ -183,7 +187,7 @@ class Desk:
         with self._changed:
             if job in self._line:
                 self._line.remove(job)
-                job.tell(Failed("Cancelled", "it was cancelled before it had begun", "Ask again."))
+                job.tell(_NOT_BEGUN)
                 job.end("cancelled")
                 return
         self._ask_for(job, Decision.CANCEL)
@@ -226,6 +230,9 @@ class Desk:
     def _do(self, job: Job) -> State:
         try:
             runtime = self._runtime(job.settings)
+            if job._wish is Decision.CANCEL:  # while the model was loaded
+                job.tell(_NOT_BEGUN)
+                return "cancelled"
             with closing(job.begin(runtime)) as found:  # type: ignore[type-var]
                 if job._wish:
                     self._ask_for(job, job._wish)
@@ -254,7 +261,7 @@ class Desk:
             if self._asking is not None:
                 self._asking.close()
             self._asking = None
-            asking = self._base.but(**{name: vars(settings)[name] for name in vars(settings).keys() - _OF_THE_MODEL})
+            asking = self._base.but(**{n: value for n, value in vars(settings).items() if n not in _OF_THE_MODELS})
             with self._changed:
                 self._asking, self._asking_settings = asking, settings
         return self._asking
@@ -268,4 +275,4 @@ class Desk:
 
 
 def _of_model(settings: Settings) -> dict[str, Any]:
-    return {name: vars(settings)[name] for name in _OF_THE_MODEL}
+    return {name: vars(settings)[name] for name in _OF_THE_MODELS}

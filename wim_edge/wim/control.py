@@ -65,6 +65,11 @@ class Control:
             if decision and not begun:
                 self._each("interrupt")
 
+    def check(self) -> None:
+        """Raise Interrupted if the reader wishes to stop."""
+        if self.wish:
+            raise Interrupted
+
     def attach(self, *contexts: Context) -> None:
         """Interrupt these from now on; a wish uttered earlier counts."""
         with self._lock:

@@ -10,6 +10,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
 
 from wim_edge.documents import Document, Segment, split
+from wim_edge.documents.segments import Tokenize
 from wim_edge.engine.api import Model
 from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
@@ -75,11 +76,13 @@ def make_plan(
     documents: Seq[Document],
     query: str,
     scoring: int,
+    tokenize: Tokenize,
 ) -> Plan:
     """Segment the documents and choose the context.
 
     Args:
         scoring: cells that relevance takes beside the reading.
+        tokenize: the model's, for the documents' text; may raise to have it stop.
 
     Raises ContextOverflowError, InvalidRequestError.
     """
@@ -107,7 +110,7 @@ def make_plan(
             f"segments of {choices.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
             f"Use --segment-tokens {limit - beside:,} or less, or raise --ctx.",
         )
-    pieces = _segment(model, prompts, choices, documents)
+    pieces = _segment(tokenize, prompts, choices, documents)
     total = sum(piece.size for piece in pieces)
     passages = choices.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
     need = beside + (total if pattern.deep else 0)
@@ -129,11 +132,13 @@ def _numbers(limit: int, beside: int) -> str:
     return f"{limit:,} tokens of context, {beside:,} of them for prompts, margin and answer"
 
 
-def _segment(model: Model, prompts: Prompts, choices: Choices, documents: Seq[Document]) -> tuple[Piece, ...]:
+def _segment(
+    tokenize: Tokenize, prompts: Prompts, choices: Choices, documents: Seq[Document]
+) -> tuple[Piece, ...]:
     pieces = []
     for index, document in enumerate(documents):
         heading = prompts.document(document.name, several=len(documents) > 1)
-        lead = tuple(model.tokenize(heading))
+        lead = tuple(tokenize(heading))
         budget = choices.segment_tokens - len(lead)
         if budget < _SMALLEST:
             raise InvalidRequestError(
@@ -141,7 +146,7 @@ def _segment(model: Model, prompts: Prompts, choices: Choices, documents: Seq[Do
                 "Use larger segments (--segment-tokens).",
             )
         for start, end in document.parts or ((0, len(document.text)),):
-            for part in split(document.text[start:end], budget, model.tokenize, index):
+            for part in split(document.text[start:end], budget, tokenize, index):
                 segment = replace(part, start=start + part.start, end=start + part.end)
                 pieces.append(Piece(segment, heading, lead))
                 lead = () if choices.pattern.deep else lead

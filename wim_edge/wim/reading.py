@@ -127,8 +127,7 @@ class Reading:
             self.done += 1
             if time.monotonic() > self._save_at:
                 self._save(window)
-            if self.control.wish:
-                raise Interrupted
+            self.control.check()
         if self.choices.pattern.deep:
             yield from self._write_due()
 
@@ -292,8 +291,7 @@ class Reading:
         """As `write_due`, until the reader or the policy stops it."""
         with closing(self.write_due()) as written:
             for event in written:
-                if self.control.wish:
-                    raise Interrupted
+                self.control.check()
                 yield event
 
     def write_due(self) -> Generator[events.Event, None, None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from typing import TypeVar
 
 from wim_edge.wim import events
@@ -12,11 +13,11 @@ _T = TypeVar("_T")
 
 
 class Stream(Iterator[events.Event]):
-    """The events of one reading, closed when nobody holds them any more."""
+    """The events of one reading, closed when nobody holds them any more; ``stack`` is then let go."""
 
-    def __init__(self, found: Generator[events.Event | None, None, None]) -> None:
-        self._events = found
-        next(found)  # enters it, so that closing a stream nobody began cleans up too
+    def __init__(self, stack: ExitStack, found: Iterator[events.Event]) -> None:
+        self._events = _until_let_go(stack, found)
+        next(self._events)  # enters it, so that closing a stream nobody began cleans up too
         self.thread: int | None = None
         """The one that is in it now."""
 
@@ -35,3 +36,11 @@ class Stream(Iterator[events.Event]):
             return step()
         finally:
             self.thread = before
+
+
+def _until_let_go(
+    stack: ExitStack, found: Iterator[events.Event]
+) -> Generator[events.Event | None, None, None]:
+    with stack:
+        yield None
+        yield from found

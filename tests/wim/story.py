@@ -1,0 +1,34 @@
+"""A story, a scripted model that reads it, and what is told of it."""
+
+from __future__ import annotations
+
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.testing import FakeModel
+
+TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(60))
+SMALL = Settings(
+    save=False, pattern="wim", relevance="verdict", margins="free", max_passages=8,
+    segment_tokens=160, margin_tokens=24, answer_tokens=32,
+)  # fmt: skip
+
+
+def reply(prompt: str) -> str:
+    """YES to notes about sentence 12, a note of the last sentence else, and an answer to the final prompt."""
+    if "YES or NO" in prompt:
+        return "YES" if "number 12 " in prompt.rsplit("Note:", 1)[1] else "NO"
+    if "write down" in prompt:
+        found = "number 12 is here" if "number 12 " in prompt.split("Question:")[0][-700:] else "nothing here"
+        return f"note: {found}"
+    return "the answer is blue"
+
+
+def run(
+    model: FakeModel, chosen: Settings = SMALL, text: str | Document = TEXT, **more: object
+) -> list[events.Event]:
+    document = text if isinstance(text, Document) else Document("story.txt", text)
+    with Runtime(chosen, model=model) as runtime:
+        return list(runtime.stream(document, "Which colour?", **more))  # type: ignore[arg-type]
+
+
+def of_type(found: list[events.Event], kind: type) -> list:
+    return [event for event in found if type(event) is kind]

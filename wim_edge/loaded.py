@@ -1,0 +1,102 @@
+"""What a runtime holds in memory: its models, how they are spoken to, and the context that documents are read in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wim_edge.catalog import resolve
+from wim_edge.engine.api import Context, Model
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Paths, Settings
+from wim_edge.tuning import open_model
+from wim_edge.wim.chat import ChatFormat, chat_format
+from wim_edge.wim.methods import Judge
+from wim_edge.wim.prompts import Prompts
+
+OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn")
+"""Settings that a loaded model keeps."""
+
+
+class Loaded:
+    """The models of these settings, each loaded when it is first needed.
+
+    ``model``: an opened one instead of the one that the settings name. It stays the caller's to close.
+    """
+
+    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+        self.settings = settings
+        self.chat_variables: Mapping[str, Any] = {}
+        """What models.toml sets for the model's chat template."""
+        self._model = model
+        self._judge: Judge | None = None
+        self._opened: list[Model] = []
+        """The models to close: those that were not given."""
+        self._context: Context | None = None
+
+    def model(self) -> Model:
+        """The one that reads. Raises ModelError, CapacityError."""
+        if self._model is None:
+            found = resolve(self.settings.model, Paths.from_environment())
+            if found.entry is not None:
+                self.settings = _filled(self.settings, found.entry.settings)
+                self.chat_variables = found.entry.chat
+            self._model = open_model(found, self.settings)
+            self._opened.append(self._model)
+        return self._model
+
+    def chat(self) -> tuple[ChatFormat, str | None]:
+        """How a conversation with it is written, and a warning where that was not clear."""
+        return chat_format(self.model(), self.chat_variables)
+
+    def judge(self) -> Judge | None:
+        """The model that scores, where it is not the one that reads. Raises as `model`."""
+        if self._judge is None and self.settings.relevance_model is not None:
+            found = resolve(self.settings.relevance_model, Paths.from_environment())
+            model = open_model(found, self.settings)
+            self._opened.append(model)
+            chat, _ = chat_format(model, found.entry.chat if found.entry else None)
+            self._judge = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
+        return self._judge
+
+    def context(self, n_ctx: int) -> Context:
+        """The one that documents are read in, of at least so many cells. Raises MemoryBudgetError."""
+        if self._context is not None and self._context.n_ctx < n_ctx:
+            self._context.close()
+            self._context = None
+        if self._context is None:
+            self._context = self.model().context(n_ctx)
+        return self._context
+
+    def but(self, **changes: object) -> Loaded:
+        """With these settings changed, on the same models, which stay this one's.
+
+        Raises InvalidRequestError for settings that belong to the loaded model.
+        """
+        model, settings = self.model(), self.settings.but(**changes)
+        fixed = [name for name in OF_THE_MODEL if getattr(settings, name) != getattr(self.settings, name)]
+        if fixed:
+            raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
+        other = Loaded(settings, model)
+        other.chat_variables = self.chat_variables
+        if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
+            other._judge = self.judge()
+        return other
+
+    def close(self) -> None:
+        """Free the context, and the models that were not given."""
+        if self._context is not None:
+            self._context.close()
+            self._context = None
+        for model in self._opened:
+            model.close()
+            if model is self._model:
+                self._model = None
+            else:
+                self._judge = None
+        self._opened = []
+
+
+def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
+    """What models.toml says of a model, where the user has left the choice open."""
+    return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})

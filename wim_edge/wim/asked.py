@@ -1,0 +1,113 @@
+"""A question, and all that is settled before anything is read for it: how it is read, scored and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from wim_edge.documents import Document
+from wim_edge.engine.api import Context, Interrupted
+from wim_edge.engine.sampling import Sampler
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library import FAILURES, Library, SavedReading
+from wim_edge.loaded import Loaded
+from wim_edge.wim.clock import Clock
+from wim_edge.wim.control import Control, Decision, Policy
+from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
+from wim_edge.wim.pattern import Choices
+from wim_edge.wim.plan import Plan, make_plan
+from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.reading import Reading
+
+
+@dataclass
+class Asked:
+    """A question, its reading, and how it is answered. The reading stays in the cache until the next question, so that
+    this one can be answered again without reading, when the reader has judged margins."""
+
+    reading: Reading
+    prompts: Prompts
+    warnings: list[str]
+    request: object = None
+    """What was asked for: one that is equal may be answered from this reading."""
+    read: bool = False
+    """Whether it was answered, with all or with what was read when the reader stopped it."""
+
+    def again(self, control: Control, clock: Clock) -> None:
+        """Get ready to answer once more."""
+        reading = self.reading
+        reading.control, reading.clock, reading.writer.clock, self.warnings = control, clock, clock, []
+        reading.reused_tokens += reading.read_tokens
+        reading.read_tokens = reading.reread_tokens = reading.writer.decoded_tokens = 0
+
+    def close(self) -> None:
+        self.reading.close()
+
+
+def prepare(
+    stack: ExitStack, loaded: Loaded, documents: Seq[Document], query: str | None, on_margin: Policy | None,
+    clock: Clock, control: Control,
+) -> Asked:  # fmt: skip
+    """Settle how the documents are read and the question, if there is one, is answered.
+
+    ``stack`` closes what only reading needs. Raises InvalidRequestError, ModelError, CapacityError, LibraryError where
+    nothing can be saved and that was the purpose, and Interrupted where the reader cancels.
+    """
+    with clock.stage("load"):
+        model = loaded.model()
+    settings, choices = loaded.settings, Choices.of(loaded.settings)
+    if not documents and choices.pattern.name != "llm":
+        raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
+    chat, warning = loaded.chat()
+    prompts = Prompts(settings.templates, chat=chat.is_chat)
+    relevance = None
+    if choices.pattern.scores and query is not None:
+        with clock.stage("load"):
+            judge = loaded.judge()
+        auxiliary = judge is not None
+        relevance = relevance_for(settings, choices, judge or Judge(model, chat, prompts), query, auxiliary=auxiliary)
+
+    def tokenize(text: str) -> list[int]:
+        if control.wish is Decision.CANCEL:  # a long text takes a while
+            raise Interrupted
+        return model.tokenize(text)
+
+    cells = relevance.cells if relevance else 0
+    plan = make_plan(model, chat, prompts, settings, choices, documents, query or "", cells, tokenize)
+    notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
+    with clock.stage("load"):
+        context = loaded.context(plan.n_ctx)
+        saved, failure = _saved(context, loaded, choices, plan)
+        if relevance is not None:
+            stack.callback(relevance.close)
+            relevance.open(context, plan.segments, saved)
+    if query is None and failure:
+        raise LibraryError(failure, "Free some space, or point WIM_EDGE_HOME at another disk.")
+    sampler = Sampler(settings.temperature, settings.top_p, settings.min_p, settings.seed)
+    reading = Reading(
+        model, context, chat, plan, settings, choices, sampler, relevance, control, clock, on_margin, saved
+    )
+    notes += [failure] if failure else []
+    if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
+        notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
+    if settings.relevance_model is not None and not isinstance(relevance, Auxiliary):
+        why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
+        notes.append(f"the relevance model is not used: {why}")
+    return Asked(reading, prompts, [*([warning] if warning else []), *notes])
+
+
+def _saved(
+    context: Context, loaded: Loaded, choices: Choices, plan: Plan
+) -> tuple[SavedReading | None, str | None]:
+    """Where this reading is kept. None where nothing is to be, or, with the reason, where nothing can be: it is then
+    read anew."""
+    settings = loaded.settings
+    if not settings.save or settings.query_first or not plan.documents:
+        return None, None  # with the question before the text, a state serves that question alone
+    shape = "deep" if choices.pattern.deep else "shallow"
+    try:
+        library, name = Library.of(settings), loaded.model().info.name
+        return SavedReading(library, context.fingerprint, plan.documents, shape, name, plan.tokens), None
+    except (*FAILURES, LibraryError) as error:
+        return None, str(error)
