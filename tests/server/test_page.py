@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.documents.make import pdf
 from tests.server.conftest import serving
-from wim_edge import Settings
+from wim_edge import Settings, catalog
+from wim_edge.catalog import ModelEntry
+from wim_edge.errors import DownloadError
 from wim_edge.server.app import create_app
+from wim_edge.settings import Paths
 
 sync_api = pytest.importorskip("playwright.sync_api")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -59,7 +64,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     ask(page, "Who may copy it?")
     page.wait_for_selector(".margin")
     page.wait_for_selector(".segment.now")
-    assert page.locator(".unread").inner_text()
+    assert page.locator(".unread").last.inner_text()
     page.click("#now")
     assert "stopped early" in answered(page)
     n_read = page.locator(".segment").count()
@@ -150,3 +155,91 @@ def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_pa
     assert page.evaluate("document.activeElement.tagName") == "MARK"
     page.set_viewport_size({"width": 360, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: str) -> None:
+    path = tmp_path / "licence.pdf"
+    lines = [line.strip().translate({ord(c): "" for c in "()\\"}) for line in long_text[:4000].split("\n")]
+    path.write_bytes(pdf(*("\n".join(lines[i : i + 30]).encode("latin-1") for i in range(0, 90, 30))))
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    ask(page, "Who may copy it?")
+    answered(page)
+    places = page.locator(".margin .faint").all_inner_texts()
+    assert places
+    assert all(place.startswith(("page 1 ", "page 2 ", "page 3 ")) for place in places)
+    assert all(one.inner_text().startswith("page ") for one in page.locator("#sources .link").all())
+    for margin in page.locator(".margin").all():  # the place that is named is where the mark then stands
+        margin.locator(".link").click()
+        assert page.inner_text("mark").strip()
+
+
+def test_a_model_is_fetched_with_its_progress_and_chosen(
+    page: Any, tmp_path: Path, gemma3: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on: list[bool] = []
+    failing = [True]
+
+    def fetch(entry: ModelEntry, paths: Paths, progress: Callable[[int, int | None], None]) -> Path:
+        progress(entry.bytes // 2, entry.bytes)
+        while not go_on:
+            time.sleep(0.01)
+        if failing.pop() if failing else False:
+            go_on.clear()
+            raise DownloadError("the network is gone", "Connect it again.")
+        own = paths.models / entry.name / gemma3.name
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.symlink_to(gemma3)
+        return own
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    page.click("summary")
+    row = page.locator("#models li", has_text="gemma3-270m")
+    sync_api.expect(row.locator("button")).to_contain_text("Fetch")
+    row.locator("button").click()
+    sync_api.expect(row.locator("button")).to_have_text("50%")
+    go_on.append(True)
+    sync_api.expect(page.locator("#alert")).to_contain_text("the network is gone. Connect it again.")
+    row.locator("button").click()  # once more
+    sync_api.expect(row.locator("button")).to_have_text("50%")
+    go_on.append(True)
+    row.locator("input").check()
+    path = tmp_path / "a.txt"
+    path.write_text("The ferry sails at noon. It is a small ship.")
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    ask(page, "When does it sail?")
+    assert "by gemma3-270m" in answered(page)
+    sync_api.expect(row).to_contain_text("loaded")
+
+
+def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:
+    wrong = page.evaluate(
+        """async () => {
+          const { Reader } = await import("./reader.js");
+          let seed = 7;
+          const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+          const wrong = [];
+          for (const paragraph of [90, 3000, 70000]) {
+            const letters = ["a", "é", " ", "🚢"];
+            const text = Array.from({ length: 200000 }, (_, i) => i % paragraph ? letters[random(4)] : "\\n").join("");
+            const chars = [...text], article = document.createElement("article");
+            const reader = new Reader(article, () => null);
+            reader.show({ text });
+            for (let segment = 0, at = 0; at < chars.length; segment++) {
+              const start = at + (random(9) ? 0 : random(50)), end = Math.min(chars.length, start + 1 + random(6000));
+              reader.read({ segment, chars: [start, end] }, false);
+              at = end;
+              const { made } = reader.segments.get(segment);
+              const whole = article.textContent === text && made.textContent === chars.slice(start, end).join("");
+              if (!whole) wrong.push([paragraph, segment]);
+              if (!random(5)) reader.go(segment, [start, end]);
+            }
+            if (article.textContent !== text || reader.unread.length) wrong.push([paragraph, "end"]);
+            const longest = Math.max(...[...article.children].map((one) => one.textContent.length));
+            if (longest > 40000) wrong.push([paragraph, longest]);
+          }
+          return wrong;
+        }"""
+    )
+    assert wrong == []

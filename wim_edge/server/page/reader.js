@@ -1,6 +1,8 @@
 // The text of a document, its segments as they are read, and the margins beside them.
 // Offsets are characters (code points) of the text; JavaScript counts UTF-16 units, so both are told apart.
 
+const UNREAD = 16384;  // UTF-16 units of a block of text that is not read yet, at least
+
 export class Reader {
   constructor(element, judge) {
     Object.assign(this, { element, judge, judged: {}, segments: new Map(), margins: new Map() });
@@ -19,10 +21,28 @@ export class Reader {
       at += 1;
     }
     this.done = 0;
-    this.rest_ = window.document.createElement("span");
-    this.rest_.className = "unread";
-    this.rest_.textContent = document.text;
-    this.element.replaceChildren(this.rest_);
+    this.block = null;  // the one that segments go into, until a line ends with one
+    this.line = window.document.createElement("span");  // what is not read of the line that is being read
+    this.line.className = "unread";
+    this.unread = [];
+    for (let start = 0; start < document.text.length;) {
+      const end = this.lineEnd(start + UNREAD);
+      const made = window.document.createElement("div");
+      made.className = "block unread";
+      made.textContent = document.text.slice(start, end);
+      this.unread.push({ made, end });
+      start = end;
+    }
+    this.element.replaceChildren(...this.unread.map((one) => one.made));
+  }
+
+  // Where the line ends that unit number `at` is in, and one that does not end is cut, between characters
+  lineEnd(at) {
+    const { text } = this.document;
+    const end = text.indexOf("\n", at) + 1;
+    if (end && end <= at + UNREAD) return end;
+    const cut = Math.min(at + UNREAD, text.length);
+    return /[\ud800-\udbff]/.test(text[cut - 1]) ? cut + 1 : cut;
   }
 
   unit(at) {
@@ -46,13 +66,29 @@ export class Reader {
     const made = window.document.createElement("span");
     made.className = "segment";
     made.textContent = this.slice(Math.max(start, this.done), end);
-    this.rest_.before(this.slice(this.done, start), made);
+    this.put(this.slice(this.done, start), made);
     this.done = Math.max(this.done, end);
-    this.rest_.textContent = this.document.text.slice(this.unit(this.done));
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
     this.segments.set(event.segment, { made, start, end });
     if (follow) made.scrollIntoView({ block: "nearest" });
+  }
+
+  // Move what is read out of what is not. Blocks end with lines; the browser draws those alone that are in view
+  put(before, made) {
+    const { text } = this.document;
+    const at = this.unit(this.done) + before.length + made.textContent.length;
+    if (!this.block) {
+      this.block = window.document.createElement("div");
+      this.block.className = "block";
+      this.element.insertBefore(this.block, this.unread[0]?.made ?? null);
+    }
+    const end = text[at - 1] === "\n" ? at : this.lineEnd(at);
+    this.line.textContent = text.slice(at, end);
+    this.block.append(before, made, this.line);
+    if (end === at || this.block.textContent.length > 2 * UNREAD) this.block = null;
+    while (this.unread.length && this.unread[0].end <= end) this.unread.shift().made.remove();
+    if (this.unread.length) this.unread[0].made.textContent = text.slice(end, this.unread[0].end);
   }
 
   // Nothing is read any more
