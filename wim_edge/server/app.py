@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -17,6 +18,7 @@ from wim_edge.documents.document import well_formed
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, machine, openai_api, questions
+from wim_edge.server.description import described
 from wim_edge.server.desk import BusyError, Desk
 from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
 from wim_edge.server.history import History
@@ -75,6 +77,7 @@ def create_app(
         app.include_router(one.router, prefix="/api")
     app.include_router(openai_api.router)
     app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
+    app.openapi = partial(described, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _told)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _other)

@@ -85,6 +85,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorBody, "description": "The Host or the Origin is another's."},
     404: {"model": ErrorBody, "description": "There is none."},
     408: {"model": ErrorBody, "description": "The body did not come."},
+    413: {"model": ErrorBody, "description": "It is larger than the server, or the model's context, takes."},
+    422: {"model": ErrorBody, "description": "It has not the form that is asked for, or the document cannot be read."},
 }
 BUSY: dict[int | str, dict[str, Any]] = {
     429: {"model": ErrorBody, "description": "Too many wait; Retry-After says for how many seconds."}
