@@ -21,6 +21,7 @@ from wim_edge.wim.chat import Message
 
 LONG = 1024
 """Tokens; a shorter text goes straight to the model."""
+_ENOUGH = 64 * LONG  # characters, to see whether a text is long: counting all of a book would keep others waiting
 _QUESTION_CHARS = 600
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
@@ -81,13 +82,17 @@ def as_request(turns: Sequence[Turn], count: Callable[[str], int], *, read: bool
     long ones. Raises InvalidRequestError without a question."""
     if not turns or turns[-1].role != "user":
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
+
+    def is_long(text: str) -> bool:
+        return count(text[:_ENOUGH]) > LONG
+
     documents: list[Document] = []
     short = 0
     for turn in turns[:-1]:
         for part in turn.parts:
             if part.document is not None:
                 documents.append(part.document)
-            elif read is not False and count(part.text) > LONG:
+            elif read is not False and is_long(part.text):
                 documents.append(_document(part.text, len(documents)))
             else:
                 short += bool(part.text.strip())
@@ -97,7 +102,7 @@ def as_request(turns: Sequence[Turn], count: Callable[[str], int], *, read: bool
             documents.append(part.document)
             continue
         text = part.text
-        if text.strip() and (read or (read is None and count(text) > LONG)):
+        if text.strip() and (read or (read is None and is_long(text))):
             body, text = split_question(text)
             if body:
                 documents.append(_document(body, len(documents)))

@@ -98,7 +98,8 @@ _STREAMS: dict[str, tuple[Event, ...]] = {
     "/api/ask": (
         *_READ, AnswerDelta("Either party, with three months' notice."),
         AnswerFinished("Either party, with three months' notice.", "stop", "wim", "smollm2-135m",
-                       (Source(4, *_PLACE, 0.91, _QUOTE, (9304, 9358)),), Usage(11200, 0, 162, {"total": 41.7}, 420000000)),
+                       (Source(4, *_PLACE, 0.91, _QUOTE, (9304, 9358)),),
+                       Usage(11200, 0, 162, {"total": 41.7}, 420000000)),
     ),
     "/api/read": _READ[:4],
     "/api/questions/{number}/events": _READ,
