@@ -7,21 +7,18 @@ and is tokenized as plain text, so no document and no question can forge a turn.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
-from typing import Any, NoReturn
-
-import jinja2
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing import Any
 
 from wim_edge.engine.api import Model
 from wim_edge.errors import InvalidRequestError
+from wim_edge.wim.template import TemplateError, rendered
 
 Message = tuple[str, str]
 """Role (system, user, assistant) and text."""
-Render = Callable[[list[dict[str, str]]], str]
+Render = Callable[[Seq[Message]], str]
 _SYSTEM, _USER = "[[wim-edge:system]]", "[[wim-edge:user]]"
 
 
@@ -57,8 +54,8 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
     if template is None:
         return base, None
     try:
-        runs, system_in_user = _cut(template, model.info.bos, model.info.eos, dict(variables or {}))
-    except (jinja2.TemplateError, ValueError) as error:
+        runs, system_in_user = _cut(template, model.info.bos, model.info.eos, variables or {})
+    except TemplateError as error:
         return base, f"the model's chat template cannot be used ({error}); asking in plain text"
     tokens = [model.tokenize(run, special=True) for run in runs]
     if bos and tokens[0][:1] != list(bos) and not (not tokens[0] and tokens[1][:1] == list(bos)):
@@ -82,15 +79,18 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
     if template is None:
         turns = "".join(f"{role.capitalize()}: {text}\n" for role, text in messages)
         return [*bos, *model.tokenize(turns + "Assistant:")]
-    render = _renderer(template, model.info.bos, model.info.eos, dict(variables or {}))
+
+    def render(marked: Seq[Message]) -> str:
+        return rendered(template, marked, model.info.bos, model.info.eos, variables or {})
+
     shown = [(role, text) for role, text in messages]
     try:
         try:
             runs = _around(render, shown)
-        except (jinja2.TemplateError, ValueError):
+        except TemplateError:
             shown = _without_system(shown)
             runs = _around(render, shown)
-    except (jinja2.TemplateError, ValueError) as error:
+    except TemplateError as error:
         raise InvalidRequestError(
             f"the model's chat template cannot show this conversation: {error}", "Let user and assistant take turns."
         ) from error
@@ -105,7 +105,7 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 def _around(render: Render, messages: Seq[Message]) -> list[str]:
     """What the template writes before, between and after the messages' texts."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
-    rest = render([{"role": role, "content": mark} for (role, _), mark in zip(messages, marks, strict=True)])
+    rest = render([(role, mark) for (role, _), mark in zip(messages, marks, strict=True)])
     runs = []
     for mark in marks:
         before, rest = _split(rest, mark)
@@ -122,43 +122,19 @@ def _without_system(messages: Seq[Message]) -> list[Message]:
     return rest
 
 
-def _renderer(template: str, bos: str, eos: str, variables: dict[str, Any]) -> Render:
-    """The model's own template as a function of messages. It raises jinja2.TemplateError."""
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-    environment.globals["raise_exception"] = _refuse
-    environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)
-
-    def render(messages: list[dict[str, str]]) -> str:
-        values = {"messages": messages, "add_generation_prompt": True, "bos_token": bos, "eos_token": eos}
-        try:
-            return environment.from_string(template).render({**values, **variables})
-        except Exception as error:  # the template is a program of the model file's author, it may raise anything
-            raise jinja2.TemplateError(f"{type(error).__name__}: {error}") from error
-
-    return render
-
-
-def _cut(template: str, bos: str, eos: str, variables: dict[str, Any]) -> tuple[list[str], bool]:
+def _cut(template: str, bos: str, eos: str, variables: Mapping[str, Any]) -> tuple[list[str], bool]:
     """Render with marks and split: [before system, before user, after user], and whether there is no system turn."""
-    render = _renderer(template, bos, eos, variables)
-    user = {"role": "user", "content": _USER}
+    user = ("user", _USER)
     try:
-        text = render([{"role": "system", "content": _SYSTEM}, user])
-        head, rest = _split(text, _SYSTEM)
+        head, rest = _split(rendered(template, [("system", _SYSTEM), user], bos, eos, variables), _SYSTEM)
         return [head, *_split(rest, _USER)], False
-    except (jinja2.TemplateError, ValueError):
-        head, tail = _split(render([user]), _USER)
+    except TemplateError:
+        head, tail = _split(rendered(template, [user], bos, eos, variables), _USER)
         return ["", head, tail], True
 
 
 def _split(text: str, mark: str) -> tuple[str, str]:
     if text.count(mark) != 1:
-        raise ValueError(f"it shows a message {text.count(mark)} times")
+        raise TemplateError(f"it shows a message {text.count(mark)} times")
     before, after = text.split(mark)
     return before, after
-
-
-def _refuse(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
