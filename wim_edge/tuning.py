@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wim_edge.catalog import ResolvedModel
+from wim_edge.catalog import PathSource, ResolvedModel
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Paths, Settings
 
@@ -35,10 +35,14 @@ class Tuned:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> Model:
-    """Load a model's file, or its tuned copy, as was measured best. Raises ModelError, CapacityError."""
+    """Load a model's file, or its tuned copy, as was measured best. One that no catalog vouches for is first tried in a
+    process of its own. Raises ModelError, CapacityError."""
+    from wim_edge.engine import trial
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
     tuned = load(Paths.from_environment(), found.path)
+    if found.entry is None or isinstance(found.entry.source, PathSource):
+        trial.check(found.path)
     path = Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path
     return Model(path, _with(settings, tuned), found.name)
 

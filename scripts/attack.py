@@ -1,0 +1,90 @@
+"""Attacks wim-edge as a user's machine may, and prints how each attack ended.
+
+    python scripts/attack.py                    all parts
+    python scripts/attack.py models --every 10  a tenth of the mutated model files
+
+Each case is a run of the command line in a process of its own. It must work, or end with a clear error and its exit
+code, within the time; CRASH and HANG are faults of ours, listed in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.attack import models
+from tests.attack.run import Outcome, command
+from tests.tiny import write_tiny
+
+TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. " * 4
+SECONDS = 20.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--every", type=int, default=1, help="only each n-th case")
+    parser.add_argument("--jobs", type=int, default=2, help="cases at once")
+    given = parser.parse_args()
+    unknown = set(given.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}")
+    failed = False
+    print(f"{'part':<24}{'cases':>7}{'works':>7}{'refused':>9}{'CRASH':>7}{'HANG':>6}{'slowest':>10}{'memory':>10}")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
+        for part in given.parts or PARTS:
+            cases = [case for number, case in enumerate(PARTS[part](Path(folder))) if number % given.every == 0]
+            found = list(pool.map(lambda case: case(), cases))
+            failed |= tell(part, found)
+    sys.exit(failed)
+
+
+def tell(part: str, found: list[Outcome]) -> bool:
+    """Print a line of the table, and what failed; whether anything did."""
+    n = {how: sum(one.how == how for one in found) for how in ("works", "refused", "CRASH", "HANG")}
+    slowest, most = max(one.seconds for one in found), max(one.bytes for one in found)
+    print(f"{part:<24}{len(found):>7}{n['works']:>7}{n['refused']:>9}{n['CRASH']:>7}{n['HANG']:>6}"
+          f"{slowest:>8.1f} s{most / 1e6:>7.0f} MB", flush=True)  # fmt: skip
+    for one in found:
+        if one.how in ("CRASH", "HANG"):
+            print(f"  {one.how} {one.what} ({one.seconds:.1f} s): {one.said}")
+    return bool(n["CRASH"] or n["HANG"])
+
+
+Case = Callable[[], Outcome]
+
+
+def model_files(folder: Path, architecture: str) -> Iterator[Case]:
+    """Mutations of a tiny model, each asked a question."""
+    text = folder / "text.txt"
+    text.write_text(TEXT)
+    good = write_tiny(folder / f"{architecture}.gguf", architecture).read_bytes()
+    for number, (what, data) in enumerate(models.mutations(good)):
+
+        def case(number: int = number, what: str = what, data: bytes = data) -> Outcome:
+            path = folder / f"{architecture}-{number}.gguf"
+            path.write_bytes(data)
+            try:
+                return command(
+                    what, ["ask", str(text), "When?", "--model", str(path), "--answer-tokens", "4", "--no-save"],
+                    folder / "home", seconds=SECONDS,
+                )  # fmt: skip
+            finally:
+                path.unlink()
+
+        yield case
+
+
+PARTS: dict[str, Callable[[Path], Iterator[Case]]] = {
+    f"models {name}": (lambda folder, name=name: model_files(folder, name))
+    for name in ("llama", "gemma3", "mamba", "lfm2")
+}
+
+if __name__ == "__main__":
+    main()

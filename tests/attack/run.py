@@ -1,0 +1,68 @@
+"""Runs the command line on something hostile, and says how that ended."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ERRORS = range(2, 9)
+"""Exit codes that name an error of ours (`wim_edge.errors`)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``how``: works, refused (a clear error), CRASH or HANG."""
+
+    what: str
+    how: str
+    seconds: float
+    bytes: int
+    """Peak memory of the process and of those it started."""
+    said: str
+
+
+def command(
+    what: str, arguments: Sequence[str], home: Path, *, seconds: float, most_bytes: int | None = None
+) -> Outcome:
+    """``most_bytes``: of address space, where the system can limit that."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if most_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+b") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "wim_edge", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            env={**os.environ, "WIM_EDGE_HOME": str(home)}, preexec_fn=limit,
+        )  # fmt: skip
+        status, usage = _wait(process, seconds)
+        out.seek(0)
+        said = out.read().decode("utf-8", "replace")
+    how = "HANG" if status is None else "works" if status == 0 else "refused" if status in ERRORS else "CRASH"
+    if how == "refused" and ("Traceback" in said or "error:" not in said):
+        how = "CRASH"
+    return Outcome(what, how, time.monotonic() - begun, usage, " ".join(said.split())[-300:])
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:
+    """Exit code, None where it had to be killed; peak memory in bytes."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        time.sleep(0.01)
+    process.kill()
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = -9
+    return None, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,32 @@
+"""A sample of the mutated model files, each asked a question as a user would; scripts/attack.py does all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.attack.models import TEMPLATES
+from wim_edge.wim.template import SECONDS, TemplateError, rendered
+
+MESSAGES = [("system", "[[s]]"), ("user", "[[u]]")]
+
+
+@pytest.mark.parametrize("what", [*TEMPLATES])
+def test_a_hostile_template_ends(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        text = rendered(TEMPLATES[what], MESSAGES, "<s>", "</s>", {})
+    except TemplateError as error:
+        text = str(error)
+    assert "root:" not in text
+    assert "<class" not in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_template_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    template = "{{ messages[0].content }} once"
+    assert rendered(template, MESSAGES, "", "", {}) == "[[s]] once"
+    monkeypatch.setattr("subprocess.run", None)
+    assert rendered(template, MESSAGES, "", "", {}) == "[[s]] once"
+    assert SECONDS < 5

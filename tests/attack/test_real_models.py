@@ -1,0 +1,62 @@
+"""A sample of the mutated model files, tried as the runtime does; scripts/attack.py asks each a question."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.real
+pytest.importorskip("llama_cpp")
+
+from tests.attack.models import absurd, changed, truncated  # noqa: E402
+from tests.tiny import write_tiny  # noqa: E402
+from wim_edge import Runtime, Settings  # noqa: E402
+from wim_edge.documents import Document  # noqa: E402
+from wim_edge.engine import trial  # noqa: E402
+from wim_edge.errors import ModelFileError  # noqa: E402
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "lfm2"])
+def test_a_damaged_file_is_refused_or_works(tmp_path: Path, architecture: str) -> None:
+    good = write_tiny(tmp_path / "good.gguf", architecture).read_bytes()
+    trial.check(tmp_path / "good.gguf")
+    found = [*truncated(good), *absurd(good, random.Random(3)), *changed(good)]
+    sample = random.Random(architecture).sample(found, 25)
+
+    def tried(case: tuple[str, bytes]) -> str:
+        path = tmp_path / f"{hash(case)}.gguf"
+        path.write_bytes(case[1])
+        try:
+            trial.check(path)
+        except ModelFileError as error:
+            return str(error)
+        finally:
+            path.unlink()
+        return "works"
+
+    with ThreadPoolExecutor(2) as pool:
+        told = set(pool.map(tried, sample))
+    assert "works" in told
+    assert len(told) > 2
+    assert not any("Traceback" in one for one in told)
+
+
+def test_what_llama_cpp_aborts_on_is_an_error_and_the_host_lives(tmp_path: Path) -> None:
+    good = write_tiny(tmp_path / "good.gguf", "llama").read_bytes()
+    path = tmp_path / "odd.gguf"
+    path.write_bytes(next(data for what, data in changed(good) if what == "tokens of odd bytes"))
+    with Runtime(Settings(model=str(path))) as runtime, pytest.raises(ModelFileError, match=r"crashes on it \(signal SIGABRT\)"):
+        runtime.ask(Document("d", "Some text."), "What?")
+
+
+def test_a_file_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_tiny(tmp_path / "good.gguf", "llama")
+    trial.check(path)
+    monkeypatch.setattr("subprocess.run", None)
+    trial.check(path)
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(TypeError):
+        trial.check(path)

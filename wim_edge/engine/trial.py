@@ -1,0 +1,109 @@
+"""Whether llama.cpp can load and use a file, tried in a process of its own.
+
+The header is checked in Python (`gguf.py`), but llama.cpp aborts the process for more than can be foreseen there: a
+tokenizer without its bytes, weights of another shape than the architecture computes with. So a file that nobody
+vouches for is loaded and used a little by a child first. What lived is remembered by the file's size and time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from wim_edge import errors
+from wim_edge.engine.gguf import read_header
+from wim_edge.errors import ModelFileError, WimEdgeError
+from wim_edge.settings import Paths, Settings
+
+_SECONDS, _BYTES_A_SECOND = 8, 50 * 1024**2  # a slow disk's
+_ADDRESS_SPACE = 4 * 1024**3  # beside twice the file
+_SAMPLE = "Who may end it, and when? Ünïcödé 🚢 \t\n\n" + "".join(map(chr, range(1, 256)))
+_HINT = "It is damaged, or not made for this build of llama.cpp; fetch another model."
+
+
+def check(path: Path) -> None:
+    """Raises ModelFileError, or what else loading it raises, where a child could not load and use the file."""
+    read_header(path)
+    known = _known(path)
+    if known.exists() or getattr(sys, "frozen", False):  # sys.executable is no Python then
+        return
+    seconds = _SECONDS + path.stat().st_size / _BYTES_A_SECOND
+    command = [sys.executable, "-m", "wim_edge.engine.trial", str(path)]
+    environment = {**os.environ, "GGML_NO_BACKTRACE": "1"}
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=environment)
+    except subprocess.TimeoutExpired as error:
+        raise ModelFileError(f"{path}: llama.cpp is not done with it after {seconds:.0f} seconds", _HINT) from error
+    if done.returncode == 0:
+        with contextlib.suppress(OSError):
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.touch()
+        return
+    try:
+        told = json.loads(done.stdout)
+        raise getattr(errors, told["error"])(told["message"], told["hint"])
+    except (ValueError, KeyError):
+        how = f"signal {signal.Signals(-done.returncode).name}" if done.returncode < 0 else f"code {done.returncode}"
+        why = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        said = f": {why[-1].rpartition('/llama.cpp/')[2].strip()[:200]}" if why else ""
+        raise ModelFileError(f"{path}: llama.cpp crashes on it ({how}){said}", _HINT) from None
+
+
+def use(path: Path) -> None:
+    """Load the file and use it a little. What cannot be used raises ModelFileError, if the process lives."""
+    from wim_edge.engine.model import Model
+
+    with Model(path, Settings(n_gpu_layers=0, n_batch=128)) as model:
+        tokens = [*model.tokenize(_SAMPLE)[:96], 0, model.n_vocab - 1]
+        for token in tokens:
+            model.piece(token)
+        context = model.context(256, n_sequences=2)
+        with context.sequence() as sequence:
+            sequence.append(tokens)
+            with sequence.fork() as fork:
+                if not np.isfinite(fork.append(tokens[:1])).all():
+                    raise ModelFileError(f"{path}: its weights compute no numbers", _HINT)
+
+
+def _known(path: Path) -> Path:
+    """The mark that it was tried with this build, and lived."""
+    from importlib.metadata import version
+
+    state = os.stat(path)
+    what = f"{path.absolute()} {state.st_size} {state.st_mtime_ns} {version('llama-cpp-python')}"
+    return Paths.from_environment().cache / "usable" / hashlib.blake2b(os.fsencode(what), digest_size=12).hexdigest()
+
+
+def _limit(path: Path) -> None:
+    """Of this process, where the system knows such limits."""
+    try:
+        import resource
+    except ImportError:
+        return
+    most = _ADDRESS_SPACE + 2 * path.stat().st_size
+    for what, limit in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(what, (limit, limit))
+
+
+def main(path: Path) -> int:
+    _limit(path)
+    try:
+        use(path)
+    except WimEdgeError as error:
+        told = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
+        sys.stdout.write(json.dumps(told))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
