@@ -48,7 +48,7 @@ def test_what_llama_cpp_aborts_on_is_an_error_and_the_host_lives(tmp_path: Path)
     good = write_tiny(tmp_path / "good.gguf", "llama").read_bytes()
     path = tmp_path / "odd.gguf"
     path.write_bytes(next(data for what, data in changed(good) if what == "tokens of odd bytes"))
-    with Runtime(Settings(model=str(path))) as runtime, pytest.raises(ModelFileError, match=r"crashes on it \(signal SIGABRT\)"):
+    with Runtime(Settings(model=str(path))) as runtime, pytest.raises(ModelFileError, match="SIGABRT"):
         runtime.ask(Document("d", "Some text."), "What?")
 
 
