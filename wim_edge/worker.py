@@ -107,6 +107,8 @@ class Worker:
             self._send({"id": number, "settings": self._settings, **request})
             assert process.stdout is not None
             for line in process.stdout:
+                if not line.endswith("\n"):
+                    break  # it was killed while it wrote
                 told = json.loads(line)
                 if told.pop("id") != number or told["type"] == "queued":
                     continue  # of one that was given up

@@ -28,7 +28,7 @@ def test_a_document_is_uploaded_kept_once_shown_and_let_go_of(client: Client) ->
     assert client.upload("boats.md", "# Boats 🚢\n\nThe ferry sails at noon.\n\n## Crew\n\nNine.")["id"] == given["id"]
     other = client.upload("../../boats.md", "# Boats 🚢\n\nAnother.")
     assert other["id"] != given["id"]
-    assert other["name"] == "Boats 🚢 (2)"
+    assert (other["name"], other["file"]) == ("Boats 🚢 (2)", "boats.md")
     whole = client.ok(client.get(f"/api/documents/{given['id']}"))
     assert whole["chars"] == len(whole["text"])
     crew = next(mark for mark in whole["marks"] if mark["section"] == "Crew")
@@ -300,8 +300,9 @@ def test_no_other_model_is_opened_than_those_of_the_catalog(make: Callable[..., 
 
 def test_nothing_is_asked_of_nothing(client: Client) -> None:
     assert client.post("/api/questions", json={"documents": [7], "question": "a?"}).status_code == 404
-    number = client.question("a?", documents=())["id"]
-    assert client.wait(number)["state"] == "failed"
+    assert client.post("/api/questions", json={"documents": [], "question": "a?"}).status_code == 400
+    assert client.post("/api/questions", json={"documents": [7], "question": " \n"}).status_code == 422
+    assert client.ok(client.get("/api/questions")) == []
     number = client.question("a?", documents=(), pattern="llm")["id"]
     assert client.wait(number)["state"] == "done"
     assert client.get("/api/questions/" + "0" * 32).status_code == 404

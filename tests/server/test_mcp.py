@@ -46,13 +46,14 @@ def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
 
     async def use(client: Any) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"ask_document", "read_document", "list_readings"}
+        assert set(tools) == {"ask_document", "read_document", "list_files", "list_readings"}
+        assert (await client.call_tool("list_files", {})).structured_content == {"result": [str(path)]}
         assert all(tool.description for tool in tools.values())
         assert (await client.call_tool("list_readings", {})).structured_content == {"result": []}
         read = await client.call_tool("read_document", {"path": str(path)})
         assert read.structured_content["kept_tokens"] == read.structured_content["tokens"] > 100
         asked = await client.call_tool(
-            "ask_document", {"path": str(path), "question": "Which colour?"}, progress_callback=progress
+            "ask_document", {"path": "story.txt", "question": "Which colour?"}, progress_callback=progress
         )
         assert not asked.is_error
         found = asked.structured_content

@@ -47,8 +47,8 @@ def ask(page: Any, question: str) -> None:
 
 def answered(page: Any) -> str:
     """Waits until it is; what the page says of it."""
+    sync_api.expect(page.locator("#told")).to_contain_text("answer", timeout=SECONDS)
     page.wait_for_selector("#go:not([hidden])")
-    sync_api.expect(page.locator("#told")).to_contain_text("answer")
     return str(page.inner_text("#told"))
 
 
@@ -133,6 +133,51 @@ def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     page.click("#documents button[aria-label^='Let go']")
     page.wait_for_selector("#reader", state="hidden")
     sync_api.expect(page.locator("#documents li")).to_have_count(0)
+
+
+def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_text: str) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text(long_text * 2)
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    page.click("summary")
+    page.select_option("#pattern", "llm")
+    ask(page, "Who may copy it?")
+    sync_api.expect(page.locator("#alert")).to_contain_text("tokens", timeout=SECONDS)
+    page.wait_for_timeout(500)
+    assert page.is_visible("#alert")
+    old = tmp_path / "old.txt"
+    old.write_bytes("Das Schiff fährt um zwölf Uhr.".encode("cp1252"))
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    page.set_input_files("#file", [str(empty), str(old)])  # one that is wrong keeps the other from nothing
+    sync_api.expect(page.locator("#notes")).to_contain_text("windows-1252")
+    sync_api.expect(page.locator("#alert")).to_contain_text("empty")
+    assert page.input_value("#file") == ""
+    sync_api.expect(page.locator("#documents")).to_contain_text("old")
+
+
+def test_a_rejected_margin_stays_though_the_text_is_read_anew(page: Any, tmp_path: Path, long_text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(long_text[:3000])
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    ask(page, "Who may copy it?")
+    answered(page)
+    ask(page, "What is it about?")  # which the cache holds now
+    page.wait_for_selector("#now:not([hidden])")
+    answered(page)
+    page.locator("#asked .link", has_text="Who may copy it?").click()
+    page.wait_for_selector(".margin.relevant")
+    answered(page)
+    page.locator(".margin.relevant button[aria-label*='not draw']").first.click()
+    page.wait_for_selector(".margin.rejected")
+    page.focus("#again")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#now:not([hidden])")
+    answered(page)
+    sync_api.expect(page.locator(".margin.rejected")).to_have_count(1)
+    assert page.evaluate("document.activeElement.id") in ("go", "now")  # where the button was that is hidden now
 
 
 def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def serve(
         import uvicorn
 
         from wim_edge.server.app import create_app
-        from wim_edge.server.connections import Timed
+        from wim_edge.server.connections import Ending, Timed
         from wim_edge.server.guard import is_loopback, new_token
     except ImportError as error:
         raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error
@@ -68,4 +68,4 @@ def serve(
     suffix = f"/?token={token}" if token else "/"
     click.echo(f"wim-edge serves http://{shown}:{sock.getsockname()[1]}{suffix}", err=True)
     with suppress(KeyboardInterrupt):  # which is how it ends
-        uvicorn.Server(config).run(sockets=[sock])
+        Ending(config, app.state.service.close).run(sockets=[sock])

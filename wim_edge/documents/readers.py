@@ -51,20 +51,28 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None) -> Document
     missing, empty, binary, encrypted, scanned, damaged, of another kind, or above 512 MiB.
     """
     if source == "-":
-        name, path, ending = STANDARD_INPUT, None, ""
+        name, ending = STANDARD_INPUT, ""
         if stdin is None and sys.stdin is None:
             raise DocumentError(f"{name}: it is closed", "Pipe a text into the command, or name a file.")
         data = _read(name, stdin or sys.stdin.buffer)
     else:
         path = Path(source)
-        name, ending = _printable(path.name or str(path)), path.suffix.lower()
-        data = _load(name, path)
+        return document_of(path, _load(_printable(path.name or str(path)), path))
+    return _checked(name, ending, data)
+
+
+def document_of(path: Path, data: bytes) -> Document:
+    """The document in ``data``, which are those of the file ``path``. Raises DocumentError."""
+    return replace(_checked(_printable(path.name or str(path)), path.suffix.lower(), data), path=path)
+
+
+def _checked(name: str, ending: str, data: bytes) -> Document:
     if not data.strip():
         raise _empty(name)
     document = _parse(name, ending, data)
     if not document.text.strip():
         raise _empty(name)
-    return replace(document, path=path)
+    return document
 
 
 def read_documents(sources: Iterable[str | Path], stdin: BinaryIO | None = None) -> list[Document]:

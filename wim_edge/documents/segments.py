@@ -88,9 +88,12 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 def _ends_sentence(text: str, cut: int) -> bool:
     before = text[max(0, cut - _LINE - 2) : cut].rstrip()
+    blank = cut  # where the white space before the cut begins
+    while blank and text[blank - 1].isspace():
+        blank -= 1
     if before[-1:] in ".!?…。！？'\"\u2019\u201d»›)]」』）】" and not _ABBREVIATED.search(before):
         return True
-    wrapped = "\n" in text[len(text[:cut].rstrip()) : cut] and "\n" not in before[-_LINE:].lstrip("\n")
+    wrapped = "\n" in text[blank:cut] and "\n" not in before[-_LINE:].lstrip("\n")
     return "\n" in text[max(0, cut - 2) : cut] and (not wrapped or bool(_ITEM.match(text, cut)))
 
 

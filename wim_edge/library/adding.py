@@ -47,7 +47,7 @@ def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = Fa
         gone = [name for name in known if Path(name).is_relative_to(root) and _is_gone(name)]
         if not os.path.isdir(root) and str(root) not in known:
             gone = []  # a folder that is not there may be a disk that is not: nothing of it is gone
-        for path in _files(root, known):
+        for path in files_of(root, known):
             if isinstance(path, Added):
                 yield path
             elif str(path) not in gone:
@@ -77,7 +77,7 @@ def title_of(document: Document) -> str:
     return short(document.title) or short(heading) or "untitled"
 
 
-def _files(root: Path, known: Container[str]) -> Iterator[Path | Added]:
+def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | Added]:
     """The files of a folder, those of other kinds where they are ``known``; and what of it is none of our kinds or
     cannot be looked into."""
     if not os.path.isdir(root):

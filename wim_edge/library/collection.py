@@ -99,6 +99,19 @@ class Kept:
     """Of its file, when it was added."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A document, without its text."""
+
+    id: int
+    title: str
+    name: str
+    path: str
+    """Of its file."""
+    chars: int
+    pages: int | None
+
+
 class Collection:
     """The library of this name. Raises LibraryError where there is none (unless it may ``create`` one), or it
     cannot be read; InvalidRequestError for a name that is none."""
@@ -169,6 +182,18 @@ class Collection:
             if not all(isinstance(digest, bytes) and len(digest) == _DIGEST for _, digest in found):
                 raise sqlite3.DatabaseError("a digest is missing")
         return found
+
+    def entries(self) -> list[Entry]:
+        """All documents, in the order of their ids; a damaged one too."""
+        with self._read() as db:
+            found = db.execute(
+                "SELECT document.id, CAST(title AS BLOB), CAST(name AS BLOB), CAST(path AS BLOB), length(text), "
+                "CAST(marks AS BLOB) FROM document JOIN source ON source.id = source ORDER BY document.id"
+            ).fetchall()
+        return [
+            Entry(number, _text(title), _text(name), _text(path), int(chars or 0), _pages(marks))
+            for number, title, name, path, chars, marks in found
+        ]
 
     def documents(self, ids: Sequence[int]) -> list[Kept]:
         """These documents, in this order; those that are gone are left out. Each is checked against its digest."""
@@ -291,11 +316,14 @@ class Collection:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             hint = "Check the disk, or try again."
-            if type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError) or "exists" in str(error):
+            damaged = type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
+            if damaged or "exists" in str(error) or str(error).startswith("Could not decode"):
                 hint = f"Remove it (wim-edge library drop {self.name}) and add the documents again."
             elif "fts5" in str(error):
                 hint = "The SQLite of this Python lacks FTS5; use another build of Python."
-            raise LibraryError(f"library {self.name}: {error}", hint) from error
+            # The message about damaged characters repeats all of the text
+            what = "a text in it is damaged" if str(error).startswith("Could not decode") else error
+            raise LibraryError(f"library {self.name}: {what}", hint) from error
 
 
 def folder_of(name: str, paths: Paths | None = None) -> Path:
@@ -383,6 +411,18 @@ def _digest(*texts: object) -> bytes:
 def _sum(*numbers: object) -> int:
     """A checksum of a passage: its document, its place and its number."""
     return zlib.crc32(repr(numbers).encode())
+
+
+def _text(stored: object) -> str:
+    return stored.decode("utf-8", "replace") if isinstance(stored, bytes) else ""
+
+
+def _pages(marks: bytes) -> int | None:
+    """The last page of a document; None: it has none, or its marks are damaged."""
+    try:
+        return max((page for _, page, _ in json.loads(marks) if page is not None), default=None)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _as_codes(text: str) -> Sequence[int]:

@@ -15,7 +15,8 @@ from starlette.staticfiles import StaticFiles
 
 import wim_edge
 from wim_edge.documents.document import well_formed
-from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
+from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, machine, openai_api, questions
 from wim_edge.server.description import described
@@ -65,7 +66,7 @@ def create_app(
         try:
             yield
         finally:
-            service.desk.close()
+            service.close()
 
     app = FastAPI(
         title="wim-edge", version=wim_edge.__version__, description=_ABOUT, lifespan=lifespan, docs_url=None,
@@ -108,7 +109,8 @@ def _sendable(body: dict[str, str]) -> dict[str, str]:
 async def _told(_request: Request, error: Exception) -> JSONResponse:
     """An error of ours as JSON."""
     assert isinstance(error, WimEdgeError)
-    status = status_of(type(error).__name__)
+    failed = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
+    status = 503 if failed else status_of(type(error).__name__)
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
     body = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
     return JSONResponse({"error": _sendable(body)}, status, headers)

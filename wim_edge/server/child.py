@@ -15,6 +15,7 @@ are served in their order. The process ends with its standard input.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
@@ -43,8 +44,11 @@ def serve(
 
     def write(number: Any, event: dict[str, Any]) -> None:
         with writing:
-            out.write(json.dumps({"id": number, **event}) + "\n")
-            out.flush()
+            try:
+                out.write(json.dumps({"id": number, **event}) + "\n")
+                out.flush()
+            except (OSError, ValueError):  # nobody hears what it tells
+                os._exit(1)
 
     def forget(number: Any) -> None:
         jobs.pop(number, None)
@@ -71,7 +75,7 @@ def serve(
                     _control(desk, *jobs[number], request)
             except WimEdgeError as error:
                 write(number, Failed(type(error).__name__, str(error), error.hint).to_dict())
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError) as error:
                 why = f"the request cannot be understood: {type(error).__name__}: {error}"
                 write(number, Failed(InvalidRequestError.__name__, why, "See wim_edge/server/child.py.").to_dict())
     finally:
@@ -102,6 +106,9 @@ def _control(desk: Desk, job: Job, judged: dict[int, bool], request: dict[str, A
 
 def _document(given: Any) -> Source:
     if isinstance(given, str):
+        if given == "-" or (os.path.exists(given) and not os.path.isfile(given)):
+            # A pipe could be waited for for ever, and standard input is what requests come by
+            raise InvalidRequestError(f"{given}: not a file", "Name a file, or send its text.")
         return given
     marks = tuple(Mark(*mark) for mark in given.get("marks") or ())
     path = Path(given["path"]) if given.get("path") else None
@@ -114,4 +121,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     if unknown:
         raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")
     found: dict[str, Any] = {name: Path(value) if name in _PATHS and value else value for name, value in given.items()}
+    for name, value in found.items():
+        if not isinstance(value, str | int | float | bool | Path | None) and name != "stop":
+            raise InvalidRequestError(f"{name} cannot be {value!r:.50}", "See docs/python.md.")
     return found | ({"stop": tuple(found["stop"])} if "stop" in found else {})

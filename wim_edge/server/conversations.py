@@ -124,8 +124,9 @@ def split_question(text: str) -> tuple[str, str]:
     if len(paragraphs) > 1 and first_end - first <= _QUESTION_CHARS:
         return text[first_end:].strip(), text[first:first_end].strip()
     end = len(text.rstrip())
-    start = max((at for at, _ in sentences(text) if text[at:end].strip()), default=0)
-    if not start or end - start > _QUESTION_CHARS:
+    tail = max(0, end - 2 * _QUESTION_CHARS)  # the last sentence, if it is short enough, begins in it
+    start = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
+    if start == tail or end - start > _QUESTION_CHARS:
         start = max(text.rfind(" ", 0, end - _QUESTION_CHARS) + 1, end - _QUESTION_CHARS)
     return text[:start].strip(), text[start:end].strip()
 

@@ -30,7 +30,8 @@ _PROMPT = {"model": "default", "max_tokens": 64, "seed": 1}
 _COMPLETION = {"id": f"chatcmpl-{_ID}", "object": "chat.completion", "created": 1767225600, "model": "smollm2-135m"}
 _USAGE = {"prompt_tokens": 37, "completion_tokens": 8, "total_tokens": 45,
           "prompt_tokens_details": {"cached_tokens": 0}}  # fmt: skip
-_DOCUMENT = {"id": 1, "name": "contract.pdf", "title": "Contract of lease", "chars": 48211, "pages": 12}
+_DOCUMENT = {"id": 1, "name": "Contract of lease", "file": "contract.pdf", "title": "Contract of lease",
+             "chars": 48211, "pages": 12}  # fmt: skip
 
 SHAPES: dict[str, dict[str, Any]] = {
     "Asked": {"documents": [1], "question": "Who may end the contract?", "options": {"pattern": "wim"}},

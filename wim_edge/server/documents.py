@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, File, UploadFile
@@ -9,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from wim_edge.library.collection import Kept
-from wim_edge.server.service import ERRORS, Served, Shape
+from wim_edge.server.service import BUSY, ERRORS, Served, Shape
 
 router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS)
 UPLOAD_BYTES = 64 * 1024**2
@@ -25,7 +26,8 @@ class Mark(BaseModel):
 
 class Listed(BaseModel):
     id: int
-    name: str
+    name: str = Field(description="As events name it.")
+    file: str = Field(description="The name of its file.")
     title: str
     chars: int
     pages: int | None = Field(description="None: it has no pages.")
@@ -41,30 +43,38 @@ class Whole(Listed):
 
 
 class Named(Shape):
-    path: str = Field(max_length=4096, description="A file of a folder that was named when the server was started.",
-                      examples=["/home/me/papers/contract.pdf"])  # fmt: skip
+    path: str = Field(
+        max_length=4096, description="A file of a folder that was named when the server was started: its path, or its "
+        "path in that folder.",
+    )  # fmt: skip
 
 
 @router.get("")
 async def list_documents(served: Served) -> list[Listed]:
     """All documents, in the order in which they came."""
-    return [_listed(kept) for kept in await run_in_threadpool(served.store.documents)]
+    found = await run_in_threadpool(served.store.entries)
+    return [
+        Listed(
+            id=one.id, name=one.name, file=Path(one.path).name, title=one.title, chars=one.chars, pages=one.pages
+        )
+        for one in found
+    ]  # fmt: skip
 
 
-@router.post("", status_code=201, max_body_size=UPLOAD_BYTES)
+@router.post("", status_code=201, max_body_size=UPLOAD_BYTES, responses=BUSY)
 async def upload_document(
     served: Served, file: Annotated[UploadFile, File(description="Text, Markdown, HTML, PDF, DOCX or EPUB.")]
 ) -> Given:
     """Upload a file. The same file under the same name is kept once."""
     data = await file.read()
-    kept, notes = await run_in_threadpool(served.store.upload, file.filename or "document", data)
+    kept, notes = await served.writing(served.store.upload, file.filename or "document", data)
     return Given(**vars(_listed(kept)), notes=list(notes))
 
 
-@router.post("/named", status_code=201)
+@router.post("/named", status_code=201, responses=BUSY)
 async def name_document(served: Served, named: Named) -> Given:
     """Take a file of this machine, from a folder that was named when the server was started."""
-    kept, notes = await run_in_threadpool(served.store.name, named.path)
+    kept, notes = await served.writing(served.store.name, named.path)
     return Given(**vars(_listed(kept)), notes=list(notes))
 
 
@@ -76,11 +86,11 @@ async def get_document(served: Served, document: int) -> Whole:
     return Whole(**vars(_listed(kept)), text=kept.document.text, marks=marks)
 
 
-@router.delete("/{document}", status_code=204)
+@router.delete("/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
     """Let go of a document, and of the questions that were asked of it, or of others that are gone."""
-    await run_in_threadpool(served.store.remove, document)
-    there = {kept.id for kept in await run_in_threadpool(served.store.documents)}
+    await served.writing(served.store.remove, document)
+    there = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):
         if not there.intersection(question.documents):
             if question.job is not None:
@@ -90,6 +100,7 @@ async def remove_document(served: Served, document: int) -> None:
 
 def _listed(kept: Kept) -> Listed:
     pages = max((mark.page for mark in kept.document.marks if mark.page is not None), default=None)
+    file = kept.document.path.name if kept.document.path else kept.document.name
     return Listed(
-        id=kept.id, name=kept.document.name, title=kept.title, chars=len(kept.document.text), pages=pages
+        id=kept.id, name=kept.document.name, file=file, title=kept.title, chars=len(kept.document.text), pages=pages
     )

@@ -12,9 +12,8 @@ import hmac
 import ipaddress
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
@@ -121,7 +120,7 @@ class Guard:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(given.strip()):
             return None
-        if self._is_token(_cookie(headers.get("cookie", ""))):
+        if any(map(self._is_token, _cookies(headers.get("cookie", "")))):
             return None
         return _refused(401, "a token is required", "Send it as 'Authorization: Bearer TOKEN', or open /?token=TOKEN.")
 
@@ -149,12 +148,12 @@ def _host_of(url: str) -> str | None:
         return None
 
 
-def _cookie(header: str) -> str:
-    try:
-        found = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+def _cookies(header: str) -> Iterator[str]:
+    """The values of ours. Other programs on this machine set cookies for the same host, perhaps odd ones."""
+    for one in header.split(";"):
+        name, _, value = one.strip().partition("=")
+        if name == COOKIE:
+            yield value.strip('"')
 
 
 def _refused(status: int, message: str, hint: str) -> Response:

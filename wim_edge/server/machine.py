@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
+from wim_edge.documents.document import well_formed
 from wim_edge.errors import DownloadError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, Library
 from wim_edge.server.desk import Failed, Job
@@ -88,7 +90,7 @@ async def status(served: Served) -> Status:
     return Status(
         model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
         memory_free_bytes=memory.available, cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
-        folders=[str(folder) for folder in served.store.folders], patterns=list(PATTERNS),
+        folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS),
     )  # fmt: skip
 
@@ -110,6 +112,9 @@ def _model(entry: ModelEntry, paths: Paths, loaded: str | None) -> Model:
     return Model(**facts, here=path is not None, loaded=loaded == entry.name)
 
 
+_SOON = 5.0  # seconds after which one who asked for a download has begun to watch it, or has gone
+
+
 class _GoneError(Exception):
     """Nobody waits for the download any more."""
 
@@ -127,11 +132,11 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
 
 
 def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
-    last = -1
+    last, begun = -1, time.monotonic()
 
     def progress(done: int, of: int | None) -> None:
         nonlocal last
-        if job.abandoned:
+        if job.abandoned or (job.watched is None and time.monotonic() > begun + _SOON):
             raise _GoneError
         if (step := done >> 20) != last:  # an event a MiB
             last = step

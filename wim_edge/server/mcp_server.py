@@ -2,6 +2,7 @@
 
     ask_document    read a document, answer from it; margins come as progress
     read_document   read ahead
+    list_files      what there is in the folders
     list_readings   what is read already
 
 One request is served at a time; one that is given up is cancelled within a batch.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +31,9 @@ from wim_edge.server.store import Store
 from wim_edge.settings import Settings
 from wim_edge.wim.events import Event
 
-File = Annotated[str, Field(description="The path of a text, Markdown, HTML, PDF, DOCX or EPUB file.")]
+_MOST_FILES = 1000  # that are listed
+File = Annotated[str, Field(description="A text, Markdown, HTML, PDF, DOCX or EPUB file: its path, or its path in one "
+                                        "of the folders. list_files lists those there are.")]  # fmt: skip
 _ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
 Reading takes minutes the first time, seconds afterwards. Sources give page and characters, and a word for word
 quotation where there is one; prefer what they quote to the answer's own words."""
@@ -77,7 +81,7 @@ def make_server(
         finally:
             await asyncio.to_thread(desk.pop().close)
 
-    about = _ABOUT.format(folders=", ".join(map(str, store.folders)))
+    about = _ABOUT.format(folders=", ".join(map(str, store.folders.paths)))
     server = MCPServer("wim-edge", instructions=about, version=wim_edge.__version__, lifespan=lifespan)
 
     async def document(path: str) -> Document:
@@ -105,6 +109,11 @@ def make_server(
         found = await document(path)
         last = await _done(desk[0], settings, lambda runtime: runtime.read(found), ctx)
         return Read(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
+
+    @server.tool()
+    async def list_files() -> list[str]:
+        """The files that can be asked, the first thousand of them."""
+        return await asyncio.to_thread(lambda: list(islice(store.folders.files(), _MOST_FILES)))
 
     @server.tool()
     async def list_readings() -> list[Kept]:

@@ -25,6 +25,7 @@ from wim_edge.server.service import BUSY, ERRORS, Served, Service, status_of
 from wim_edge.settings import Paths
 from wim_edge.wim import events
 
+_MOST_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "The completion; with `stream`, chunks as Server-Sent Events.",
@@ -68,7 +69,7 @@ def _cards() -> list[ModelCard]:
 async def chat_completions(served: Served, request: Request, asked: ChatRequest) -> Response:
     """A chat completion. Files and long texts are read as documents, with margins; the rest goes straight to the
     model."""
-    turns = await run_in_threadpool(lambda: [_turn(served, message) for message in asked.messages])
+    turns = await run_in_threadpool(_turns, served, asked.messages)
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         tokenize = runtime.open().tokenize
@@ -143,7 +144,18 @@ async def _cancel_when_gone(served: Service, request: Request, job: Job) -> None
     served.desk.cancel(job)
 
 
-def _turn(served: Service, message: ChatMessage) -> Turn:
+def _turns(served: Service, messages: list[ChatMessage]) -> list[Turn]:
+    """Raises InvalidRequestError, DocumentError, LibraryError."""
+    files = [part.file for message in messages if isinstance(message.content, list) for part in message.content
+             if part.file is not None]  # fmt: skip
+    if len(files) > _MOST_FILES:
+        raise InvalidRequestError(f"{len(files):,} files in one request", f"{_MOST_FILES} at most.")
+    known: dict[str, Part] = {}
+    return [_turn(served, message, known) for message in messages]
+
+
+def _turn(served: Service, message: ChatMessage, known: dict[str, Part]) -> Turn:
+    """``known``: files by their ids, each loaded once."""
     role = "system" if message.role == "developer" else message.role
     if not isinstance(message.content, list):
         return Turn(role, (Part(message.content or ""),))
@@ -154,5 +166,11 @@ def _turn(served: Service, message: ChatMessage) -> Turn:
         elif part.file is None:
             raise InvalidRequestError("a part of type file holds no file", "Send file_data or file_id in it.")
         else:
-            parts.append(file_part(served.store, part.file.filename, part.file.file_data, part.file.file_id))
+            number = part.file.file_id
+            found = known.get(number or "")
+            if found is None:
+                found = file_part(served.store, part.file.filename, part.file.file_data, number)
+            if number is not None:
+                known[number] = found
+            parts.append(found)
     return Turn(role, tuple(parts))

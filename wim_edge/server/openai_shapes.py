@@ -24,6 +24,9 @@ _TOLD = ("reading.started", "margin.judged", "warning")
 _DEFAULTS = ("", "default", "wim-edge")
 
 
+_Stop = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class FileData(Shape):
     filename: str = Field(default="document", max_length=500)
     file_data: str | None = Field(default=None, description="data:TYPE;base64,DATA")
@@ -38,7 +41,7 @@ class ContentPart(BaseModel):
 
 class ChatMessage(BaseModel):
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[ContentPart] | None = None
+    content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
 
 
 class Reading(Shape):
@@ -61,7 +64,7 @@ class Sampled(BaseModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     min_p: float | None = Field(default=None, ge=0, lt=1)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    stop: str | list[Annotated[str, Field(min_length=1, max_length=200)]] | None = Field(default=None, max_length=200)
+    stop: str | Annotated[list[_Stop], Field(fail_fast=True)] | None = Field(default=None, max_length=200)
     n: Literal[1] | None = None
     stream: bool = False
     stream_options: dict[str, Any] | None = None
@@ -89,9 +92,7 @@ class Sampled(BaseModel):
 
 
 class ChatRequest(Sampled):
-    messages: list[ChatMessage] = Field(
-        min_length=1, max_length=1000, examples=[[{"role": "user", "content": "What is the capital of France?"}]]
-    )
+    messages: list[ChatMessage] = Field(min_length=1, max_length=1000, fail_fast=True)
     max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     logprobs: bool | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
@@ -107,7 +108,7 @@ class ChatRequest(Sampled):
 
 
 class TextRequest(Sampled):
-    prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] = Field(examples=["Once upon a time"])
+    prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] = Field()
     logprobs: bool | Annotated[int, Field(ge=0, le=5)] | None = None
 
     @property

@@ -42,14 +42,14 @@ class Options(Shape):
 
 class Asked(Shape):
     documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
-        max_length=64, description="Documents by their ids; none with the pattern llm.", examples=[[1]]
+        max_length=64, description="Documents by their ids; none with the pattern llm."
     )
-    question: str = Field(min_length=1, max_length=20_000, examples=["Who may end the contract?"])
+    question: str = Field(max_length=20_000, pattern=r"\S")
     options: Options = Options()
 
 
 class Read(Shape):
-    documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(min_length=1, max_length=64, examples=[[1]])
+    documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(min_length=1, max_length=64)
     options: Options = Options()
 
 
@@ -91,7 +91,7 @@ async def ask(served: Served, question: Annotated[Question, Depends(_entered)]) 
 
 
 def _reading(served: Served, read: Read) -> Job:
-    documents = [served.store.document(number).document for number in read.documents]
+    documents = [kept.document for kept in served.store.documents(read.documents)]
     return served.desk.enter(Job(lambda runtime: runtime.read(documents), served.settings_for(_given(read.options))))
 
 
@@ -217,12 +217,15 @@ async def ask_again(question: Annotated[Question, Depends(_again)]) -> Shown:
 def _enter(served: Service, question: Question) -> Question:
     """Put a question in line. One that cannot be is not kept, unless it was asked before."""
     try:
-        documents = [served.store.document(number).document for number in question.documents]
+        documents = [kept.document for kept in served.store.documents(question.documents)]
 
         def begin(runtime: Runtime) -> Iterator[events.Event]:
             return runtime.stream(documents, question.text, judged=question.judged)
 
-        job = Job(begin, served.settings_for(question.options), told=list(question.told))
+        settings = served.settings_for(question.options)
+        if not documents and settings.pattern != "llm":
+            raise InvalidRequestError("no document is named", "POST /api/documents gives one; or use the pattern llm.")
+        job = Job(begin, settings, told=list(question.told))
         job.ended = lambda _: served.history.keep(question)
         served.desk.enter(job)
     except BaseException:

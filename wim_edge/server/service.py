@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
 from fastapi.sse import ServerSentEvent
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge import catalog, errors
 from wim_edge.catalog import Catalog
@@ -27,6 +29,10 @@ from wim_edge.server.history import History
 from wim_edge.server.store import Store
 from wim_edge.settings import Paths, Settings
 
+T = TypeVar("T")
+_WRITERS, _MOST_WRITING = 2, 32
+_MOST_FIELDS = 64
+
 
 @dataclass
 class Service:
@@ -38,6 +44,23 @@ class Service:
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
+
+    async def writing(self, work: Callable[..., T], *given: Any) -> T:
+        """What ``work`` gives, done in one of few threads of its own, so that what waits for a slow or locked disk
+        keeps nobody else out. Raises BusyError."""
+        waiting = self._writers.statistics().tasks_waiting
+        if waiting >= _MOST_WRITING:
+            raise BusyError(waiting, 10)
+        return await to_thread.run_sync(partial(work, *given), limiter=self._writers)
+
+    def close(self) -> None:
+        """End all that is done and all that waits, so that the streams end too, and free the model."""
+        for job in self.pulls.values():
+            if not job.over:
+                job.watched = 0
+                job.end("cancelled")
+        self.desk.close()
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
         """The server's, with a request's options. A model is one of the catalog that is on this disk, or the one that
@@ -68,6 +91,14 @@ class Shape(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few(cls, given: Any) -> Any:
+        """One error instead of one for each of a million fields."""
+        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
+            raise ValueError(f"{len(given):,} fields")
+        return given
+
 
 class Explained(BaseModel):
     type: str = Field(description="The error's class.")
@@ -86,6 +117,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"model": ErrorBody, "description": "There is none."},
     408: {"model": ErrorBody, "description": "The body did not come."},
     413: {"model": ErrorBody, "description": "It is larger than the server, or the model's context, takes."},
+    503: {"model": ErrorBody, "description": "The disk, or what it holds, cannot be used now."},
     422: {"model": ErrorBody, "description": "It has not the form that is asked for, or the document cannot be read."},
 }
 BUSY: dict[int | str, dict[str, Any]] = {

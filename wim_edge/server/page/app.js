@@ -30,13 +30,18 @@ function alertOf(error) {
 }
 
 // Does something, and shows what goes wrong
-const doing = (work) => async (...given) => {
-  $("alert").hidden = true;
+const quietly = (work) => async (...given) => {
   try {
     return await work(...given);
   } catch (error) {
     alertOf(error);
   }
+};
+
+// The same for what the reader does: what went wrong before is then seen
+const doing = (work) => (...given) => {
+  $("alert").hidden = true;
+  return quietly(work)(...given);
 };
 
 function button(label, onclick, className = "") {
@@ -45,10 +50,28 @@ function button(label, onclick, className = "") {
   return made;
 }
 
+function span(text, className = "") {
+  const made = document.createElement("span");
+  Object.assign(made, { textContent: text, className });
+  return made;
+}
+
 function item(...children) {
   const made = document.createElement("li");
-  made.append(...children);
+  made.append(...children.map((one) => (typeof one === "string" ? span(one) : one)));
   return made;
+}
+
+// Draws a list anew where what it shows has changed, so that the keyboard's place in it is not lost every time
+function list(id, found, made) {
+  const shown = JSON.stringify(found);
+  if ($(id).dataset.shown === shown) return;
+  $(id).dataset.shown = shown;
+  const at = [...$(id).querySelectorAll("button, input")].indexOf(document.activeElement);
+  $(id).replaceChildren(...found.map(made));
+  if (at < 0) return;
+  const left = $(id).querySelectorAll("button, input");
+  (left[Math.min(at, left.length - 1)] ?? $("question")).focus();
 }
 
 const megabytes = (n) => (n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
@@ -57,9 +80,11 @@ const megabytes = (n) => (n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).t
 
 async function listDocuments() {
   state.documents = await api("documents");
-  $("documents").replaceChildren(...state.documents.map((one) => {
-    const open = button(one.title, doing(() => openDocument(one.id)), "link");
-    open.setAttribute("aria-current", one.id === state.document?.id);
+  const here = state.document?.id;
+  list("documents", state.documents.map((one) => ({ ...one, here: one.id === here })), (one) => {
+    const open = button("", doing(() => openDocument(one.id)), "link");
+    open.append(one.title, " ", span(one.file.startsWith(one.title) ? "" : one.file, "faint"));
+    open.setAttribute("aria-current", one.here);
     open.title = `${one.chars.toLocaleString()} characters${one.pages ? `, ${one.pages} pages` : ""}`;
     const remove = button("×", doing(async () => {
       await api(`documents/${one.id}`, { method: "DELETE" });
@@ -68,7 +93,11 @@ async function listDocuments() {
     }));
     remove.setAttribute("aria-label", `Let go of ${one.title}`);
     return item(open, remove);
-  }));
+  });
+  if (here && !state.documents.some((one) => one.id === here)) {
+    leave();
+    alertOf("The document that was open here has been let go of.");
+  }
 }
 
 function leave() {
@@ -76,7 +105,7 @@ function leave() {
   Object.assign(state, { document: null, question: null });
   history.replaceState(null, "", "#");
   for (const id of ["reader", "answer", "progress", "asked-title"]) $(id).hidden = true;
-  $("asked").replaceChildren();
+  list("asked", [], item);
   $("go").disabled = true;
 }
 
@@ -86,6 +115,7 @@ async function openDocument(id, question = null) {
   state.question = null;
   reader.show(state.document);
   $("title").textContent = state.document.title;
+  $("notes").replaceChildren();
   $("reader").hidden = false;
   $("answer").hidden = $("progress").hidden = true;
   $("go").disabled = false;
@@ -96,18 +126,25 @@ async function openDocument(id, question = null) {
 }
 
 async function upload(files) {
+  const wrong = [];
   for (const file of files) {
     const form = new FormData();
     form.append("file", file);
     $("drop").querySelector("span").textContent = `Reading ${file.name} …`;
     try {
-      const given = await api("documents", { method: "POST", form });
-      await openDocument(given.id);
-      warn(given.notes);
-    } finally {
-      $("drop").querySelector("span").textContent = "Drop a file here, or choose one";
+      await opened(await api("documents", { method: "POST", form }));
+    } catch (error) {
+      wrong.push(error.message);  // the others may be right
     }
   }
+  $("drop").querySelector("span").textContent = "Drop a file here, or choose one";
+  if (wrong.length) throw new Error(wrong.join(" "));
+}
+
+// Open a document that was just given, and show how its reading was less than perfect
+async function opened(given) {
+  await openDocument(given.id);
+  $("notes").replaceChildren(...given.notes.map((note) => item(note)));
 }
 
 // ---- Questions
@@ -115,9 +152,11 @@ async function upload(files) {
 async function listQuestions() {
   const found = await api(`questions?document=${state.document.id}`);
   $("asked-title").hidden = !found.length;
-  $("asked").replaceChildren(...found.map((one) => {
-    const open = button(one.question, doing(() => openQuestion(one.id)), "link");
-    open.setAttribute("aria-current", one.id === state.question?.id);
+  const shown = found.map(({ id, question, options }) => ({ id, question, options, here: id === state.question?.id }));
+  list("asked", shown, (one) => {
+    const open = button("", doing(() => openQuestion(one.id)), "link");
+    open.append(one.question, " ", span([one.options.pattern, one.options.model].filter(Boolean).join(", "), "faint"));
+    open.setAttribute("aria-current", one.here);
     const remove = button("×", doing(async () => {
       await api(`questions/${one.id}`, { method: "DELETE" });
       if (state.question?.id === one.id) await openDocument(state.document.id);
@@ -125,7 +164,7 @@ async function listQuestions() {
     }));
     remove.setAttribute("aria-label", `Let go of the question ${one.question}`);
     return item(open, remove);
-  }));
+  });
 }
 
 async function ask() {
@@ -152,6 +191,7 @@ async function enter() {
 async function openQuestion(id) {
   const question = await api(`questions/${id}`);
   $("question").value = question.question;
+  $("pattern").value = question.options.pattern ?? "";
   await watch(question);
 }
 
@@ -179,6 +219,7 @@ function listen(url) {
   buttons("running");
   let last = "";
   const source = (state.source = new EventSource(url));
+  source.onopen = () => ($("lost").hidden = true);
   for (const type of EVENTS) {
     source.addEventListener(type, (message) => {
       if (message.data === undefined) return;  // the browser's own "error", below
@@ -193,12 +234,14 @@ function listen(url) {
     if (ENDS.includes(last)) {
       unwatch();
       buttons("done");
-      doing(listQuestions)();
-      doing(machine)();
+      quietly(listQuestions)();
+      quietly(machine)();
     } else if (source.readyState === EventSource.CLOSED) {
       unwatch();
       buttons("done");
       alertOf("The connection was lost. Reload the page to go on.");
+    } else {
+      $("lost").hidden = false;  // the browser tries again
     }
   };
 }
@@ -206,6 +249,7 @@ function listen(url) {
 function unwatch() {
   state.source?.close();
   state.source = null;
+  $("lost").hidden = true;
 }
 
 function show(event) {
@@ -217,7 +261,7 @@ function show(event) {
       break;
     case "reading.started":
       reader.anew = true;
-      doing(machine)();
+      quietly(machine)();
       state.plan = event;
       state.begun = performance.now();
       told(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}`);
@@ -294,9 +338,11 @@ async function again() {
 }
 
 function buttons(which) {
+  const at = document.activeElement;
   $("go").hidden = which === "running";
   $("now").hidden = $("cancel").hidden = $("follow-label").hidden = which !== "running";
   $("again").hidden = which !== "done" || !Object.keys(reader.judged).length;
+  if (at?.closest("#ask") && at.hidden) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
 }
 
 // ---- The machine
@@ -310,15 +356,15 @@ async function machine() {
   if ($("pattern").length === 1) $("pattern").append(...status.patterns.map((name) => new Option(name)));
   $("named").hidden = !status.folders.length;
   $("folders").textContent = status.folders.join(", ");
-  $("models").replaceChildren(...models.map(modelItem));
-  $("readings").replaceChildren(...readings.map((one) => {
+  if (!state.fetching) list("models", models, modelItem);
+  list("readings", readings, (one) => {
     const remove = button("×", doing(async () => {
       await api(`readings/${one.id}`, { method: "DELETE" });
       await machine();
     }));
     remove.setAttribute("aria-label", `Let go of the reading of ${one.title}`);
     return item(`${one.title} · ${one.model}, ${one.tokens.toLocaleString()} tokens, ${megabytes(one.bytes)}`, remove);
-  }));
+  });
 }
 
 function modelItem(one) {
@@ -336,7 +382,17 @@ function modelItem(one) {
 }
 
 async function fetchModel(name, shown) {
-  shown.disabled = true;
+  shown.disabled = state.fetching = true;
+  try {
+    await fetching(name, shown);
+  } finally {
+    state.fetching = false;
+    delete $("models").dataset.shown;  // also where it failed, its button is drawn anew
+    await machine();
+  }
+}
+
+async function fetching(name, shown) {
   const response = await fetch(`api/models/${encodeURIComponent(name)}/pull`, { method: "POST" });
   if (!response.ok) throw new Error((await response.json()).error.message);
   let rest = "";
@@ -352,7 +408,6 @@ async function fetchModel(name, shown) {
       if (event.type === "error") throw new Error(`${event.message}. ${event.hint}`);
     }
   }
-  await machine();
 }
 
 // ---- The state is in the address, so that a reload keeps it
@@ -378,15 +433,14 @@ $("now").onclick = doing(() => api(`questions/${state.question.id}/answer-now`, 
 $("cancel").onclick = doing(() => api(`questions/${state.question.id}/cancel`, { method: "POST" }));
 $("again").onclick = doing(again);
 $("file").onchange = doing(async () => {
-  await upload([...$("file").files]);
-  $("file").value = "";
+  const files = [...$("file").files];
+  $("file").value = "";  // the same file may be chosen again
+  await upload(files);
 });
 $("named").onsubmit = (event) => {
   event.preventDefault();
   doing(async () => {
-    const given = await api("documents/named", { method: "POST", body: { path: $("path").value } });
-    await openDocument(given.id);
-    warn(given.notes);
+    await opened(await api("documents/named", { method: "POST", body: { path: $("path").value } }));
   })();
 };
 for (const type of ["dragover", "dragleave", "drop"]) {
@@ -400,6 +454,18 @@ for (const type of ["dragover", "dragleave", "drop"]) {
 doing(async () => {
   await Promise.all([machine(), listDocuments()]);
   const found = new URLSearchParams(location.hash.slice(1));
-  if (found.has("document")) await openDocument(Number(found.get("document")), found.get("question"));
+  const id = Number(found.get("document"));
+  if (state.documents.some((one) => one.id === id)) await openDocument(id, found.get("question"));
+  else remember();  // it has been let go of
 })();
-setInterval(() => !document.hidden && machine().catch(() => {}), 10_000);
+
+// What other tabs and programs do, and whether the server is there
+setInterval(async () => {
+  if (document.hidden) return;
+  try {
+    await machine();
+    await listDocuments();
+  } catch (error) {
+    $("machine").textContent = error.message;
+  }
+}, 10_000);

@@ -5,10 +5,15 @@ const UNREAD = 16384;  // UTF-16 units of a block of text that is not read yet, 
 
 export class Reader {
   constructor(element, judge) {
-    Object.assign(this, { element, judge, judged: {}, segments: new Map(), margins: new Map() });
+    Object.assign(this, { element, judge, judged: {}, segments: new Map(), margins: new Map(), told: new Map() });
   }
 
   show(document, judged = {}) {
+    this.told.clear();
+    this.clear(document, judged);
+  }
+
+  clear(document, judged) {
     this.document = document;
     this.judged = judged;
     this.segments.clear();
@@ -30,6 +35,7 @@ export class Reader {
       const made = window.document.createElement("div");
       made.className = "block unread";
       made.textContent = document.text.slice(start, end);
+      estimate(made);
       this.unread.push({ made, end });
       start = end;
     }
@@ -60,7 +66,7 @@ export class Reader {
   }
 
   read(event, follow) {
-    if (this.anew) this.show(this.document, this.judged);  // a question answered again without reading keeps all
+    if (this.anew) this.clear(this.document, this.judged);  // a question answered again without reading keeps all
     if (this.segments.has(event.segment)) return;
     const [start, end] = event.chars;
     const made = window.document.createElement("span");
@@ -71,6 +77,8 @@ export class Reader {
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
     this.segments.set(event.segment, { made, start, end });
+    // A margin that is judged stays, though none may be written for a segment that is rejected
+    if (this.told.has(event.segment) && event.segment in this.judged) this.margin(this.told.get(event.segment));
     if (follow) made.scrollIntoView({ block: "nearest" });
   }
 
@@ -86,6 +94,7 @@ export class Reader {
     const end = text[at - 1] === "\n" ? at : this.lineEnd(at);
     this.line.textContent = text.slice(at, end);
     this.block.append(before, made, this.line);
+    estimate(this.block);
     if (end === at || this.block.textContent.length > 2 * UNREAD) this.block = null;
     while (this.unread.length && this.unread[0].end <= end) this.unread.shift().made.remove();
     if (this.unread.length) this.unread[0].made.textContent = text.slice(end, this.unread[0].end);
@@ -109,6 +118,7 @@ export class Reader {
   margin(event) {
     const found = this.segments.get(event.segment);
     if (!found || !event.text) return;
+    this.told.set(event.segment, event);
     this.margins.get(event.segment)?.made.remove();
     const made = window.document.createElement("aside");
     made.className = "margin";
@@ -165,6 +175,12 @@ export class Reader {
     mark.scrollIntoView({ block: "center" });
     mark.focus({ preventScroll: true });
   }
+}
+
+// What a block will be high, for the scroll bar, until the browser has drawn it
+function estimate(block) {
+  const lines = block.textContent.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / 90)), 0);
+  block.style.containIntrinsicSize = `auto ${Math.round(1.6 * lines)}rem`;
 }
 
 // A thumb, as a drawing: not every machine has a font with one

@@ -1,0 +1,66 @@
+"""Files of the folders whose files may be named, and of no others, whatever is swapped while they are opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from stat import S_ISREG
+
+from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.library.adding import files_of
+
+MOST_BYTES = 64 * 1024**2
+_WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+class Folders:
+    """These folders; links out of them are not followed."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.paths = [folder.resolve() for folder in folders]
+
+    def files(self) -> Iterator[str]:
+        """The paths of the files that may hold text."""
+        return (str(file) for folder in self.paths for file in files_of(folder) if isinstance(file, Path))
+
+    def read(self, path: str) -> tuple[Path, bytes]:
+        """A file's own path and its bytes. ``path``: its path, or its path in one of the folders.
+
+        Raises InvalidRequestError for what may not be read, in the same words whether it is there or not, and
+        DocumentError for what is too large.
+        """
+        for folder in self.paths:
+            try:
+                found = (folder / path).resolve(strict=True)  # an absolute path stands for itself
+                str(found).encode()
+                inside = found.relative_to(folder)
+                with os.fdopen(_opened(folder, inside), "rb") as file:
+                    if S_ISREG(os.fstat(file.fileno()).st_mode):
+                        data = file.read(MOST_BYTES + 1)
+                        break
+            except (OSError, ValueError, RuntimeError):  # absent, NUL in it, no UTF-8, outside, a circle of links
+                continue
+        else:
+            shown = ", ".join(map(str, self.paths)) or "none were named"
+            raise InvalidRequestError("the path is no file of a folder that may be read", f"Folders: {shown}.")
+        if len(data) > MOST_BYTES:
+            raise DocumentError(f"{found.name}: larger than {MOST_BYTES >> 20} MiB", "Split it and read the parts.")
+        return found, data
+
+
+def _opened(folder: Path, inside: Path) -> int:
+    """A descriptor of the file. No link is followed on the way, though it may have come after the path was resolved,
+    and none is waited for that is a pipe by now."""
+    if not _WALKS:
+        return os.open(folder / inside, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in inside.parts[:-1]:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            os.close(at)
+            at = below
+        name = inside.name or "."
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+    finally:
+        os.close(at)
