@@ -14,16 +14,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.attack import models
+from tests.attack import documents, models
 from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
 
 TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. " * 4
 SECONDS = 20.0
+MEMORY_BYTES = 3 * 1024**3
+"""Of address space, for a document; an archive or a PDF may hold 512 MiB."""
 
 
 def main() -> None:
@@ -81,10 +84,25 @@ def model_files(folder: Path, architecture: str) -> Iterator[Case]:
         yield case
 
 
-PARTS: dict[str, Callable[[Path], Iterator[Case]]] = {
-    f"models {name}": (lambda folder, name=name: model_files(folder, name))
-    for name in ("llama", "gemma3", "mamba", "lfm2")
-}
+def document_files(folder: Path) -> Iterator[Case]:
+    """Hostile documents, each read in a process that may have so much memory."""
+    for number, (what, name, data) in enumerate(documents.inputs()):
+
+        def case(number: int = number, what: str = what, name: str = name, data: bytes = data) -> Outcome:
+            path = folder / f"{number}-{name}"
+            path.write_bytes(data)
+            try:
+                return command(what, [str(path)], folder, seconds=SECONDS, most_bytes=MEMORY_BYTES,
+                               module="tests.attack.read")  # fmt: skip
+            finally:
+                path.unlink()
+
+        yield case
+
+
+PARTS: dict[str, Callable[[Path], Iterator[Case]]] = {"documents": document_files}
+for _name in ("llama", "gemma3", "mamba", "lfm2"):
+    PARTS[f"models {_name}"] = partial(model_files, architecture=_name)
 
 if __name__ == "__main__":
     main()

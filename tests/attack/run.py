@@ -1,4 +1,4 @@
-"""Runs the command line on something hostile, and says how that ended."""
+"""Runs the command line, or another module, on something hostile, and says how that ended."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 ERRORS = range(2, 9)
 """Exit codes that name an error of ours (`wim_edge.errors`)."""
 
@@ -29,8 +30,9 @@ class Outcome:
 
 
 def command(
-    what: str, arguments: Sequence[str], home: Path, *, seconds: float, most_bytes: int | None = None
-) -> Outcome:
+    what: str, arguments: Sequence[str], home: Path, *, seconds: float, most_bytes: int | None = None,
+    module: str = "wim_edge",
+) -> Outcome:  # fmt: skip
     """``most_bytes``: of address space, where the system can limit that."""
 
     def limit() -> None:
@@ -41,8 +43,8 @@ def command(
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+b") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "wim_edge", *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            env={**os.environ, "WIM_EDGE_HOME": str(home)}, preexec_fn=limit,
+            [sys.executable, "-m", module, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            env={**os.environ, "WIM_EDGE_HOME": str(home), "PYTHONPATH": str(ROOT)}, preexec_fn=limit,
         )  # fmt: skip
         status, usage = _wait(process, seconds)
         out.seek(0)

@@ -95,3 +95,10 @@ def test_markdown_is_verbatim_and_its_headings_are_sections(read) -> None:
 def test_front_matter_is_no_heading(read) -> None:
     document = read("a.markdown", "---\ntitle: x\n---\n# H\n")
     assert [(mark.start, mark.section) for mark in document.marks] == [(17, "H")]
+
+
+def test_headings_of_an_endless_text_are_not_looked_for(read) -> None:
+    document = read("a.md", b"# a\n" * 300_000)
+    assert document.marks == ()
+    assert document.notes == ("more than 200,000 lines: its headings are not looked for",)
+    assert len(document.text) == 1_200_000

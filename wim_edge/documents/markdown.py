@@ -9,11 +9,14 @@ from typing import Any
 from wim_edge.documents.document import Document, Mark, require, short
 
 _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
+_MOST_LINES = 200_000  # some 10 MB of prose; the parser takes up to 40 microseconds for one
 _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 
 
 def markdown(name: str, text: str) -> Document:
     """The text, verbatim, with a mark at each heading that is not inside a code block."""
+    if text.count("\n") > _MOST_LINES:
+        return Document(name, text, notes=(f"more than {_MOST_LINES:,} lines: its headings are not looked for",))
     parser = require("markdown_it", name).MarkdownIt("commonmark")
     # Blocks are enough to find the headings; inline parsing is for the headings' own text.
     parser.core.ruler.enableOnly(["normalize", "block"])

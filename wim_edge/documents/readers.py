@@ -124,7 +124,8 @@ def _parse(name: str, ending: str, data: bytes) -> Document:
         return read_html(name, data)
     text, notes = decode(name, data)
     if ending in _MARKDOWN_ENDINGS:
-        return replace(markdown(name, text), notes=notes)
+        document = markdown(name, text)
+        return replace(document, notes=(*notes, *document.notes))
     return Document(name, text, notes=notes)
 
 
