@@ -17,6 +17,7 @@ from wim_edge import Runtime, Settings  # noqa: E402
 from wim_edge.documents import Document  # noqa: E402
 from wim_edge.engine import trial  # noqa: E402
 from wim_edge.errors import ModelFileError  # noqa: E402
+from wim_edge.wim.template import rendered  # noqa: E402
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "lfm2"])
@@ -50,6 +51,16 @@ def test_what_llama_cpp_aborts_on_is_an_error_and_the_host_lives(tmp_path: Path)
     path.write_bytes(next(data for what, data in changed(good) if what == "tokens of odd bytes"))
     with Runtime(Settings(model=str(path))) as runtime, pytest.raises(ModelFileError, match="SIGABRT"):
         runtime.ask(Document("d", "Some text."), "What?")
+
+
+def test_no_module_of_the_working_directory_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_tiny(tmp_path / "good.gguf", "llama")
+    for name in ("json", "numpy", "jinja2"):
+        (tmp_path / f"{name}.py").write_text("open('was-here', 'w').close()\nraise SystemExit(9)\n")
+    monkeypatch.chdir(tmp_path)
+    trial.check(path)
+    rendered("{{ messages[0].content }} in a folder", [("user", "a")], "", "", {})
+    assert not (tmp_path / "was-here").exists()
 
 
 def test_a_file_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

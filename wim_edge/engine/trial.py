@@ -36,8 +36,9 @@ def check(path: Path) -> None:
     if known.exists() or getattr(sys, "frozen", False):  # sys.executable is no Python then
         return
     seconds = _SECONDS + path.stat().st_size / _BYTES_A_SECOND
-    command = [sys.executable, "-m", "wim_edge.engine.trial", str(path)]
-    environment = {**os.environ, "GGML_NO_BACKTRACE": "1"}
+    command = [sys.executable, "-P", "-m", "wim_edge.engine.trial", str(path)]  # -P: no module of the working directory
+    found = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONPATH": found, "GGML_NO_BACKTRACE": "1"}
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=environment)
     except subprocess.TimeoutExpired as error:
