@@ -38,6 +38,8 @@ class Store:
         self._lock = threading.Lock()
         self._collection = Collection(LIBRARY, create=True)
         self.folder = self._collection.folder
+        self._entries: tuple[str, list[Entry]] | None = None
+        """With the version of the library they are of."""
 
     def upload(self, name: str, data: bytes) -> tuple[Kept, tuple[str, ...]]:
         """Keep a file that was sent, under its name, and say what its reading noted. The same one is kept once."""
@@ -63,7 +65,10 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """All, in the order in which they came, without their texts."""
-        return self._collection.entries()
+        version = self._collection.version
+        if self._entries is None or self._entries[0] != version:  # to count characters SQLite reads all texts
+            self._entries = version, self._collection.entries()
+        return self._entries[1]
 
     def document(self, number: int) -> Kept:
         """One of them, whole."""
