@@ -31,10 +31,10 @@ _HINT = "It is damaged, or not made for this build of llama.cpp; fetch another m
 
 def check(path: Path) -> None:
     """Raises ModelFileError, or what else loading it raises, where a child could not load and use the file."""
-    read_header(path)
-    known = _known(path)
-    if known.exists() or getattr(sys, "frozen", False):  # sys.executable is no Python then
+    if getattr(sys, "frozen", False) or (path.exists() and _known(path).exists()):  # sys.executable is no Python then
         return
+    read_header(path)  # which refuses most without a process
+    known = _known(path)
     seconds = _SECONDS + path.stat().st_size / _BYTES_A_SECOND
     command = [sys.executable, "-P", "-m", "wim_edge.engine.trial", str(path)]  # -P: no module of the working directory
     found = os.pathsep.join(filter(None, sys.path))
