@@ -18,7 +18,7 @@ from wim_edge.library.collection import Collection
 from wim_edge.loaded import Loaded
 from wim_edge.recall.index import load_index, open_index
 from wim_edge.recall.recaller import Recaller
-from wim_edge.settings import Settings
+from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
 from wim_edge.wim.asked import Asked, prepare
 from wim_edge.wim.chat import Message
@@ -206,7 +206,7 @@ class Runtime:
         judged: Mapping[int, bool] | None, stack: ExitStack, clock: Clock, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents, and answer if there is a question: the one asked last from what is in the cache."""
-        read = _read(documents)
+        read = _read(documents, self.settings)
         stack.callback(self._forget, unless_read=True)
         with clock.stage("load"):
             self.open()
@@ -228,7 +228,7 @@ class Runtime:
         judged: Mapping[int, bool] | None, stack: ExitStack, clock: Clock, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recall from a library, and go on reading; without documents (None) do not."""
-        given = None if documents is None else _read(documents)
+        given = None if documents is None else _read(documents, self.settings)
         collection = Collection(library)
         if not len(collection):
             raise LibraryError(f"library {library} holds no documents", f"wim-edge library add --to {library} FILE...")
@@ -318,11 +318,11 @@ def _asked(question: str) -> str:
     return question.strip()
 
 
-def _read(documents: Source | Iterable[Source]) -> list[Document]:
+def _read(documents: Source | Iterable[Source], limits: Limits) -> list[Document]:
     given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
     for one in given:
         if isinstance(one, Document) and not one.text.strip():
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
     paths = [one for one in given if not isinstance(one, Document)]
-    read = iter(read_documents(paths))
+    read = iter(read_documents(paths, limits=limits))
     return told_apart(one if isinstance(one, Document) else next(read) for one in given)

@@ -28,7 +28,23 @@ KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Limits:
+    """What is read of a document at most. Above is an error that says so, before it can fill memory or hang."""
+
+    document_bytes: int = 512 * 2**20
+    """Of a file; of what is in a DOCX or EPUB, unpacked; of a file of rows, unpacked."""
+    markup_bytes: int = 64 * 2**20
+    """Of what is parsed of a DOCX or EPUB; it takes many times as much memory."""
+    html_depth: int = 10_000
+    """Of HTML: elements in each other."""
+    pdf_pages: int = 100_000
+    """Of a PDF."""
+    markdown_lines: int = 200_000
+    """Of Markdown; a longer text is read without its headings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Limits):
     """What a user can set. Sizes in tokens, unless said otherwise; None means: choose for me."""
 
     model: str | None = None
@@ -115,6 +131,7 @@ class Settings:
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
             ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
             ("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1"),
+            *((limit.name, getattr(self, limit.name) >= 1, "at least 1") for limit in fields(Limits)),
         )
         for name, good, wanted in rules:
             if not good:

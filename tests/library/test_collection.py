@@ -17,7 +17,7 @@ from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.adding import Added, add, title_of
 from wim_edge.library.collection import Collection, names, remove
-from wim_edge.settings import Paths
+from wim_edge.settings import Limits, Paths
 
 
 @pytest.fixture
@@ -113,6 +113,15 @@ def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path
     (other,) = add(library, [zipped])
     assert other.documents == 5
     assert "Ferry (4)" in documents(library)
+
+
+def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Collection) -> None:
+    path = home / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"title": "a", "text": "b"}\n' + b"\n" * 1_000_000))
+    (one,) = add(library, [path], limits=Limits(document_bytes=10_000))
+    assert (one.state, one.note) == ("failed", "larger than 10,000 bytes")
+    (one,) = add(library, [path])
+    assert one.state == "added"
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def chat(
             settings = settings.but(save=True, readings=Path(folder))
         runtime = stack.enter_context(Runtime(settings))
         runtime.open()
-        read = read_documents(documents)
+        read = read_documents(documents, limits=settings)
         for question in _questions():
             if not (as_json or quiet or (sys.stdin and sys.stdin.isatty())):
                 click.echo(f"question: {question}")

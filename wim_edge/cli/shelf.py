@@ -86,7 +86,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
     found: list[Added] = []
     total = 0
     try:
-        for one in add_files(collection, paths, prune=prune):
+        for one in add_files(collection, paths, prune=prune, limits=Settings.from_environment()):
             found.append(one)
             _tell(one, as_json)
     finally:

@@ -8,12 +8,9 @@ import struct
 import zipfile
 import zlib
 
+from wim_edge.documents.limits import DEFAULTS, above, mebibytes
 from wim_edge.errors import DocumentError
-
-MAX_BYTES = 512 * 2**20
-"""Of all members together, unpacked."""
-MAX_MARKUP_BYTES = 64 * 2**20
-"""Of the members that are parsed."""
+from wim_edge.settings import Limits
 
 # What zipfile raises for damaged members: bad checksums, cut streams, unknown methods.
 DAMAGE = (
@@ -32,8 +29,8 @@ DAMAGE = (
 class Archive:
     """The members of a zip file. Every error is a DocumentError."""
 
-    def __init__(self, name: str, data: bytes) -> None:
-        self._name = name
+    def __init__(self, name: str, data: bytes, limits: Limits = DEFAULTS) -> None:
+        self._name, self._limits = name, limits
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except DAMAGE:
@@ -42,26 +39,24 @@ class Archive:
         self.names = frozenset(member.filename for member in members)
         if any(member.flag_bits & 1 for member in members):
             raise DocumentError(f"{name}: encrypted", "Save a copy without a password and read that.")
-        self.bound(sum(member.file_size for member in members), MAX_BYTES)
+        self._bound(sum(member.file_size for member in members), "document_bytes")
         self._markup = 0
 
-    def bound(self, size: int, limit: int) -> None:
-        """Raise DocumentError where ``size`` bytes are over the limit."""
-        if size > limit:
-            raise DocumentError(
-                f"{self._name}: unpacks to {size / 2**20:,.0f} MiB, more than {limit // 2**20}",
-                "Split it, or save it as plain text.",
-            )
+    def bound_markup(self, *endings: str) -> None:
+        """Raise DocumentError where the members whose names end so are too much to parse."""
+        members = self._zip.infolist()
+        self._bound(sum(one.file_size for one in members if one.filename.endswith(endings)), "markup_bytes")
 
-    def size(self, *endings: str) -> int:
-        """Bytes, unpacked, of the members whose names end so."""
-        return sum(member.file_size for member in self._zip.infolist() if member.filename.endswith(endings))
+    def _bound(self, size: int, limit: str) -> None:
+        most: int = getattr(self._limits, limit)
+        if size > most:
+            raise above(self._name, f"unpacks to {mebibytes(size)}, more than {mebibytes(most)}", limit)
 
     def read(self, member: str) -> bytes:
         """A member's bytes; zipfile yields no more of them than the archive's directory declares."""
         try:
             self._markup += self._zip.getinfo(member).file_size
-            self.bound(self._markup, MAX_MARKUP_BYTES)
+            self._bound(self._markup, "markup_bytes")
             return self._zip.read(member)
         except DAMAGE:
             raise damaged(self._name) from None

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, MAX_MARKUP_BYTES, Archive, damaged
+from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, Draft, require
+from wim_edge.documents.limits import DEFAULTS
+from wim_edge.settings import Limits
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL = _W + "p", _W + "tbl", _W + "tr", _W + "tc"
@@ -26,12 +28,11 @@ _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes"}
 
 
-def read_docx(name: str, data: bytes) -> Document:
+def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Text of the body, then of the notes. Headings become sections; a table's row is one line."""
     docx = require("docx", name)
     etree = require("lxml.etree", name)
-    archive = Archive(name, data)
-    archive.bound(archive.size(".xml", ".rels"), MAX_MARKUP_BYTES)
+    Archive(name, data, limits).bound_markup(".xml", ".rels")
     draft = Draft()
     library = (docx.exceptions.PythonDocxError, docx.opc.exceptions.OpcError, etree.LxmlError)
     try:

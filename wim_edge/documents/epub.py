@@ -11,19 +11,21 @@ from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, Draft, require
 from wim_edge.documents.html import add_html
+from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError
+from wim_edge.settings import Limits
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
 
 
-def read_epub(name: str, data: bytes) -> Document:
+def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """The book's text; a chapter's title and its headings become sections.
 
     Raises DocumentError where a chapter is under digital rights management.
     """
-    archive = Archive(name, data)
+    archive = Archive(name, data, limits)
     draft = Draft()
     chapters = _chapters(name, archive)
     locked = _locked(name, archive)
@@ -39,7 +41,7 @@ def read_epub(name: str, data: bytes) -> Document:
         markup, notes = decode_markup(name, archive.read(chapter))
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
-        add_html(draft, name, markup)
+        add_html(draft, name, markup, limits)
     draft.title = _title(name, archive)
     return draft.document(name)
 

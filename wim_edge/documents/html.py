@@ -9,7 +9,8 @@ import re
 
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, Draft, require
-from wim_edge.errors import DocumentError
+from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -23,28 +24,27 @@ _BLOCKS = frozenset(
     }
 )
 _LINE, _PARAGRAPH = 1, 2
-_MAX_DEPTH = 10_000
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
 
 
-def read_html(name: str, data: bytes) -> Document:
+def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """The text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
     markup, notes = decode_markup(name, data)
     draft = Draft()
     draft.notes.extend(notes)
-    add_html(draft, name, markup)
+    add_html(draft, name, markup, limits)
     return draft.document(name)
 
 
-def add_html(draft: Draft, name: str, markup: str) -> None:
+def add_html(draft: Draft, name: str, markup: str, limits: Limits) -> None:
     """Append the text of this HTML or XHTML to the draft."""
     etree = require("lxml.etree", name)
     declaration = _XML_DECLARATION.match(markup)
     markup = markup[declaration.end() :] if declaration else markup
     markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", markup)
-    parser = etree.HTMLParser(target=_Writer(draft, name), encoding="utf-8", huge_tree=True)
+    parser = etree.HTMLParser(target=_Writer(draft, name, limits.html_depth), encoding="utf-8", huge_tree=True)
     try:
         # Bytes in a stated encoding, so that no declaration in the markup can overrule it.
         parser.feed(markup.encode())
@@ -56,9 +56,10 @@ def add_html(draft: Draft, name: str, markup: str) -> None:
 class _Writer:
     """Receives the parser's events. A gap (line or paragraph) is asked for and made before the next text."""
 
-    def __init__(self, draft: Draft, name: str) -> None:
+    def __init__(self, draft: Draft, name: str, most_deep: int) -> None:
         self._draft = draft
         self._name = name
+        self._most_deep = most_deep
         self._pieces: list[str] = []
         self._gap = 0
         self._space = False
@@ -70,11 +71,8 @@ class _Writer:
 
     def start(self, tag: str, attributes: object) -> None:
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise DocumentError(
-                f"{self._name}: HTML nested more than {_MAX_DEPTH:,} deep",
-                "Save the page's text and read that.",
-            )
+        if self._depth > self._most_deep:
+            raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if tag in _DROPPED:
             self._dropped += 1
         elif tag == "title":

@@ -10,9 +10,10 @@ from typing import Any
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, Draft, require
+from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.errors import DocumentError
+from wim_edge.settings import Limits
 
-_MAX_PAGES = 100_000
 _NAMED_PAGES = 5
 # PDFium writes one of these for a hyphen that only broke the line.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
@@ -22,12 +23,12 @@ _NO_TITLE = re.compile(r"^(untitled|microsoft (word|powerpoint) - .*)$|\.(docx?|
 _PDFIUM = threading.Lock()
 
 
-def read_pdf(name: str, data: bytes) -> Document:
+def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """The text layer, with a mark for each page. Raises DocumentError for encrypted or scanned files."""
     pdfium = require("pypdfium2", name)
     draft = Draft()
     with _PDFIUM:
-        pages, title = _pages(pdfium, name, data)
+        pages, title = _pages(pdfium, name, data, limits.pdf_pages)
     draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []
     broken: list[int] = []
@@ -48,7 +49,7 @@ def read_pdf(name: str, data: bytes) -> Document:
     return draft.document(name)
 
 
-def _pages(pdfium: ModuleType, name: str, data: bytes) -> tuple[list[str | None], str]:
+def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> tuple[list[str | None], str]:
     """The text of every page, None where PDFium cannot load it; and the title."""
     library: type[Exception] = pdfium.PdfiumError
     try:
@@ -56,8 +57,8 @@ def _pages(pdfium: ModuleType, name: str, data: bytes) -> tuple[list[str | None]
     except library as error:
         raise _refusal(name, error) from None
     try:
-        if len(pdf) > _MAX_PAGES:
-            raise DocumentError(f"{name}: {len(pdf):,} pages, more than {_MAX_PAGES:,}", "Split it.")
+        if len(pdf) > most:
+            raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
         return [_page(pdf, index, library) for index in range(len(pdf))], str(pdf.get_metadata_value("Title"))
     finally:
         pdf.close()

@@ -15,12 +15,13 @@ from wim_edge.documents.document import Document, told_apart
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
 from wim_edge.documents.html import read_html
+from wim_edge.documents.limits import DEFAULTS, too_large
 from wim_edge.documents.markdown import markdown
 from wim_edge.documents.pdf import read_pdf
 from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.settings import Limits
 
 STANDARD_INPUT = "standard input"
-MAX_FILE_BYTES = 512 * 2**20
 
 _HTML_ENDINGS = frozenset({".html", ".htm", ".xhtml"})
 _MARKDOWN_ENDINGS = frozenset({".md", ".markdown"})
@@ -44,38 +45,40 @@ _UNSUPPORTED = (
 )
 
 
-def read_document(source: str | Path, stdin: BinaryIO | None = None) -> Document:
+def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
     """Read one file; the string ``-`` reads standard input (``stdin``, if given).
 
     Text, Markdown, HTML, PDF, DOCX and EPUB. Raises DocumentError for a file that cannot be read:
-    missing, empty, binary, encrypted, scanned, damaged, of another kind, or above 512 MiB.
+    missing, empty, binary, encrypted, scanned, damaged, of another kind, or above one of the limits.
     """
     if source == "-":
         name, ending = STANDARD_INPUT, ""
         if stdin is None and sys.stdin is None:
             raise DocumentError(f"{name}: it is closed", "Pipe a text into the command, or name a file.")
-        data = _read(name, stdin or sys.stdin.buffer)
+        data = _read(name, stdin or sys.stdin.buffer, limits)
     else:
         path = Path(source)
-        return document_of(path, _load(_printable(path.name or str(path)), path))
-    return _checked(name, ending, data)
+        return document_of(path, _load(_printable(path.name or str(path)), path, limits), limits)
+    return _checked(name, ending, data, limits)
 
 
-def document_of(path: Path, data: bytes) -> Document:
+def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """The document in ``data``, which are those of the file ``path``. Raises DocumentError."""
-    return replace(_checked(_printable(path.name or str(path)), path.suffix.lower(), data), path=path)
+    return replace(_checked(_printable(path.name or str(path)), path.suffix.lower(), data, limits), path=path)
 
 
-def _checked(name: str, ending: str, data: bytes) -> Document:
+def _checked(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if not data.strip():
         raise _empty(name)
-    document = _parse(name, ending, data)
+    document = _parse(name, ending, data, limits)
     if not document.text.strip():
         raise _empty(name)
     return document
 
 
-def read_documents(sources: Iterable[str | Path], stdin: BinaryIO | None = None) -> list[Document]:
+def read_documents(
+    sources: Iterable[str | Path], stdin: BinaryIO | None = None, limits: Limits = DEFAULTS
+) -> list[Document]:
     """Read several. Equal names are told apart: "report.pdf", "report.pdf (2)".
 
     Raises as :func:`read_document`, and InvalidRequestError where ``-`` is given twice.
@@ -83,17 +86,17 @@ def read_documents(sources: Iterable[str | Path], stdin: BinaryIO | None = None)
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
-    return told_apart(read_document(source, stdin) for source in sources)
+    return told_apart(read_document(source, stdin, limits) for source in sources)
 
 
-def _load(name: str, path: Path) -> bytes:
+def _load(name: str, path: Path, limits: Limits) -> bytes:
     try:
         if path.is_dir():
             raise DocumentError(f"{name}: a directory", "Give the files in it.")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise _too_large(name)
+        if path.stat().st_size > limits.document_bytes:
+            raise too_large(name, limits)
         with path.open("rb") as file:
-            return _read(name, file)
+            return _read(name, file, limits)
     except FileNotFoundError:
         where = _printable(str(path.absolute()))
         raise DocumentError(f"{name}: no such file", f"Looked for {where}.") from None
@@ -104,37 +107,37 @@ def _load(name: str, path: Path) -> bytes:
         raise DocumentError(f"{name}: cannot be read ({reason})", "Check the path and the disk.") from None
 
 
-def _read(name: str, file: BinaryIO) -> bytes:
+def _read(name: str, file: BinaryIO, limits: Limits) -> bytes:
     # One byte more tells a pipe or device that is too large, whose size no one knows beforehand.
-    data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise _too_large(name)
+    data = file.read(limits.document_bytes + 1)
+    if len(data) > limits.document_bytes:
+        raise too_large(name, limits)
     return data
 
 
-def _parse(name: str, ending: str, data: bytes) -> Document:
+def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     for start, what, hint in _UNSUPPORTED:
         if start.match(data):
             raise DocumentError(f"{name}: {what}, which is not supported", hint)
     if b"%PDF-" in data[:1024]:
-        return read_pdf(name, data)
+        return read_pdf(name, data, limits)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
-        return _parse_archive(name, data)
+        return _parse_archive(name, data, limits)
     if ending in _HTML_ENDINGS or (not ending and _HTML_START.match(data[:4096])):
-        return read_html(name, data)
+        return read_html(name, data, limits)
     text, notes = decode(name, data)
     if ending in _MARKDOWN_ENDINGS:
-        document = markdown(name, text)
+        document = markdown(name, text, limits)
         return replace(document, notes=(*notes, *document.notes))
     return Document(name, text, notes=notes)
 
 
-def _parse_archive(name: str, data: bytes) -> Document:
-    members = Archive(name, data).names
+def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
+    members = Archive(name, data, limits).names
     if "word/document.xml" in members:
-        return read_docx(name, data)
+        return read_docx(name, data, limits)
     if CONTAINER in members:
-        return read_epub(name, data)
+        return read_epub(name, data, limits)
     if "[Content_Types].xml" in members or "content.xml" in members:
         raise DocumentError(f"{name}: an Office file that is not supported", _CONVERT)
     raise DocumentError(f"{name}: a zip archive", "Unpack it and give the files in it.")
@@ -147,7 +150,3 @@ def _printable(name: str) -> str:
 
 def _empty(name: str) -> DocumentError:
     return DocumentError(f"{name}: empty", "Give a document with some text in it.")
-
-
-def _too_large(name: str) -> DocumentError:
-    return DocumentError(f"{name}: larger than {MAX_FILE_BYTES // 2**20} MiB", "Split it and read the parts.")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import re
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
+from wim_edge.documents.limits import too_large
 from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Limits
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -19,12 +22,12 @@ T = TypeVar("T")
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
     """The rows of a data file: its lines, the list that it holds, or the list under ``data`` (SQuAD).
 
-    Raises InvalidRequestError if the file cannot be read or holds no rows.
+    Raises InvalidRequestError if the file cannot be read or holds no rows, and DocumentError above the limits.
     """
-    text = _text(path)
+    text = _text(path, limits)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
@@ -38,11 +41,13 @@ def read_rows(path: Path) -> list[Row]:
     return whole
 
 
-def parse_rows(path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str) -> list[T]:
+def parse_rows(
+    path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str, limits: Limits | None = None
+) -> list[T]:
     """What ``parse(row, number)`` makes of every row. Raises InvalidRequestError, with the expected
     ``layout`` as its hint, at the first row of another one."""
     found: list[T] = []
-    for number, row in enumerate(read_rows(path)):
+    for number, row in enumerate(read_rows(path, limits)):
         try:
             found.extend(parse(row, number))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -87,19 +92,33 @@ def fingerprint(path: Path | None) -> dict[str, str] | None:
     return {"name": path.name, "sha256": hashlib.sha256(_bytes(path)).hexdigest()}
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, limits: Limits | None = None) -> bytes:
+    """All of it; with limits what a document may have, and DocumentError where it has more."""
     try:
         if path.exists() and not path.is_file():  # it is read more than once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return _whole(path, file, limits)
     except OSError as error:
         raise InvalidRequestError(f"{path}: {error.strerror or error}", "Check the path.") from error
 
 
-def _text(path: Path) -> str:
-    data = _bytes(path)
+def _whole(path: Path, file: IO[bytes] | gzip.GzipFile, limits: Limits | None) -> bytes:
+    if limits is None:
+        return file.read()
+    data = file.read(limits.document_bytes + 1)
+    if len(data) > limits.document_bytes:
+        raise too_large(path.name, limits)
+    return data
+
+
+def _text(path: Path, limits: Limits | None) -> str:
+    data = _bytes(path, limits)
     try:
-        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+        if data[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(data)) as file:
+                data = _whole(path, file, limits)
+        return data.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InvalidRequestError(f"{path} cannot be read: {error}", "It takes UTF-8 text, or that in gzip.") from error
 

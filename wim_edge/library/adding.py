@@ -12,9 +12,11 @@ from typing import Literal
 
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.document import short
+from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import Row, parse_rows, text_of
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.collection import Collection, Source
+from wim_edge.settings import Limits
 
 _ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".org", ".adoc", ".tex", ".html", ".htm", ".xhtml", ".pdf",
@@ -36,7 +38,9 @@ class Added:
     """Why it failed, or what is missing of it."""
 
 
-def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = False) -> Iterator[Added]:
+def add(
+    collection: Collection, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
+) -> Iterator[Added]:
     """Add files, folders (with all that is in them) and files of JSON lines; yields what came of each.
 
     A file whose size and time of change are as they were is not read again. One that cannot be read is told as
@@ -51,7 +55,7 @@ def add(collection: Collection, paths: Iterable[str | Path], *, prune: bool = Fa
             if isinstance(path, Added):
                 yield path
             elif str(path) not in gone:
-                yield _one(collection, path, known.get(str(path)))
+                yield _one(collection, path, known.get(str(path)), limits)
         for name in gone:
             if prune:
                 collection.remove(name)
@@ -102,7 +106,7 @@ def _printable(path: Path) -> str:
     return str(path).encode("utf-8", "replace").decode()
 
 
-def _one(collection: Collection, path: Path, known: Source | None) -> Added:
+def _one(collection: Collection, path: Path, known: Source | None, limits: Limits) -> Added:
     name = str(path)
     try:
         name.encode()
@@ -112,7 +116,7 @@ def _one(collection: Collection, path: Path, known: Source | None) -> Added:
         changed = min(stat.st_mtime_ns, _LATEST)
         if known is not None and (known.mtime_ns, known.size) == (changed, stat.st_size):
             return Added(name, "unchanged", known.documents)
-        documents, note = _documents(path)
+        documents, note = _documents(path, limits)
         n = collection.put(name, changed, stat.st_size, documents)
     except UnicodeEncodeError:
         return Added(_printable(path), "failed", note="its name is no Unicode")
@@ -123,12 +127,12 @@ def _one(collection: Collection, path: Path, known: Source | None) -> Added:
     return Added(name, "added" if known is None else "changed", n, note)
 
 
-def _documents(path: Path) -> tuple[list[tuple[str, Document]], str]:
+def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
     """What a file holds, each with its title; and what is missing of it. Raises DocumentError, InvalidRequestError."""
     if not path.name.lower().endswith(_ROWS):
-        document = read_document(path)
+        document = read_document(path, limits=limits or DEFAULTS)
         return [(title_of(document), document)], "; ".join(document.notes)
-    rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT)
+    rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
     full = [(title, document) for title, document in rows if document.text.strip()]
     if not full:
         raise DocumentError(f"{path.name}: no row holds any text")
@@ -137,7 +141,7 @@ def _documents(path: Path) -> tuple[list[tuple[str, Document]], str]:
 
 def rows_of(path: Path) -> list[tuple[str, Document]]:
     """The documents of a file of rows, each with its title. Raises DocumentError, InvalidRequestError."""
-    return _documents(path)[0]
+    return _documents(path, None)[0]
 
 
 def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:

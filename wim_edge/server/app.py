@@ -57,7 +57,7 @@ def create_app(
     if token is None and not is_loopback(host):
         raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
     settings = settings or Settings.from_environment()
-    store = Store(folders)
+    store = Store(folders, settings)
     service = Service(settings, store, History(store.folder / "questions"))
 
     @asynccontextmanager

@@ -70,7 +70,7 @@ def make_server(
     settings: Settings, folders: Sequence[Path], *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> MCPServer:
     """The server; ``run()`` serves standard input and output. Raises LibraryError."""
-    store = Store(folders)
+    store = Store(folders, settings)
     desk: list[Desk] = []
 
     @asynccontextmanager

@@ -12,10 +12,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from wim_edge.documents import Document, document_of
 from wim_edge.documents.document import well_formed
+from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.adding import title_of
 from wim_edge.library.collection import Collection, Entry, Kept
 from wim_edge.server.folders import Folders
+from wim_edge.settings import Limits
 
 LIBRARY = "given"
 _UPLOAD = "upload:"
@@ -33,8 +35,9 @@ class Store:
     Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
     """
 
-    def __init__(self, folders: Sequence[Path] = ()) -> None:
+    def __init__(self, folders: Sequence[Path] = (), limits: Limits = DEFAULTS) -> None:
         self.folders = Folders(folders)
+        self._limits = limits
         self._lock = threading.Lock()
         self._collection = Collection(LIBRARY, create=True)
         self.folder = self._collection.folder
@@ -50,14 +53,14 @@ class Store:
         known = self._known(source)
         if known:
             return known, ()
-        read = document_of(Path(_UNUSUAL.sub("_", name)), data)  # as messages name it
+        read = document_of(Path(_UNUSUAL.sub("_", name)), data, self._limits)  # as messages name it
         document = replace(read, name=name, path=Path(name))
         return self._put(source, document), read.notes
 
     def name(self, path: str) -> tuple[Kept, tuple[str, ...]]:
         """Keep a file of one of the folders, as it is now, and say what its reading noted."""
         found, data = self.folders.read(path)
-        document = document_of(found, data)
+        document = document_of(found, data, self._limits)
         known = self._known(str(found))
         if known and (known.document.text, known.document.marks) == (document.text, document.marks):
             return known, document.notes
