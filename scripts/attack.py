@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.attack import documents, models
+from tests.attack import documents, hub, models
 from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
 
@@ -100,7 +100,12 @@ def document_files(folder: Path) -> Iterator[Case]:
         yield case
 
 
-PARTS: dict[str, Callable[[Path], Iterator[Case]]] = {"documents": document_files}
+def hubs(folder: Path) -> Iterator[Case]:
+    """Hubs that misbehave, each pulled from."""
+    return hub.cases(folder, write_tiny(folder / "hub.gguf", "llama").read_bytes())
+
+
+PARTS: dict[str, Callable[[Path], Iterator[Case]]] = {"documents": document_files, "hub": hubs}
 for _name in ("llama", "gemma3", "mamba", "lfm2"):
     PARTS[f"models {_name}"] = partial(model_files, architecture=_name)
 

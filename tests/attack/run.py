@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Outcome:
 
 def command(
     what: str, arguments: Sequence[str], home: Path, *, seconds: float, most_bytes: int | None = None,
-    module: str = "wim_edge",
+    module: str = "wim_edge", environment: Mapping[str, str] | None = None,
 ) -> Outcome:  # fmt: skip
     """``most_bytes``: of address space, where the system can limit that."""
 
@@ -44,7 +44,8 @@ def command(
     with tempfile.TemporaryFile("w+b") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            env={**os.environ, "WIM_EDGE_HOME": str(home), "PYTHONPATH": str(ROOT)}, preexec_fn=limit,
+            env={**os.environ, "WIM_EDGE_HOME": str(home), "PYTHONPATH": str(ROOT), **(environment or {})},
+            preexec_fn=limit,
         )  # fmt: skip
         status, usage = _wait(process, seconds)
         out.seek(0)

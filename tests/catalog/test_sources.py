@@ -12,13 +12,12 @@ import sys
 import zipfile
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
+from tests.attack.hub import Hub, running, write_entry
 from wim_edge.catalog import (
     HubSource,
     ModelEntry,
@@ -178,80 +177,18 @@ class TestHub:
             fetch(make_entry(), paths)
 
 
-class LocalHub(ThreadingHTTPServer):
-    """A hub of one file on this machine, which notes what is asked of it."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__(("127.0.0.1", 0), LocalHubHandler)
-        self.data = data
-        self.breaks_at: int | None = None
-        """Where the connection breaks, once."""
-        self.sent = 0
-        self.gets: list[tuple[str, str | None]] = []
-        """Each path asked for, with its Range header."""
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class LocalHubHandler(BaseHTTPRequestHandler):
-    server: LocalHub
-
-    def do_HEAD(self) -> None:
-        self.answer()
-
-    def do_GET(self) -> None:
-        self.server.gets.append((self.path, self.headers["Range"]))
-        body = self.answer()
-        breaks_at, self.server.breaks_at = self.server.breaks_at, None
-        self.server.sent += len(body[:breaks_at])
-        self.wfile.write(body[:breaks_at])
-
-    def answer(self) -> bytes:
-        """Send the headers; the body."""
-        data = self.server.data
-        if self.path != "/owner/tiny-GGUF/resolve/main/tiny.gguf":
-            self.send_response(404)
-            self.send_header("X-Error-Code", "EntryNotFound")
-            self.end_headers()
-            return b""
-        start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").removesuffix("-"))
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
-        self.send_header("Content-Length", str(len(data) - start))
-        self.send_header("ETag", f'"{sha256(data)}"')
-        self.send_header("X-Repo-Commit", "1" * 40)
-        # as Hugging Face does for models: there is a second way to fetch this
-        self.send_header("X-Xet-Hash", "2" * 64)
-        self.send_header("X-Xet-Refresh-Route", f"{self.server.endpoint}/xet")
-        self.end_headers()
-        return data[start:]
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 class TestRealClient:
     """The real huggingface_hub against a hub of one file on this machine."""
 
     @pytest.fixture
-    def hub(self, gguf: bytes) -> Iterator[LocalHub]:
-        with LocalHub(gguf) as server:
-            Thread(target=server.serve_forever, daemon=True).start()
+    def hub(self, gguf: bytes) -> Iterator[Hub]:
+        with running(Hub(gguf)) as server:
             yield server
-            server.shutdown()
 
     @staticmethod
-    def pull(hub: LocalHub, file: str, home: Path, offline: str = "0") -> subprocess.CompletedProcess[str]:
+    def pull(hub: Hub, file: str, home: Path, offline: str = "0") -> subprocess.CompletedProcess[str]:
         # in a process of its own, as the package reads its variables once
-        (home / "config").mkdir(parents=True, exist_ok=True)
-        (home / "config/models.toml").write_text(
-            '[models.tiny]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 1\nrank = 1\n'
-            'bytes = 1\n[models.tiny.source]\nkind = "hub"\nrepo = "owner/tiny-GGUF"\n'
-            f'file = "{file}"\nsha256 = "{sha256(hub.data)}"\n'
-        )
+        write_entry(home, sha256(hub.data), file)
         code = (
             "from wim_edge import catalog\n"
             "from wim_edge.errors import DownloadError\n"
@@ -270,7 +207,7 @@ class TestRealClient:
             [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
         )
 
-    def test_an_interrupted_download_continues(self, hub: LocalHub, home: Path, gguf: bytes) -> None:
+    def test_an_interrupted_download_continues(self, hub: Hub, home: Path, gguf: bytes) -> None:
         client = pytest.importorskip("huggingface_hub")
         if tuple(int(number) for number in client.__version__.split(".")[:2]) >= (1, 18):
             pytest.skip(f"huggingface-hub {client.__version__} cannot continue a download, wim-edge[hub] wants <1.18")
@@ -292,7 +229,7 @@ class TestRealClient:
         assert hub.gets == [(path, None), (path, f"bytes={block}-")]
         assert hub.sent == len(hub.data) + 1000
 
-    def test_progress_and_file_arrive(self, hub: LocalHub, home: Path, gguf: bytes) -> None:
+    def test_progress_and_file_arrive(self, hub: Hub, home: Path, gguf: bytes) -> None:
         pytest.importorskip("huggingface_hub")
         done = self.pull(hub, "tiny.gguf", home)
         assert done.stdout.splitlines()[-2:] == [
@@ -300,12 +237,12 @@ class TestRealClient:
             str(home / "models/owner/tiny-GGUF/tiny.gguf"),
         ], done.stderr
 
-    def test_a_file_that_is_not_there(self, hub: LocalHub, home: Path) -> None:
+    def test_a_file_that_is_not_there(self, hub: Hub, home: Path) -> None:
         pytest.importorskip("huggingface_hub")
         done = self.pull(hub, "other.gguf", home)
         assert "owner/tiny-GGUF has no file other.gguf" in done.stdout, done.stderr
 
-    def test_offline(self, hub: LocalHub, home: Path) -> None:
+    def test_offline(self, hub: Hub, home: Path) -> None:
         pytest.importorskip("huggingface_hub")
         done = self.pull(hub, "tiny.gguf", home, offline="1")
         assert "HF_HUB_OFFLINE forbids downloads" in done.stdout, done.stderr

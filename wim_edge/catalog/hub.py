@@ -6,6 +6,8 @@ import errno
 import inspect
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +15,13 @@ from wim_edge.catalog.entry import HubSource
 from wim_edge.catalog.files import Progress, require_space, write_error
 from wim_edge.errors import DownloadError
 
+_MOST_REDIRECTS = 20
+_HINTS = {
+    401: "Check HF_TOKEN, or unset it.",
+    403: "Check HF_TOKEN, and whether the repository asks to accept terms.",
+    404: "Check repo, file and revision in models.toml.",
+    429: "It had too many requests from your address: try again in some minutes.",
+}
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
@@ -75,7 +84,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     """
     _prefer_http()
     try:
-        from huggingface_hub import errors, hf_hub_download
+        from huggingface_hub import errors, get_session, hf_hub_download
     except ImportError:
         raise DownloadError(
             "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
@@ -89,18 +98,55 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     # whose errors are OSErrors, or httpx, whose error is the first base of HfHubHTTPError.
     http_error = errors.HfHubHTTPError.__bases__[0]
     try:
-        path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
+        with _redirected(get_session(), http_error):
+            path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
+    except _TooLongError as error:
+        for part in _parts(source, into):
+            part.unlink(missing_ok=True)  # it would be continued
+        raise _explain(error, errors, source, into, size) from error
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
         raise _explain(error, errors, source, into, size) from error
     return Path(path)
+
+
+def is_begun(source: HubSource, models: Path) -> bool:
+    """Whether an interrupted download has left something to go on from."""
+    return any(_parts(source, folder(source, models)))
 
 
 def _begun(source: HubSource, into: Path) -> int:
     """The bytes an interrupted download has left. Only a file of known SHA-256 can be told by its name."""
     if source.sha256 is None:
         return 0
-    left = (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256}.incomplete")
-    return max((path.stat().st_size for path in left), default=0)
+    return max((path.stat().st_size for path in _parts(source, into)), default=0)
+
+
+def _parts(source: HubSource, into: Path) -> Iterator[Path]:
+    """What interrupted downloads have left of the file; of all files there, if its SHA-256 is not known."""
+    return (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256 or ''}.incomplete")
+
+
+class _TooLongError(OSError):
+    """More comes than was announced."""
+
+
+@contextmanager
+def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
+    """Follow only so many redirects; the package follows those to the same host without an end."""
+    in_a_row = 0
+
+    def count(response: Any) -> None:
+        nonlocal in_a_row
+        in_a_row = in_a_row + 1 if 300 <= response.status_code < 400 else 0
+        if in_a_row > _MOST_REDIRECTS:
+            raise error("it is redirected without an end")
+
+    hooks = session.event_hooks["response"]
+    hooks.append(count)
+    try:
+        yield
+    finally:
+        hooks.remove(count)
 
 
 def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:
@@ -131,7 +177,8 @@ def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size:
         return DownloadError("HF_HUB_OFFLINE forbids downloads", f"Unset it, or copy the file to {into / source.file}.")
     response = getattr(error, "response", None)
     if response is not None:
-        return DownloadError(f"Hugging Face answered {response.status_code} for {source.repo}", "Try later.")
+        status = response.status_code
+        return DownloadError(f"Hugging Face answered {status} for {source.repo}", _HINTS.get(status, "Try later."))
     return DownloadError(
         f"{source.file} could not be downloaded: {_first_line(error)}",
         f"Check the network and pull again, or copy the file to {into / source.file}.",
@@ -168,6 +215,8 @@ def _bar(progress: Progress) -> type:
         def update(self, n: float | None = 1) -> None:
             self.n += int(n or 0)
             progress(self.n, self.total)
+            if self.total is not None and self.n > self.total:
+                raise _TooLongError(f"more than the announced {self.total:,} bytes come")
 
         def update_transfer(self, n: float | None = 1) -> None:
             """Its presence says: one bar, for bytes written, and not a second for bytes received."""

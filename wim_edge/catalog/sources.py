@@ -41,12 +41,15 @@ def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
             found.unlink()
         else:
             return found
+    continued = isinstance(entry.source, HubSource) and hub.is_begun(entry.source, paths.models)
     path = _download(entry, paths, progress)
     try:
         _verify(path, entry)
     except ModelError:
         path.unlink(missing_ok=True)  # else it would be taken for the model from now on
-        raise
+        if not continued:
+            raise
+        return fetch(entry, paths, progress)  # what an earlier download had left was wrong: all of it anew
     return path
 
 
