@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ ERRORS = range(2, 9)
 
 @dataclass(frozen=True)
 class Outcome:
-    """``how``: works, refused (a clear error), CRASH or HANG."""
+    """``how``: works, refused (a clear error), killed (as was wanted), CRASH or HANG."""
 
     what: str
     how: str
@@ -31,12 +32,16 @@ class Outcome:
 
 def command(
     what: str, arguments: Sequence[str], home: Path, *, seconds: float, most_bytes: int | None = None,
-    module: str = "wim_edge", environment: Mapping[str, str] | None = None,
+    module: str = "wim_edge", environment: Mapping[str, str] | None = None, kill_after: float | None = None,
+    group: Path | None = None,
 ) -> Outcome:  # fmt: skip
-    """``most_bytes``: of address space, where the system can limit that."""
+    """``most_bytes``: of address space, where the system can limit that. ``kill_after``: seconds to SIGKILL.
+    ``group``: the folder of a control group to run in."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if group is not None:
+            (group / "cgroup.procs").write_text(str(os.getpid()))
         if most_bytes is not None:
             resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
 
@@ -47,9 +52,11 @@ def command(
             env={**os.environ, "WIM_EDGE_HOME": str(home), "PYTHONPATH": str(ROOT), **(environment or {})},
             preexec_fn=limit,
         )  # fmt: skip
-        status, usage = _wait(process, seconds)
+        status, usage = _wait(process, seconds if kill_after is None else kill_after)
         out.seek(0)
         said = out.read().decode("utf-8", "replace")
+    if status == -signal.SIGKILL or (status is None and kill_after is not None):
+        return Outcome(what, "killed", time.monotonic() - begun, usage, "")
     how = "HANG" if status is None else "works" if status == 0 else "refused" if status in ERRORS else "CRASH"
     if how == "refused" and ("Traceback" in said or "error:" not in said):
         how = "CRASH"

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
-from wim_edge.engine import memory  # noqa: E402
+from wim_edge.engine import budget, memory  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
@@ -83,11 +83,11 @@ def test_a_context_beyond_memory_is_refused_with_the_numbers(
     smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Model(smollm2) as model:
-        monkeypatch.setattr(memory, "available", lambda: 150 << 20)
+        monkeypatch.setattr(budget, "available", lambda: 150 << 20)
         with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB .*KV cache \d+ MiB.*150|MiB are free"):
             model.context(8192)
         assert model.largest_n_ctx() < 8192
-    monkeypatch.setattr(memory, "available", lambda: 10 << 20)
+    monkeypatch.setattr(budget, "available", lambda: 10 << 20)
     with pytest.raises(MemoryBudgetError, match="weights"):
         Model(smollm2)
 

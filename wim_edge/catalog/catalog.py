@@ -73,10 +73,10 @@ class ResolvedModel:
 
 
 def fits_machine(need: int) -> bool:
-    """Whether so many bytes are within MEMORY_SHARE of this machine's memory, used or not."""
-    import psutil
+    """Whether so many bytes are within MEMORY_SHARE of the memory that this process could have."""
+    from wim_edge.engine import budget
 
-    return need <= MEMORY_SHARE * psutil.virtual_memory().total
+    return need <= MEMORY_SHARE * budget.total()
 
 
 def resolve(

@@ -24,7 +24,7 @@ from wim_edge.cli.read import read
 from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
-from wim_edge.errors import WimEdgeError
+from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE
 
 EPILOG = """\b
@@ -72,6 +72,9 @@ class Group(click.Group):
                 raise  # click ends quietly when nobody reads our output any more
             what = f"{error.strerror}: {error.filename or 'while writing'}"
             shown = WimEdgeError(what, "Check the disk and the path.")
+            raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
+        except MemoryError as error:
+            shown = MemoryBudgetError("the memory does not suffice", "Close programs, or take less at once.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+from typing import IO
+
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 DEFAULTS = Limits()
+_BLOCK = 1 << 20
 
 
 def above(name: str, what: str, limit: str) -> DocumentError:
@@ -15,6 +19,17 @@ def above(name: str, what: str, limit: str) -> DocumentError:
 
 def too_large(name: str, limits: Limits) -> DocumentError:
     return above(name, f"larger than {mebibytes(limits.document_bytes)}", "document_bytes")
+
+
+def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
+    """All that a file holds, whose size nobody may know beforehand. Raises DocumentError for one that is too large."""
+    blocks, size = [], 0
+    while block := file.read(_BLOCK):  # a single read would set the whole limit's memory aside
+        blocks.append(block)
+        size += len(block)
+        if size > limits.document_bytes:
+            raise too_large(name, limits)
+    return b"".join(blocks)
 
 
 def mebibytes(size: int) -> str:

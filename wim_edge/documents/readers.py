@@ -15,7 +15,7 @@ from wim_edge.documents.document import Document, told_apart
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
 from wim_edge.documents.html import read_html
-from wim_edge.documents.limits import DEFAULTS, too_large
+from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.documents.markdown import markdown
 from wim_edge.documents.pdf import read_pdf
 from wim_edge.errors import DocumentError, InvalidRequestError
@@ -55,7 +55,7 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
         name, ending = STANDARD_INPUT, ""
         if stdin is None and sys.stdin is None:
             raise DocumentError(f"{name}: it is closed", "Pipe a text into the command, or name a file.")
-        data = _read(name, stdin or sys.stdin.buffer, limits)
+        data = read_whole(name, stdin or sys.stdin.buffer, limits)
     else:
         path = Path(source)
         return document_of(path, _load(_printable(path.name or str(path)), path, limits), limits)
@@ -70,7 +70,10 @@ def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
 def _checked(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if not data.strip():
         raise _empty(name)
-    document = _parse(name, ending, data, limits)
+    try:
+        document = _parse(name, ending, data, limits)
+    except MemoryError:
+        raise DocumentError(f"{name}: too large for the memory that is free", "Split it, or close programs.") from None
     if not document.text.strip():
         raise _empty(name)
     return document
@@ -96,7 +99,7 @@ def _load(name: str, path: Path, limits: Limits) -> bytes:
         if path.stat().st_size > limits.document_bytes:
             raise too_large(name, limits)
         with path.open("rb") as file:
-            return _read(name, file, limits)
+            return read_whole(name, file, limits)
     except FileNotFoundError:
         where = _printable(str(path.absolute()))
         raise DocumentError(f"{name}: no such file", f"Looked for {where}.") from None
@@ -105,14 +108,6 @@ def _load(name: str, path: Path, limits: Limits) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DocumentError(f"{name}: cannot be read ({reason})", "Check the path and the disk.") from None
-
-
-def _read(name: str, file: BinaryIO, limits: Limits) -> bytes:
-    # One byte more tells a pipe or device that is too large, whose size no one knows beforehand.
-    data = file.read(limits.document_bytes + 1)
-    if len(data) > limits.document_bytes:
-        raise too_large(name, limits)
-    return data
 
 
 def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:

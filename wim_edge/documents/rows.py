@@ -10,9 +10,9 @@ import re
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
-from wim_edge.documents.limits import too_large
+from wim_edge.documents.limits import read_whole
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -98,18 +98,9 @@ def _bytes(path: Path, limits: Limits | None = None) -> bytes:
         if path.exists() and not path.is_file():  # it is read more than once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
         with path.open("rb") as file:
-            return _whole(path, file, limits)
+            return read_whole(path.name, file, limits) if limits else file.read()
     except OSError as error:
         raise InvalidRequestError(f"{path}: {error.strerror or error}", "Check the path.") from error
-
-
-def _whole(path: Path, file: IO[bytes] | gzip.GzipFile, limits: Limits | None) -> bytes:
-    if limits is None:
-        return file.read()
-    data = file.read(limits.document_bytes + 1)
-    if len(data) > limits.document_bytes:
-        raise too_large(path.name, limits)
-    return data
 
 
 def _text(path: Path, limits: Limits | None) -> str:
@@ -117,7 +108,7 @@ def _text(path: Path, limits: Limits | None) -> str:
     try:
         if data[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(data)) as file:
-                data = _whole(path, file, limits)
+                data = read_whole(path.name, file, limits) if limits else file.read()
         return data.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InvalidRequestError(f"{path} cannot be read: {error}", "It takes UTF-8 text, or that in gzip.") from error

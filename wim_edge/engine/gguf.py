@@ -8,6 +8,7 @@ string in an array); this takes 0.1 and 0.4 s.
 
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from wim_edge.errors import ModelFileError
+from wim_edge.errors import MemoryBudgetError, ModelFileError
 
 MetaValue = int | float | bool | str | list[int] | list[float] | list[bool] | list[str]
 
@@ -116,6 +117,8 @@ def read_header(path: Path) -> GGUFHeader:
             f"{path}: the GGUF header is cut short or damaged", "Fetch the file again."
         ) from error
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryBudgetError(f"{path.name} is too large to be mapped", "Raise the memory limit.") from error
         raise ModelFileError(f"{path}: {error.strerror}", hint) from error
     _check(header)
     return header

@@ -1,7 +1,7 @@
-"""How much memory a context needs, estimated from the GGUF header, and how much is free.
+"""How much memory a context needs, estimated from the GGUF header.
 
 llama.cpp finds out by allocating, and on a small machine the system's answer is to kill the process;
-so the need is compared with what is free before anything is created. Formulas: LLAMA's KV cache is
+so the need is compared with what is free (`budget`) before anything is created. Formulas: LLAMA's KV cache is
 cells x layers x heads x (key + value length); the compute buffer is dominated by the attention scores
 of one batch and by the logits.
 """
@@ -9,7 +9,6 @@ of one batch and by the logits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
 
@@ -84,23 +83,6 @@ def estimate(
     return MemoryNeed(
         header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), int(compute) + _FIXED
     )
-
-
-def available() -> int:
-    """Bytes that this process may still take: the system's, or a container's limit if lower."""
-    import psutil
-
-    free = int(psutil.virtual_memory().available)
-    root = Path("/sys/fs/cgroup")
-    try:
-        limit, used = (root / "memory.max").read_text(), int((root / "memory.current").read_text())
-        if limit.strip() != "max":
-            stat = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
-            cached = int(stat.get("active_file", 0)) + int(stat.get("inactive_file", 0))  # given back when asked for
-            free = min(free, max(0, int(limit) - used + cached))
-    except (OSError, ValueError):
-        pass  # not Linux, or no cgroup v2
-    return free
 
 
 def readable(n: int) -> str:

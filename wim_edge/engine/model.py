@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from wim_edge.engine import memory
+from wim_edge.engine import budget, memory
 from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
@@ -81,7 +81,7 @@ class Model:
         return MemoryKind.WINDOW if lib.llama_model_n_swa(self.handle) > 0 else MemoryKind.ATTENTION
 
     def _check_memory(self) -> None:
-        need, free = self.header.nbytes, memory.available()
+        need, free = self.header.nbytes, budget.available()
         if self.settings.n_gpu_layers in (None, 0) and need > free and not any(d.is_gpu for d in devices()):
             raise MemoryBudgetError(
                 f"{self.header.path.name} needs {memory.readable(need)} for its weights, "
@@ -174,7 +174,7 @@ class Model:
     # Contexts
 
     def largest_n_ctx(self) -> int:
-        best, step, free = 256, 256, memory.available() + self._resident()
+        best, step, free = 256, 256, budget.available() + self._resident()
         for n_ctx in range(step, memory.padded(self.info.n_ctx_train) + 1, step):
             if self._need(n_ctx, swa_full=False).total > free:
                 break
@@ -187,7 +187,7 @@ class Model:
         """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
         memory allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
-        free = memory.available() + self._resident()
+        free = budget.available() + self._resident()
         if swa_full is None:
             swa_full = self._need(n_ctx, True, n_sequences).total <= free
         need = self._need(n_ctx, swa_full, n_sequences)
@@ -196,12 +196,18 @@ class Model:
                 f"a context of {n_ctx:,} tokens needs {memory.readable(need.total)} (weights "
                 f"{memory.readable(need.weights)}, KV cache {memory.readable(need.kv)}, compute "
                 f"{memory.readable(need.compute)}); {memory.readable(free)} are free",
-                f"Lower the context size (--ctx), for example to {max(256, self.largest_n_ctx()):,}, "
-                "use --kv-type q8_0, or use a smaller model.",
+                self._smaller(n_ctx),
             )
         context = Context(self, n_ctx, swa_full, n_sequences)
         self._contexts.append(context)
         return context
+
+    def _smaller(self, n_ctx: int) -> str:
+        """What to do where a context of ``n_ctx`` cells does not fit."""
+        largest = self.largest_n_ctx()
+        if largest >= n_ctx or self._need(largest, swa_full=False).total > budget.available() + self._resident():
+            return "Close programs, or use a smaller model."
+        return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:
         """The context is closed."""

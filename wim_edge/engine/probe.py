@@ -11,7 +11,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from wim_edge.engine import memory
+from wim_edge.engine import budget
 from wim_edge.engine.api import Interrupted
 from wim_edge.engine.context import Context
 from wim_edge.engine.model import Model, physical_cores
@@ -53,7 +53,7 @@ def machine() -> Machine:
         version("llama-cpp-python"),
         system_info(),
         physical_cores(),
-        memory.available(),
+        budget.available(),
         bool(lib.llama_supports_gpu_offload()),
         tuple(devices()),
     )

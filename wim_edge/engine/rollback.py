@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from wim_edge.engine import memory
+from wim_edge.engine import budget, memory
 from wim_edge.engine.api import MemoryKind, Snapshot, State, StateFile
 from wim_edge.engine.native import last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError
@@ -241,9 +241,9 @@ def _state_size(context: Context, seq_id: int, flags: int) -> int:
 
 def _get_state(context: Context, seq_id: int, flags: int) -> State:
     size = _state_size(context, seq_id, flags)
-    if size > _LARGE and size > memory.available():
+    if size > _LARGE and size > budget.available():
         raise MemoryBudgetError(
-            f"a sequence's state takes {memory.readable(size)}, {memory.readable(memory.available())} are free",
+            f"a sequence's state takes {memory.readable(size)}, {memory.readable(budget.available())} are free",
             "Close programs, or use a smaller context.",
         )
     state = np.empty(size, np.uint8)

@@ -12,6 +12,7 @@ import ctypes
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -124,7 +125,8 @@ def requantize(source: Path, target: Path, kind: str) -> None:
             raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Leave copies away.")
         unfinished.replace(target)
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def _copy(kind: str, path: Path, settings: Settings, target: Path, text: str, expected: NDArray[np.float32]) -> Way:
@@ -134,6 +136,8 @@ def _copy(kind: str, path: Path, settings: Settings, target: Path, text: str, ex
         return _measure(label, target, settings, text, (kind, expected))
     except (EngineError, CapacityError) as error:
         return Way(label, target, settings, kind, 0.0, 0.0, error=str(error))
+    except OSError as error:
+        return Way(label, target, settings, kind, 0.0, 0.0, error=f"no copy: {error.strerror}")
 
 
 def _measure(

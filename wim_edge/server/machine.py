@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.documents.document import well_formed
+from wim_edge.engine import budget
 from wim_edge.errors import DownloadError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, Library
 from wim_edge.server.desk import Failed, Job
@@ -86,10 +87,9 @@ Number = Annotated[int, Path(ge=1, lt=2**63)]
 @router.get("/status")
 async def status(served: Served) -> Status:
     """What the machine is doing, and what may be chosen."""
-    memory = psutil.virtual_memory()
     return Status(
         model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
-        memory_free_bytes=memory.available, cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+        memory_free_bytes=budget.available(), cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS),
     )  # fmt: skip

@@ -88,8 +88,9 @@ def make_plan(
     """
     pattern = choices.pattern
     limit = min(settings.n_ctx or model.info.n_ctx_train, model.info.n_ctx_train)
-    if settings.n_ctx is None:
-        limit = min(limit, model.largest_n_ctx())
+    larger = "raise --ctx"
+    if settings.n_ctx is None and model.largest_n_ctx() < limit:
+        limit, larger = model.largest_n_ctx(), "free some memory: it holds no larger context of this model"
     before = prompts.query_first(query) if settings.query_first else ""
     opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
     extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
@@ -103,12 +104,12 @@ def make_plan(
     if beside + (_SMALLEST if documents else 0) > limit:
         raise ContextOverflowError(
             f"question and prompts do not fit: {_numbers(limit, beside)}",
-            "Raise --ctx, lower --answer-tokens or --margin-tokens, or shorten the question.",
+            f"{larger[0].upper()}{larger[1:]}, lower --answer-tokens or --margin-tokens, or shorten the question.",
         )
     if documents and pattern.scores and beside + choices.segment_tokens > limit:
         raise InvalidRequestError(
             f"segments of {choices.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
-            f"Use --segment-tokens {limit - beside:,} or less, or raise --ctx.",
+            f"Use --segment-tokens {limit - beside:,} or less, or {larger}.",
         )
     pieces = _segment(tokenize, prompts, choices, documents)
     total = sum(piece.size for piece in pieces)

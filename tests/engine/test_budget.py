@@ -1,0 +1,52 @@
+"""Memory limits, as the system tells of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wim_edge.engine import budget
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(budget, "_CGROUPS", tmp_path / "groups")
+    monkeypatch.setattr(budget, "_OWN", tmp_path / "own")
+    return tmp_path / "groups"
+
+
+def write(folder: Path, **files: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text)
+
+
+def test_the_lowest_limit_counts_and_pages_of_files_are_free(groups: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("0::/user.slice/wim.scope\n")
+    none = {"memory__current": "0\n", "memory__stat": ""}
+    write(groups, memory__max="max\n", **none)
+    write(groups / "user.slice", memory__max=f"{300 * MIB}\n", memory__current=f"{100 * MIB}\n",
+          memory__stat=f"anon 1\nactive_file {10 * MIB}\ninactive_file {20 * MIB}\n")  # fmt: skip
+    write(groups / "user.slice/wim.scope", memory__max=f"{400 * MIB}\n", **none)
+    assert budget.total() == 300 * MIB
+    assert budget.available() == (300 - 100 + 30) * MIB
+
+
+def test_the_first_version_and_a_container_that_does_not_see_its_path(groups: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("4:memory:/docker/1234\n1:cpu:/\n0::/\n")
+    write(groups / "memory", memory__limit_in_bytes=f"{200 * MIB}\n", memory__usage_in_bytes=f"{50 * MIB}\n",
+          memory__stat=f"cache 9\ntotal_inactive_file {5 * MIB}\n")  # fmt: skip
+    assert (budget.total(), budget.available()) == (200 * MIB, 155 * MIB)
+
+
+@pytest.mark.parametrize("text", ["", "no cgroups", "0::/\n", "4:memory:/\n"])
+def test_where_nothing_is_told_the_machine_counts(groups: Path, tmp_path: Path, text: str) -> None:
+    import psutil
+
+    (tmp_path / "own").write_text(text)
+    write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
+    assert budget.total() == psutil.virtual_memory().total
+    assert budget.available() > 0

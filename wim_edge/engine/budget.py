@@ -1,0 +1,80 @@
+"""How much memory this process may take: the machine's, or less where somebody has set a limit.
+
+Limits are those of the control groups that the process is in (containers, systemd's MemoryMax; Linux, versions 1
+and 2), and of its address space (``ulimit -v``). Above the first the system kills the process, above the second
+llama.cpp ends it, so both are looked at beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_CGROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_SLACK = 96 << 20  # of address space: stacks of threads and what allocators set aside
+
+
+@dataclass(frozen=True)
+class _Version:
+    """Where a version of control groups keeps its figures."""
+
+    folders: tuple[str, ...]
+    limit: str
+    used: str
+    cached: tuple[str, ...]
+    """Of its statistics: pages of files, given back when asked for."""
+
+
+_VERSIONS = {
+    "": _Version((".", "unified"), "memory.max", "memory.current", ("active_file", "inactive_file")),
+    "memory": _Version(("memory",), "memory.limit_in_bytes", "memory.usage_in_bytes",
+                       ("total_active_file", "total_inactive_file")),
+}  # fmt: skip
+
+
+def total() -> int:
+    """Bytes of memory that this process could have if nothing else were in it."""
+    import psutil
+
+    return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
+
+
+def available() -> int:
+    """Bytes that this process may still take."""
+    import psutil
+
+    return min([int(psutil.virtual_memory().available), *(max(0, limit - used) for limit, used in _limits())])
+
+
+def _limits() -> Iterator[tuple[int, int]]:
+    """Each limit and what of it is used, in bytes."""
+    with suppress(OSError, ValueError):  # not Linux
+        for line in _OWN.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for controller in controllers.split(","):
+                if version := _VERSIONS.get(controller):
+                    for folder in version.folders:
+                        yield from _of_groups(_CGROUPS / folder, Path(path.lstrip("/")), version)
+    yield from _of_address_space()
+
+
+def _of_groups(root: Path, path: Path, version: _Version) -> Iterator[tuple[int, int]]:
+    """Of a group and those around it. In a container the path may be the host's: then only the root is there."""
+    for folder in (root / path, *(root / parent for parent in path.parents)):
+        with suppress(OSError, ValueError):  # "max" is no limit
+            limit, used = int((folder / version.limit).read_text()), int((folder / version.used).read_text())
+            stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            yield limit, used - sum(int(stat.get(name, 0)) for name in version.cached)
+
+
+def _of_address_space() -> Iterator[tuple[int, int]]:
+    with suppress(ImportError):  # Windows
+        import resource
+
+        import psutil
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            yield limit - _SLACK, int(psutil.Process().memory_info().vms)
