@@ -10,12 +10,13 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wim_edge.catalog import PathSource, ResolvedModel
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings
 
 if TYPE_CHECKING:
@@ -69,17 +70,24 @@ def load(paths: Paths, model: Path) -> Tuned:
 
 
 def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
-    """Keep what was found for this file, or with None forget it. Raises OSError."""
+    """Keep what was found for this file, or with None forget it. Raises LibraryError where it cannot be kept."""
     from wim_edge.engine.tune import machine
 
     entries = _read(paths)
     entries.pop(str(model.absolute()), None)
     if tuned is not None:
         entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), **asdict(tuned)}
-    paths.config.mkdir(parents=True, exist_ok=True)
-    unfinished = _store(paths).with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(entries, indent=2), encoding="utf-8", errors="backslashreplace")
-    unfinished.replace(_store(paths))
+    unfinished = _store(paths).with_suffix(f".{os.getpid()}.unfinished")
+    try:
+        paths.config.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(json.dumps(entries, indent=2), encoding="utf-8", errors="backslashreplace")
+        unfinished.replace(_store(paths))
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise LibraryError(
+            f"{_store(paths)}: what tune found cannot be kept ({error.strerror})", "Free some space, and tune again."
+        ) from error
 
 
 def copies(paths: Paths, model: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.tokens.append(self.headers["Authorization"])
         if self.server.fault is not None and self.server.fault(self):
             return b""
-        if self.path != f"/{REPO}/resolve/main/{FILE}":
+        if not re.fullmatch(rf"/owner/[\w-]+/resolve/main/{FILE}", self.path):
             self.refuse(404, {"X-Error-Code": "EntryNotFound"})
             return b""
         start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").removesuffix("-"))

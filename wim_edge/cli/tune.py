@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import click
 
 from wim_edge.catalog.files import megabytes
 from wim_edge.cli.options import debug_option, model_names, show_llama_log
+from wim_edge.errors import LibraryError
 from wim_edge.settings import Paths, Settings
 
 if TYPE_CHECKING:
@@ -56,8 +58,13 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
             click.echo(_row(way))
     kept = best.path if best.weights else None
     tuned = tuning.Tuned(tuning.changes(best.settings), str(kept) if kept else None)
-    tuning.save(paths, found.path, tuned)
-    _delete(folder, kept)
+    try:
+        tuning.save(paths, found.path, tuned)
+    except LibraryError:
+        kept = None  # a copy that nothing refers to
+        raise
+    finally:
+        _delete(folder, kept)
     if as_json:
         import json
 
@@ -79,9 +86,11 @@ def _delete(folder: Path, but: Path | None) -> int:
     """Delete a model's copies, but for one; the bytes freed."""
     freed = 0
     for path in folder.glob("*"):
-        if path != but:
-            freed += path.stat().st_size
-            path.unlink()
+        with suppress(OSError):  # a disk that is read-only, or a copy in use (Windows)
+            size = path.stat().st_size
+            if path != but:
+                path.unlink()
+                freed += size
     return freed
 
 

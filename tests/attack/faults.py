@@ -1,0 +1,191 @@
+"""What a machine may do to a program in the middle of its work: kill it, fill the disk, make it read-only, have no
+locks, set the clock.
+
+A home that has all a user may have (a model, a saved reading, a library, a tuned model, questions on the server) is
+copied; then one command works on the copy, and something goes wrong at one of its changes of a file. It must end with
+a clear error, or do its work and say what it could not. Afterwards the same command works, and all is still there
+(`tests.attack.after`).
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from tests.attack.hub import FILE, REPO, WAITS, Hub, running
+from tests.attack.run import Outcome, command
+from tests.tiny import write_tiny
+
+SECONDS = 60.0
+TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. "
+SHORT = ("--model", "tiny", "--segment-tokens", "64", "--answer-tokens", "4")
+_CATALOG = """\
+[models.{name}]
+description = "x"
+licence = "x"
+parameters = "1"
+context = 4096
+rank = 1
+bytes = {size}
+[models.{name}.source]
+kind = "hub"
+repo = "{repo}"
+file = "{file}"
+"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A command on a copy of the home; ``module`` runs it."""
+
+    name: str
+    arguments: tuple[str, ...]
+    module: str = "wim_edge"
+    keeps: bool = True
+    """Saved readings are of use afterwards."""
+
+
+SCENES = (
+    Scene("read", ("read", "{home}/texts/new.txt", *SHORT[:4])),
+    Scene("ask", ("ask", "{home}/texts/new.txt", "When does the ferry sail?", *SHORT)),
+    Scene("forget", ("library", "clear", "--yes"), keeps=False),
+    Scene("add", ("library", "add", "{home}/texts/new.txt", "{home}/texts/more", "--model", "tiny")),
+    Scene("recall", ("ask", "--library", "default", "When does the ferry sail?", *SHORT)),
+    Scene("tune", ("tune", "tiny"), keeps=False),
+    Scene("pull", ("models", "pull", "other")),
+    Scene("serve", (), "tests.attack.visit"),
+)
+
+
+def make_home(home: Path) -> None:
+    """A model that is on the disk and one that is to be pulled; a reading, a library, tuned ways, a question."""
+    file = write_tiny(home.parent / FILE, "llama")
+    entries = [("tiny", REPO), ("other", "owner/other-GGUF")]
+    (home / "config").mkdir(parents=True)
+    (home / "config/models.toml").write_text(
+        "\n".join(_CATALOG.format(name=name, repo=repo, file=FILE, size=file.stat().st_size) for name, repo in entries)
+    )
+    (home / "models" / REPO).mkdir(parents=True)
+    shutil.move(file, home / "models" / REPO / FILE)
+    (home / "texts/more").mkdir(parents=True)
+    (home / "texts/old.txt").write_text(TEXT * 12)
+    (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 12)
+    for number in range(3):
+        (home / f"texts/more/{number}.txt").write_text(f"Ship number {number} is another one. {TEXT}")
+    for arguments in (
+        ("read", f"{home}/texts/old.txt", *SHORT[:4]),
+        ("library", "add", f"{home}/texts/old.txt", "--model", "tiny"),
+        ("tune", "tiny", "--no-copies"),
+    ):
+        made = command("", arguments, home, seconds=SECONDS)
+        assert made.how == "works", made
+    made = command("", (), home, seconds=SECONDS, module="tests.attack.visit", environment={"VISIT_KEEPS": "1"})
+    assert made.how == "works", made
+
+
+def build_shim(folder: Path) -> Path:
+    """The library that makes things go wrong. Raises FileNotFoundError where there is no compiler, or no Linux."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or sys.platform != "linux":
+        raise FileNotFoundError("a C compiler on Linux")
+    source, made = Path(__file__).with_name("faults.c"), folder / "faults.so"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    return made
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A home to copy, the shim, and a hub to pull from."""
+
+    folder: Path
+    home: Path
+    shim: Path
+    hub: Hub
+
+    def play(self, scene: Scene, what: str, fault: Mapping[str, str], kill_after: float | None = None) -> Outcome:
+        """Run the scene with a fault, then again without, and look whether all is there."""
+        home = self.folder / f"{scene.name}-{what}".replace(" ", "-")
+        shutil.copytree(self.home, home, symlinks=True)
+        try:
+            found = self._run(scene, home, self._preloaded(home, fault) if fault else {}, kill_after)
+            found = replace(found, what=f"{scene.name}: {what}")
+            if found.how in ("CRASH", "HANG"):
+                return found
+            again = self._run(scene, home, {})
+            if again.how != "works":
+                return replace(found, how="CRASH", said=f"not again: {again.said}; {found.said}")
+            kept = ("reading",) if scene.keeps else ()
+            after = command("", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after")
+            if after.how != "works":
+                return replace(found, how="CRASH", said=f"afterwards: {after.said}; {found.said}")
+            return found
+        finally:
+            shutil.rmtree(home)
+
+    def changes(self, scene: Scene) -> int:
+        """How many changes of files it makes."""
+        home, log = self.folder / f"{scene.name}-count", self.folder / f"{scene.name}.log"
+        shutil.copytree(self.home, home, symlinks=True)
+        fault = {"ATTACK_HOW": "count", "ATTACK_LOG": str(log)}
+        found = self._run(scene, home, self._preloaded(home, fault))
+        assert found.how == "works", found
+        shutil.rmtree(home)
+        return max(int(line) for line in log.read_text().split())
+
+    def _preloaded(self, home: Path, fault: Mapping[str, str]) -> dict[str, str]:
+        return {"LD_PRELOAD": str(self.shim), "ATTACK_UNDER": str(home), **fault}
+
+    def _run(
+        self, scene: Scene, home: Path, environment: Mapping[str, str], kill_after: float | None = None
+    ) -> Outcome:
+        arguments = [argument.format(home=home) for argument in scene.arguments]
+        environment = {**WAITS, "HF_ENDPOINT": self.hub.endpoint, **environment}
+        if kill_after is not None and scene.name == "serve":
+            environment, kill_after = {**environment, "VISIT_KILLS_AFTER": str(kill_after)}, None
+        return command(scene.name, arguments, home, seconds=SECONDS, module=scene.module, environment=environment,
+                       kill_after=kill_after)  # fmt: skip
+
+
+Case = Callable[[], Outcome]
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Stage]:
+    """Raises FileNotFoundError where the shim cannot be made."""
+    shim = build_shim(folder)
+    make_home(folder / "home")
+    with running(Hub((folder / "home/models" / REPO / FILE).read_bytes())) as hub:
+        yield Stage(folder, folder / "home", shim, hub)
+
+
+def at_changes(stage: Stage, how: str) -> Iterator[Case]:
+    """Each scene, with the fault at each of its changes."""
+    for scene in SCENES:
+        for at in range(1, stage.changes(scene) + 1):
+            fault = {"ATTACK_HOW": how, "ATTACK_AT": str(at)}
+            yield partial(stage.play, scene, f"{how} at {at}", fault)
+
+
+def at_moments(stage: Stage, times: int = 20, seed: int = 7) -> Iterator[Case]:
+    """Each scene, killed at so many random moments."""
+    rng = random.Random(seed)
+    for scene in SCENES:
+        seconds = stage.play(scene, "whole", {}).seconds
+        for number in range(times):
+            yield partial(stage.play, scene, f"kill {number}", {}, rng.uniform(0.1, seconds))
+
+
+def throughout(stage: Stage) -> Iterator[Case]:
+    """Each scene without locks, and with clocks that are wrong and jump."""
+    years = 365 * 24 * 3600
+    for scene in SCENES:
+        yield partial(stage.play, scene, "no locks", {"ATTACK_HOW": "locks"})
+        for off in (-20 * years, -3600, 3600, 20 * years):
+            yield partial(stage.play, scene, f"clock jumps by {off}", {"ATTACK_CLOCK": str(off)})

@@ -1,0 +1,37 @@
+"""A sample of what a machine may do in the middle of work; `scripts/attack.py` has all of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.attack import faults
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Stage]:
+    pytest.importorskip("llama_cpp")
+    pytest.importorskip("huggingface_hub")
+    try:
+        with faults.staged(tmp_path_factory.mktemp("stage")) as stage:
+            yield stage
+    except FileNotFoundError as error:
+        pytest.skip(f"needs {error}")
+
+
+@pytest.mark.parametrize("scene", faults.SCENES, ids=lambda scene: scene.name)
+@pytest.mark.parametrize("how", ["kill", "full", "readonly"])
+def test_a_change_that_goes_wrong(stage: faults.Stage, scene: faults.Scene, how: str) -> None:
+    at = random.Random(f"{scene.name} {how}").randint(1, stage.changes(scene))
+    found = stage.play(scene, f"{how} at {at}", {"ATTACK_HOW": how, "ATTACK_AT": str(at)})
+    assert found.how in ("works", "refused", "killed"), found
+
+
+@pytest.mark.parametrize("scene", faults.SCENES, ids=lambda scene: scene.name)
+def test_without_locks_and_with_a_clock_that_jumps(stage: faults.Stage, scene: faults.Scene) -> None:
+    found = stage.play(scene, "jumps", {"ATTACK_HOW": "locks", "ATTACK_CLOCK": str(20 * 365 * 86400)})
+    assert found.how in ("works", "refused"), found

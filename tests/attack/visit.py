@@ -1,0 +1,81 @@
+"""Starts the server, uses it as a page would, and ends it: ``python -m tests.attack.visit``.
+
+Whatever the disk does, each request is answered, by 503 at worst, and the server goes on. ``VISIT_KILLS_AFTER``:
+seconds after which the server is killed. ``VISIT_KEEPS``: what is given and asked stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import httpx
+
+
+def visit(client: httpx.Client, name: str, *, keeps: bool) -> None:
+    """What a page does with a document."""
+    given = call(client, "POST", "/documents", files={"file": (f"{name}.txt", "The ferry sails at noon. " * 20)})
+    if given is None:
+        return
+    question = {"documents": [given["id"]], "question": f"{name}?", "options": {"answer_tokens": 4}}
+    asked = call(client, "POST", "/questions", json=question)
+    if asked is not None:
+        with client.stream("GET", f"/questions/{asked['id']}/events") as events:
+            events.read()
+        call(client, "PUT", f"/questions/{asked['id']}/margins/0", json={"accepted": True})
+        call(client, "GET", "/questions")
+    call(client, "GET", "/documents")
+    call(client, "GET", "/readings")
+    if not keeps:
+        call(client, "DELETE", f"/documents/{given['id']}")
+
+
+def call(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
+    """What is answered; None where the server says what is wrong."""
+    answer = client.request(method, path, **more)
+    if answer.status_code < 400:
+        return answer.json() if answer.content else {}
+    said = answer.json()["error"]
+    assert answer.status_code in (404, 409, 503, 507), (method, path, answer.status_code, said)
+    return None
+
+
+def main() -> int:
+    command = [sys.executable, "-m", "wim_edge", "serve", "--port", "0", "--model", "tiny"]
+    kills_after = float(os.environ.get("VISIT_KILLS_AFTER", 0))
+    keeps = "VISIT_KEEPS" in os.environ
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    if kills_after:
+        threading.Timer(kills_after, server.kill).start()
+    try:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        found = re.search(r"http://\S+?(?=/)", line)
+        if found is None:
+            sys.stderr.write(line + server.stderr.read())
+            return server.wait(20)
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        transport = httpx.HTTPTransport(retries=10)
+        with httpx.Client(base_url=found[0] + "/api", timeout=30, transport=transport) as client:
+            visit(client, "kept" if keeps else "new", keeps=keeps)
+            assert call(client, "GET", "/status") is not None
+        server.send_signal(signal.SIGINT)
+        status = server.wait(20)
+    except httpx.TransportError:
+        status = server.wait(20)
+        if status != -signal.SIGKILL:
+            raise
+    finally:
+        server.kill()
+        server.wait()
+    killed = kills_after or os.environ.get("ATTACK_HOW") == "kill"
+    return 0 if status == 0 or (killed and status == -signal.SIGKILL) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
