@@ -79,6 +79,12 @@ def fits_machine(need: int) -> bool:
     return need <= MEMORY_SHARE * budget.total()
 
 
+def recommended(catalog: Catalog, fits: Callable[[int], bool] = fits_machine) -> ModelEntry:
+    """The highest ranked that fits the machine; the embedded one where none does."""
+    fitting = [entry for entry in catalog if fits(entry.memory_bytes())]
+    return fitting[-1] if fitting else catalog.get(EMBEDDED)
+
+
 def resolve(
     model: str | None,
     paths: Paths,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wim_edge.catalog.files import megabytes
 from wim_edge.cli.options import engine_options, settings_from, show_llama_log
 from wim_edge.errors import WimEdgeError
 from wim_edge.settings import Paths, Settings
@@ -30,7 +31,9 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     machine = probe.machine()
     if not as_json:
         _show_machine(machine, paths)
-    report: dict[str, Any] = {"machine": asdict(machine)}
+    report: dict[str, Any] = {"machine": asdict(machine), "recommended": _recommended(paths)}
+    if not as_json:
+        _show_recommended(**report["recommended"])
     try:
         report |= _use(settings, paths)
     except WimEdgeError:
@@ -42,6 +45,17 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     else:
         _show_use(**report["use"])
         _show_speed(**report["speed"])
+
+
+def _recommended(paths: Paths) -> dict[str, Any]:
+    """The best model of the catalog that this machine's memory holds, fetched or not."""
+    from wim_edge.catalog.catalog import Catalog, facts, recommended
+    from wim_edge.catalog.entry import USUAL_CONTEXT
+    from wim_edge.engine import budget
+
+    told = facts(recommended(Catalog.load(paths)), paths)
+    kept = {name: told[name] for name in ("name", "bytes", "memory_bytes", "fits", "path")}
+    return {**kept, "context": min(told["context"], USUAL_CONTEXT), "memory_total": budget.total()}
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
@@ -89,6 +103,17 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
         size = f", {readable(device.free)} of {readable(device.total)} free" if device.total else ""
         _line("device", f"{device.name}: {device.description}{size}")
     _line("files in", f"{paths.models}, {paths.config}")
+
+
+def _show_recommended(
+    name: str, bytes: int, memory_bytes: int, fits: bool, path: str | None, context: int, memory_total: int
+) -> None:
+    from wim_edge.engine.memory import readable
+
+    click.echo("Recommended")
+    _line("model", f"{name}, {'on this disk' if path else f'wim-edge models pull {name} ({megabytes(bytes)})'}")
+    tight = "" if fits else ": no model of the catalog fits; use short contexts (--ctx)"
+    _line("memory", f"{readable(memory_bytes)} of {readable(memory_total)}, with {context:,} tokens of context{tight}")
 
 
 def _show_use(

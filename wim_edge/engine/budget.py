@@ -38,17 +38,28 @@ def total() -> int:
     """Bytes of memory that this process could have if nothing else were in it."""
     import psutil
 
-    return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
+    limits = [limit for found in (_of_cgroups(), _of_address_space()) for limit, _ in found]
+    return min([int(psutil.virtual_memory().total), *limits])
 
 
-def available() -> int:
-    """Bytes that this process may still take."""
+def available(mapped: int = 0) -> int:
+    """Bytes that this process may still take. ``mapped``: of files that are to stay in memory, though to the system
+    their pages are free."""
     import psutil
 
-    return min([int(psutil.virtual_memory().available), *(max(0, limit - used) for limit, used in _limits())])
+    free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _of_cgroups())]
+    return max(0, min([one - mapped for one in free] + [limit - used for limit, used in _of_address_space()]))
 
 
-def _limits() -> Iterator[tuple[int, int]]:
+def anonymous() -> int:
+    """Bytes that this process holds beside the pages of files; those too where the system does not tell them apart."""
+    import psutil
+
+    held = psutil.Process().memory_info()
+    return int(held.rss - getattr(held, "shared", 0))
+
+
+def _of_cgroups() -> Iterator[tuple[int, int]]:
     """Each limit and what of it is used, in bytes."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text().splitlines():
@@ -57,7 +68,6 @@ def _limits() -> Iterator[tuple[int, int]]:
                 if version := _VERSIONS.get(controller):
                     for folder in version.folders:
                         yield from _of_groups(_CGROUPS / folder, Path(path.lstrip("/")), version)
-    yield from _of_address_space()
 
 
 def _of_groups(root: Path, path: Path, version: _Version) -> Iterator[tuple[int, int]]:

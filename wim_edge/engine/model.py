@@ -37,6 +37,7 @@ class Model:
         self.n_gpu_layers = _gpu_layers(self.header, self.settings.n_gpu_layers, devices())
         params = lib.llama_model_default_params()
         params.n_gpu_layers = self.n_gpu_layers
+        held = budget.anonymous()
         last_errors()
         self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
         if not self.handle:
@@ -44,6 +45,8 @@ class Model:
                 f"{self.header.path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",
                 "The architecture may be newer than the installed llama-cpp-python; try another model.",
             )
+        # Some processors get the weights in another layout, as a copy; else they are the file's pages
+        self._mapped = max(0, self.header.nbytes - max(0, budget.anonymous() - held))
         self.vocab = lib.llama_model_get_vocab(self.handle)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self.n_threads = self.settings.n_threads or physical_cores()
@@ -174,7 +177,7 @@ class Model:
     # Contexts
 
     def largest_n_ctx(self) -> int:
-        best, step, free = 256, 256, budget.available() + self._resident()
+        best, step, free = 256, 256, self._free()
         for n_ctx in range(step, memory.padded(self.info.n_ctx_train) + 1, step):
             if self._need(n_ctx, swa_full=False).total > free:
                 break
@@ -187,7 +190,7 @@ class Model:
         """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
         memory allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
-        free = budget.available() + self._resident()
+        free = self._free()
         if swa_full is None:
             swa_full = self._need(n_ctx, True, n_sequences).total <= free
         need = self._need(n_ctx, swa_full, n_sequences)
@@ -205,7 +208,7 @@ class Model:
     def _smaller(self, n_ctx: int) -> str:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
-        if largest >= n_ctx or self._need(largest, swa_full=False).total > budget.available() + self._resident():
+        if largest >= n_ctx or self._need(largest, swa_full=False).total > self._free():
             return "Close programs, or use a smaller model."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
@@ -217,9 +220,9 @@ class Model:
         settings = self.settings
         return memory.estimate(self.header, n_ctx, settings.n_batch, settings.kv_type, swa_full, n_sequences)
 
-    def _resident(self) -> int:
-        """The weights count as free: they are mapped from the file, in memory already or on the way."""
-        return self.header.nbytes
+    def _free(self) -> int:
+        """Bytes for a context and for the weights, which are there already or on the way."""
+        return budget.available(self._mapped) + self.header.nbytes
 
     def _offloaded(self) -> bool:
         return self.n_gpu_layers != 0
