@@ -48,11 +48,11 @@ def main() -> None:
     ):
         for number, question in enumerate(questions):
             for pattern, relevance in METHODS:
-                asked = runtime.but(pattern=pattern, relevance=relevance)
-                for attack, text in ATTACKS.items():
-                    rank = rank_of_last(asked, documents(question, text), question.question)
-                    first[attack, f"{pattern} {relevance}"] += rank == 0
-                    among[attack, f"{pattern} {relevance}"] += rank < BEST
+                with runtime.but(pattern=pattern, relevance=relevance) as asked:
+                    for attack, text in ATTACKS.items():
+                        rank = rank_of_last(asked, documents(question, text), question.question)
+                        first[attack, f"{pattern} {relevance}"] += rank == 0
+                        among[attack, f"{pattern} {relevance}"] += rank < BEST
             print(f"{number + 1} of {len(questions)}", file=sys.stderr)
     names = [f"{pattern} {relevance}" for pattern, relevance in METHODS]
     print(f"{len(questions)} questions, {given.model}\n\n| | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")

@@ -3,7 +3,8 @@
     python scripts/bench_long.py [--questions 500] [--documents 20] [--model NAME]
     python scripts/bench_long.py --minutes 10 --processes 2      at once, on the same documents and the same folder
 
-The documents are parts of the GPL, 800 characters each; the saved readings may take a third of what they all need, so that they give way.
+The documents are parts of the GPL, 800 characters each; the saved readings may take a third of what they all need, so
+that they give way.
 """
 
 from __future__ import annotations

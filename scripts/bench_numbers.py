@@ -94,8 +94,8 @@ def stories(given: argparse.Namespace, readings: Path) -> dict[str, list[Story]]
         for question in questions:
             documents, _ = as_documents(question.passages[:6])
             for pattern in found:
-                asked = runtime.but(pattern=pattern)
-                found[pattern].append(story(list(asked.stream(documents, question.question))))
+                with runtime.but(pattern=pattern) as asked:
+                    found[pattern].append(story(list(asked.stream(documents, question.question))))
     return found
 
 

@@ -58,9 +58,10 @@ def main() -> int:
         found = re.search(r"http://\S+?(?=/)", line)
         if found is None:
             sys.stderr.write(line + server.stderr.read())
-            return server.wait(20)
-        threading.Thread(target=server.stderr.read, daemon=True).start()
-        transport = httpx.HTTPTransport(retries=10)
+            return ended(server.wait(20), kills_after)
+        drain = threading.Thread(target=server.stderr.read, daemon=True)
+        drain.start()
+        transport = httpx.HTTPTransport(retries=4)
         with httpx.Client(base_url=found[0] + "/api", timeout=30, transport=transport) as client:
             visit(client, "kept" if keeps else "new", keeps=keeps)
             assert call(client, "GET", "/status") is not None
@@ -73,8 +74,15 @@ def main() -> int:
     finally:
         server.kill()
         server.wait()
-    killed = kills_after or os.environ.get("ATTACK_HOW") == "kill"
-    return 0 if status == 0 or (killed and status == -signal.SIGKILL) else 1
+    drain.join(5)
+    return ended(status, kills_after)
+
+
+def ended(status: int, kills_after: float) -> int:
+    """0 where the server ended well, or was killed as was wanted."""
+    if status == -signal.SIGKILL and (kills_after or os.environ.get("ATTACK_HOW") == "kill"):
+        return 0
+    return max(0, status) if status >= 0 else 1
 
 
 if __name__ == "__main__":
