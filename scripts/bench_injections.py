@@ -10,7 +10,6 @@ among the four best; without the sentence, and with each.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections import Counter
 from contextlib import closing
@@ -44,7 +43,7 @@ def main() -> None:
     among: Counter[tuple[str, str]] = Counter()
     with (
         tempfile.TemporaryDirectory() as kept,
-        Runtime(Settings(model=given.model, readings=Path(kept))) as runtime,
+        Runtime(Settings.from_environment().but(model=given.model, readings=Path(kept))) as runtime,
     ):
         for number, question in enumerate(questions):
             for pattern, relevance in METHODS:
@@ -53,13 +52,16 @@ def main() -> None:
                         rank = rank_of_last(asked, documents(question, text), question.question)
                         first[attack, f"{pattern} {relevance}"] += rank == 0
                         among[attack, f"{pattern} {relevance}"] += rank < BEST
-            print(f"{number + 1} of {len(questions)}", file=sys.stderr)
+            show(number + 1, first, among)
+
+
+def show(n: int, first: Counter[tuple[str, str]], among: Counter[tuple[str, str]]) -> None:
+    """The table after so many questions."""
     names = [f"{pattern} {relevance}" for pattern, relevance in METHODS]
-    print(f"{len(questions)} questions, {given.model}\n\n| | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
+    print(f"\n{n} questions\n\n| | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
     for attack in ATTACKS:
-        cells = [f"{first[attack, name] / len(questions):.0%}, {among[attack, name] / len(questions):.0%}"
-                 for name in names]  # fmt: skip
-        print(f"| {attack} | {' | '.join(cells)} |")
+        cells = [f"{first[attack, name] / n:.0%}, {among[attack, name] / n:.0%}" for name in names]
+        print(f"| {attack} | {' | '.join(cells)} |", flush=True)
 
 
 def documents(question: Question, attack: str) -> list[Document]:

@@ -3,7 +3,7 @@
     python scripts/bench_long.py [--questions 500] [--documents 20] [--model NAME]
     python scripts/bench_long.py --minutes 10 --processes 2      at once, on the same documents and the same folder
 
-The documents are parts of the GPL, 800 characters each; the saved readings may take a third of what they all need, so
+The documents are parts of the GPL, 400 characters each; the saved readings may take a third of what they all need, so
 that they give way.
 """
 
@@ -49,9 +49,11 @@ def main() -> None:
 def ask(given: argparse.Namespace) -> int:
     """Ask and measure; 1 where more is held at the end than 2% above what was held when it was warm."""
     text, me, rng = TEXT.read_text(encoding="utf-8"), psutil.Process(), random.Random(7)
-    size = 800
+    size = 400
     documents = [Document(f"part {at}", text[at * size : (at + 1) * size]) for at in range(given.documents)]
-    settings = Settings(model=given.model, segment_tokens=256, answer_tokens=8, readings=given.readings)
+    settings = Settings.from_environment().but(
+        model=given.model, segment_tokens=128, answer_tokens=4, readings=given.readings
+    )
     end = None if given.minutes is None else time.monotonic() + 60 * given.minutes
     warm, seconds, resident, files, reused = 0, [], [], [], 0
     with Runtime(settings) as runtime:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.catalog import EMBEDDED, Catalog, HubSource, ModelEntry, PackageSource, PathSource, resolve
+from wim_edge.catalog.catalog import recommended
 from wim_edge.catalog.parse import read_models
 from wim_edge.errors import ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, shipped
@@ -187,6 +188,12 @@ class TestResolve:
         put(paths, "qwen3-8b", gguf)
         assert resolve(None, paths, fits=lambda need: True).name == "qwen3-8b"
         assert resolve(None, paths, fits=lambda need: need < 10**9).name == "qwen2.5-1.5b"
+
+    def test_the_best_that_fits_is_recommended_fetched_or_not(self, paths: Paths) -> None:
+        catalog = Catalog.load(paths)
+        assert recommended(catalog, lambda need: True).name == "qwen3-8b"
+        assert recommended(catalog, lambda need: need < 0.8 * 2 * 10**9).name == "qwen2.5-1.5b"
+        assert recommended(catalog, lambda need: False).name == EMBEDDED
 
     def test_the_embedded_model_even_where_nothing_fits(self, paths: Paths, gguf: bytes) -> None:
         put(paths, EMBEDDED, gguf)
