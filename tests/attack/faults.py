@@ -23,7 +23,7 @@ from tests.attack.hub import FILE, REPO, WAITS, Hub, running
 from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
 
-SECONDS = 60.0
+SECONDS = 180.0
 TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. "
 SHORT = ("--model", "tiny", "--segment-tokens", "64", "--answer-tokens", "4")
 _CATALOG = """\
