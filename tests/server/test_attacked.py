@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -158,6 +159,27 @@ def test_a_locked_library_keeps_no_one_else_out(client: Client, tmp_path: Path) 
         thread.join()
     assert set(codes) <= {201, 429, 503}
     assert 429 in codes
+
+
+def test_a_question_that_the_disk_does_not_let_go_of_is_still_there(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = client.question("When?", (client.upload()["id"],))["id"]
+    client.wait(number, "done")
+    unlink = Path.unlink
+
+    def refused(self: Path, missing_ok: bool = False) -> None:
+        if self.suffix == ".json":
+            raise OSError(errno.EROFS, "Read-only file system")
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    answer = client.delete(f"/api/questions/{number}")
+    assert answer.status_code == 503
+    assert "Read-only file system" in answer.json()["error"]["message"]
+    assert client.asked(number)["id"] == number
+    monkeypatch.undo()
+    assert client.delete(f"/api/questions/{number}").status_code == 204
 
 
 def test_a_damaged_document_is_listed_and_its_text_not_told(client: Client, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,8 @@ class History:
             over = [one for one in self._questions.values() if one.job is None or one.job.over]
             many = len(self._questions) - KEPT
         for one in over[: max(0, many)]:
-            self.remove(one)
+            with suppress(LibraryError):
+                self.remove(one)
         return question
 
     def keep(self, question: Question) -> None:
@@ -105,9 +107,13 @@ class History:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: Question) -> None:
+        """Raises LibraryError where the disk refuses: it would be there again after a restart."""
         with self._lock:
+            try:
+                self._path(question).unlink(missing_ok=True)
+            except OSError as error:
+                raise LibraryError(f"the question cannot be removed: {error.strerror}", "Check the disk.") from error
             self._questions.pop(question.id, None)
-            self._path(question).unlink(missing_ok=True)
 
     def _path(self, question: Question) -> Path:
         return self._folder / f"{question.id}.json"
