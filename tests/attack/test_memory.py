@@ -14,22 +14,23 @@ from tests.tiny import write_tiny
 pytestmark = [pytest.mark.real, pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")]
 
 
+def asking(folder: Path) -> list[str]:
+    """A question of a text of some segments."""
+    model, text = write_tiny(folder / "tiny.gguf", "llama"), folder / "text.txt"
+    text.write_text("The ferry sails at noon. " * 200)
+    return ["ask", str(text), "When?", "--model", str(model), "--segment-tokens", "256", "--answer-tokens", "4"]
+
+
 @pytest.mark.parametrize("mib", [200, 300, 400, 500, 600, 1000])
 def test_so_many_addresses(mib: int, tmp_path: Path) -> None:
-    model, text = write_tiny(tmp_path / "tiny.gguf", "llama"), tmp_path / "text.txt"
-    text.write_text("The ferry sails at noon. " * 200)
-    arguments = ["ask", str(text), "When?", "--model", str(model), "--segment-tokens", "256", "--answer-tokens", "4"]
-    found = memory.in_address_space(f"{mib} MiB", arguments, tmp_path / "home", mib)
+    found = memory.in_address_space(f"{mib} MiB", asking(tmp_path), tmp_path / "home", mib)
     assert found.how == ("works" if mib >= 600 else found.how), found
     assert found.how in ("works", "refused"), found
 
 
 @pytest.mark.parametrize("mib", [80, 120, 200])
 def test_so_much_memory(mib: int, tmp_path: Path) -> None:
-    model, text = write_tiny(tmp_path / "tiny.gguf", "llama"), tmp_path / "text.txt"
-    text.write_text("The ferry sails at noon. " * 200)
-    arguments = ["ask", str(text), "When?", "--model", str(model), "--segment-tokens", "256", "--answer-tokens", "4"]
-    found = memory.in_group(f"{mib} MiB", arguments, tmp_path / "home", mib)
+    found = memory.in_group(f"{mib} MiB", asking(tmp_path), tmp_path / "home", mib)
     if found is None:
         pytest.skip("no control group can be made here")
     assert found.how in ("works", "refused"), found

@@ -89,8 +89,8 @@ def make_plan(
     pattern = choices.pattern
     limit = min(settings.n_ctx or model.info.n_ctx_train, model.info.n_ctx_train)
     larger = "raise --ctx"
-    if settings.n_ctx is None and model.largest_n_ctx() < limit:
-        limit, larger = model.largest_n_ctx(), "free some memory: it holds no larger context of this model"
+    if settings.n_ctx is None and (fits := model.largest_n_ctx()) < limit:
+        limit, larger = fits, "free some memory: it holds no larger context of this model"
     before = prompts.query_first(query) if settings.query_first else ""
     opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
     extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
