@@ -39,9 +39,10 @@ def open_model(found: ResolvedModel, settings: Settings) -> Model:
     """Load a model's file, or its tuned copy, as was measured best. One that no catalog vouches for is first tried in a
     process of its own. Raises ModelError, CapacityError."""
     from wim_edge.engine import trial
-    from wim_edge.engine.model import Model  # the native library loads here, not before
+    from wim_edge.engine.model import Model, check_weights  # the native library loads here, not before
 
     tuned = load(Paths.from_environment(), found.path)
+    check_weights(found.path, settings)
     if found.entry is None or isinstance(found.entry.source, PathSource):
         trial.check(found.path)
     path = Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path

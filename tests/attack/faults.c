@@ -5,7 +5,7 @@
                   full      from that change on the disk is full
                   readonly  from that change on the disk can only be read
                   locks     the file system has no locks
-                  count     nothing; at its end the process appends the number of its changes to ATTACK_LOG
+                  count     nothing; each change is a line of ATTACK_LOG: its number, what it does, to which file
    ATTACK_CLOCK   seconds that the clock is off, at every second look at it  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,18 +45,32 @@ static int path_under(const char *path) {
   return !strncmp(path, folder, strlen(folder));
 }
 
-static int file_under(int fd) {
-  char link[64], path[PATH_MAX];
+static char *file_of(int fd, char path[PATH_MAX]) {
+  char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t n = readlink(link, path, sizeof path - 1);
-  if (n < 0) return 0;
-  path[n] = 0;
-  return path_under(path);
+  ssize_t n = readlink(link, path, PATH_MAX - 1);
+  path[n < 0 ? 0 : n] = 0;
+  return path;
+}
+
+static int file_under(int fd) {
+  char path[PATH_MAX];
+  return path_under(file_of(fd, path));
+}
+
+static void tell(long n, const char *what, const char *path) {
+  char line[PATH_MAX + 64];
+  int length = snprintf(line, sizeof line, "%ld\t%s\t%s\n", n, what, path);
+  int log = REAL(int, "open", const char *, int, int)(getenv("ATTACK_LOG"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (log < 0) abort();
+  if (REAL(ssize_t, "write", int, const void *, size_t)(log, line, length) != length) abort();
+  close(log);
 }
 
 /* One change more; 1 and errno where it fails. */
-static int fails(int grows) {
+static int fails(int grows, const char *what, const char *path) {
   long n = __atomic_add_fetch(&changes, 1, __ATOMIC_SEQ_CST);
+  if (how("count")) tell(n, what, path);
   const char *at = getenv("ATTACK_AT");
   if (!at || n < atol(at)) return 0;
   if (how("kill")) raise(SIGKILL);
@@ -65,18 +79,16 @@ static int fails(int grows) {
   return 0;
 }
 
-__attribute__((destructor)) static void tell(void) {
-  const char *log = getenv("ATTACK_LOG");
-  if (!log || !how("count")) return;
-  FILE *(*real)(const char *, const char *) = REAL(FILE *, "fopen", const char *, const char *);
-  FILE *out = real(log, "a");
-  if (out) fprintf(out, "%ld\n", changes), fclose(out);
+/* The same of an open file, where it is one of the folder. */
+static int file_fails(int fd, int grows, const char *what) {
+  char path[PATH_MAX];
+  return path_under(file_of(fd, path)) && fails(grows, what, path);
 }
 
 static int opening_fails(const char *path, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY && !(flags & O_CREAT)) return 0;
   if (!path_under(path)) return 0;
-  return fails((flags & O_CREAT) && access(path, F_OK));
+  return fails((flags & O_CREAT) && access(path, F_OK), "open", path);
 }
 
 #define OPEN(name)                                                             \
@@ -117,7 +129,7 @@ size_t fwrite(const void *data, size_t size, size_t n, FILE *file) {
   static long pieces;
   const char *at = getenv("ATTACK_AT");
   if (file_under(fileno(file))) {
-    if (__atomic_fetch_add(&pieces, 1, __ATOMIC_SEQ_CST) % 256 == 0 ? fails(GROWS)
+    if (__atomic_fetch_add(&pieces, 1, __ATOMIC_SEQ_CST) % 256 == 0 ? file_fails(fileno(file), GROWS, "fwrite")
         : at && changes >= atol(at) && (how("full") || how("readonly"))) {
       errno = how("full") ? ENOSPC : EROFS;
       return 0;
@@ -127,18 +139,27 @@ size_t fwrite(const void *data, size_t size, size_t n, FILE *file) {
 }
 
 ssize_t write(int fd, const void *data, size_t size) {
-  if (file_under(fd) && fails(GROWS)) return -1;
+  if (file_fails(fd, GROWS, "write")) return -1;
   return REAL(ssize_t, "write", int, const void *, size_t)(fd, data, size);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int n) {
-  if (file_under(fd) && fails(GROWS)) return -1;
+  if (file_fails(fd, GROWS, "write")) return -1;
   return REAL(ssize_t, "writev", int, const struct iovec *, int)(fd, parts, n);
 }
 
+/* How a file is copied. */
+#define SENDFILE(name)                                                         \
+  ssize_t name(int to, int from, off_t *at, size_t size) {                     \
+    if (file_fails(to, GROWS, "write")) return -1;                             \
+    return REAL(ssize_t, #name, int, int, off_t *, size_t)(to, from, at, size); \
+  }
+SENDFILE(sendfile)
+SENDFILE(sendfile64)
+
 #define PWRITE(name)                                                           \
   ssize_t name(int fd, const void *data, size_t size, off_t at) {              \
-    if (file_under(fd) && fails(GROWS)) return -1;                             \
+    if (file_fails(fd, GROWS, "write")) return -1;                             \
     return REAL(ssize_t, #name, int, const void *, size_t, off_t)(fd, data, size, at); \
   }
 PWRITE(pwrite)
@@ -147,7 +168,7 @@ PWRITE(pwrite64)
 #define TRUNCATE(name)                                                         \
   int name(int fd, off_t size) {                                               \
     struct stat now;                                                           \
-    if (file_under(fd) && fails(fstat(fd, &now) || now.st_size < size ? GROWS : SHRINKS)) return -1; \
+    if (file_fails(fd, fstat(fd, &now) || now.st_size < size ? GROWS : SHRINKS, "truncate")) return -1; \
     return REAL(int, #name, int, off_t)(fd, size);                             \
   }
 TRUNCATE(ftruncate)
@@ -155,7 +176,7 @@ TRUNCATE(ftruncate64)
 
 #define TWO(name)                                                              \
   int name(const char *from, const char *to) {                                 \
-    if (path_under(to) && fails(GROWS)) return -1;                             \
+    if (path_under(to) && fails(GROWS, #name, to)) return -1;                  \
     return REAL(int, #name, const char *, const char *)(from, to);             \
   }
 TWO(rename)
@@ -163,26 +184,32 @@ TWO(link)
 TWO(symlink)
 
 int mkdir(const char *path, mode_t mode) {
-  if (path_under(path) && access(path, F_OK) && fails(GROWS)) return -1;
+  if (path_under(path) && access(path, F_OK) && fails(GROWS, "mkdir", path)) return -1;
   return REAL(int, "mkdir", const char *, mode_t)(path, mode);
 }
 
 #define REMOVE(name)                                                           \
   int name(const char *path) {                                                 \
-    if (path_under(path) && !access(path, F_OK) && fails(SHRINKS)) return -1;  \
+    if (path_under(path) && !access(path, F_OK) && fails(SHRINKS, #name, path)) return -1;\
     return REAL(int, #name, const char *)(path);                               \
   }
 REMOVE(unlink)
 REMOVE(rmdir)
 
+/* What empties a folder. */
+int unlinkat(int folder, const char *path, int flags) {
+  if (file_fails(folder, SHRINKS, "unlinkat")) return -1;
+  return REAL(int, "unlinkat", int, const char *, int)(folder, path, flags);
+}
+
 int chmod(const char *path, mode_t mode) {
-  if (path_under(path) && fails(SHRINKS)) return -1;
+  if (path_under(path) && fails(SHRINKS, "chmod", path)) return -1;
   return REAL(int, "chmod", const char *, mode_t)(path, mode);
 }
 
 #define SYNC(name)                                                             \
   int name(int fd) {                                                           \
-    if (file_under(fd) && fails(SHRINKS)) return -1;                           \
+    if (file_fails(fd, SHRINKS, #name)) return -1;                             \
     return REAL(int, #name, int)(fd);                                          \
   }
 SYNC(fsync)

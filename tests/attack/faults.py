@@ -129,15 +129,16 @@ class Stage:
         finally:
             shutil.rmtree(home)
 
-    def changes(self, scene: Scene) -> int:
-        """How many changes of files it makes."""
+    def changes(self, scene: Scene) -> list[tuple[int, str]]:
+        """Its changes of files, each with its number, what it does and to which file."""
         home, log = self.folder / f"{scene.name}-count", self.folder / f"{scene.name}.log"
         shutil.copytree(self.home, home, symlinks=True)
         fault = {"ATTACK_HOW": "count", "ATTACK_LOG": str(log)}
         found = self._run(scene, home, self._preloaded(home, fault))
         assert found.how == "works", found
         shutil.rmtree(home)
-        return max(int(line) for line in log.read_text().split())
+        lines = (line.split("\t") for line in log.read_text().splitlines())
+        return sorted((int(number), f"{what} {path.removeprefix(str(home))}") for number, what, path in lines)
 
     def _preloaded(self, home: Path, fault: Mapping[str, str]) -> dict[str, str]:
         return {"LD_PRELOAD": str(self.shim), "ATTACK_UNDER": str(home), **fault}
@@ -166,9 +167,13 @@ def staged(folder: Path) -> Iterator[Stage]:
 
 
 def at_changes(stage: Stage, how: str) -> Iterator[Case]:
-    """Each scene, with the fault at each of its changes."""
+    """Each scene, with the fault at the first, the middle and the last of what it does to each file: to open it, to
+    write, to rename it and so on."""
     for scene in SCENES:
-        for at in range(1, stage.changes(scene) + 1):
+        kinds: dict[str, list[int]] = {}
+        for at, kind in stage.changes(scene):
+            kinds.setdefault(kind, []).append(at)
+        for at in sorted({times[n] for times in kinds.values() for n in (0, len(times) // 2, -1)}):
             fault = {"ATTACK_HOW": how, "ATTACK_AT": str(at)}
             yield partial(stage.play, scene, f"{how} at {at}", fault)
 

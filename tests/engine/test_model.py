@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
-from wim_edge.engine import budget, memory  # noqa: E402
+from wim_edge.engine import budget  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
@@ -92,25 +93,44 @@ def test_a_context_beyond_memory_is_refused_with_the_numbers(
         Model(smollm2)
 
 
+def test_where_memory_is_short_batches_are_smaller_and_the_numbers_the_same(
+    smollm2: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Model(smollm2) as model:
+        tokens = model.tokenize("The ferry sails at noon, and the harbour is cold. " * 40)
+        found = []
+        for n_batch in (512, 128):
+            free = model._need(4096, True, n_batch).total - model.header.nbytes
+            monkeypatch.setattr(budget, "available", lambda _mapped, free=free: free)
+            assert model.largest_n_ctx() >= 4096
+            context = model.context(4096)
+            assert context.n_batch == n_batch
+            with context.sequence() as sequence:
+                found.append(sequence.append(tokens))
+            context.close()
+    assert np.array_equal(*found)
+
+
 @pytest.mark.parametrize("n_ctx", [1024, 8192])
+@pytest.mark.parametrize("n_batch", [512, 64])
 @pytest.mark.parametrize("name", ["smollm2", "gemma3"])
 def test_the_estimate_is_near_what_llama_cpp_takes(
-    name: str, n_ctx: int, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+    name: str, n_batch: int, n_ctx: int, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Compared with the sizes in llama.cpp's own log: never below, at most 160 MiB above."""
     import logging
     import re
 
     caplog.set_level(logging.DEBUG, "wim_edge.llama")
-    with Model(request.getfixturevalue(name)) as model:
-        context = model.context(n_ctx)
+    with Model(request.getfixturevalue(name), Settings(n_batch=n_batch)) as model:
+        model.context(n_ctx)
         logged = sum(
             float(match[1])
             for record in caplog.records
             if (match := re.search(r"(?:KV buffer size|compute buffer size|output buffer size)\s*=\s*([\d.]+) MiB",
                                    record.getMessage()))
         )  # fmt: skip
-        need = memory.estimate(model.header, n_ctx, n_seq_max=context.n_sequences)
+        need = model.need(n_ctx)
     assert logged > 0
     assert logged <= (need.kv + need.compute) / 2**20 <= logged + 160
 

@@ -61,17 +61,14 @@ def _recommended(paths: Paths) -> dict[str, Any]:
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     """What `ask` would use, and its measured speed."""
     from wim_edge.catalog import resolve
-    from wim_edge.engine import memory, probe
-    from wim_edge.engine.api import N_SEQUENCES
+    from wim_edge.engine import probe
     from wim_edge.tuning import open_model
 
     found = resolve(settings.model, paths)
     with open_model(found, settings) as model:
         settings = model.settings
         n_ctx = min(settings.n_ctx or model.largest_n_ctx(), model.info.n_ctx_train)
-        need = memory.estimate(
-            model.header, n_ctx, settings.n_batch, settings.kv_type, n_seq_max=N_SEQUENCES
-        )
+        need = model.need(n_ctx)
         flash = {None: "llama.cpp's choice" if model.n_gpu_layers else "off", True: "on", False: "off"}
         use = {
             "model": model.info.name,

@@ -28,7 +28,7 @@ class Context:
     N_OUTPUTS = 32
     """Rows of logits a batch: each costs n_vocab floats in the compute buffer."""
 
-    def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_sequences: int = N_SEQUENCES) -> None:
+    def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> None:
         settings, self.model, self.n_sequences = model.settings, model, n_sequences
         self._flag = ctypes.create_string_buffer(2)
         self.rollback = rollback.choose(model.info.memory, swa_full, lib.llama_model_n_swa(model.handle))
@@ -36,7 +36,7 @@ class Context:
         params = lib.llama_context_default_params()
         params.n_ctx = n_ctx
         # One physical batch a decode: what is appended is protected before the next batch comes
-        params.n_batch = params.n_ubatch = max(settings.n_batch, ids, self.N_OUTPUTS)
+        params.n_batch = params.n_ubatch = max(n_batch, ids, self.N_OUTPUTS)
         params.n_seq_max = ids
         params.n_outputs_max = max(self.N_OUTPUTS, ids)
         params.n_outputs_max_per_seq = params.n_outputs_max

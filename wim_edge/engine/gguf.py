@@ -3,7 +3,7 @@
 llama.cpp returns NULL without a reason for most bad files and aborts the process for some, so a
 truncated, foreign or inconsistent file must be refused here. The `gguf` package reads the same
 header, but takes 4 s for a vocabulary of 49,000 tokens and 17 s for one of 262,000 (it wraps each
-string in an array); this takes 0.1 and 0.4 s.
+string in an array); this takes 0.05 and 0.2 s.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import mmap
 import os
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +26,7 @@ MetaValue = int | float | bool | str | list[int] | list[float] | list[bool] | li
 # GGUF value types: scalar type number -> struct code
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
 _LONGEST_KEPT_ARRAY = 4096  # per-layer lists are kept, vocabularies are only counted
 
 # ggml tensor types: number -> (name, elements a block, bytes a block)
@@ -138,21 +140,24 @@ class _Cursor:
     def count(self, code: str = "Q") -> int:
         return int(self.scalar(code))
 
-    def string_bytes(self) -> bytes:
-        length = self.count()
-        if length > self.size - self.at:
-            raise IndexError("string past the end")
-        self.at += length
-        return self.data[self.at - length : self.at]
+    def strings(self, n: int) -> Iterator[bytes]:
+        """So many in a row; a vocabulary has hundreds of thousands."""
+        data, size, length_at = self.data, self.size, _LENGTH.unpack_from
+        for _ in range(n):
+            start = self.at + _LENGTH.size
+            self.at = start + length_at(data, self.at)[0]
+            if self.at > size:
+                raise IndexError("string past the end")
+            yield data[start : self.at]
 
-    def string(self) -> str:
-        return self.string_bytes().decode("utf-8")
+    def string(self, errors: str = "strict") -> str:
+        return next(self.strings(1)).decode("utf-8", errors)
 
     def value(self, kind: int, key: str) -> MetaValue | None:
         if kind in _SCALARS:
             return self.scalar(_SCALARS[kind])
         if kind == _STRING:
-            return self.string_bytes().decode("utf-8", "replace")
+            return self.string("replace")
         if kind == _ARRAY:
             return self.array(key)
         raise IndexError(f"unknown value type {kind}")
@@ -170,9 +175,11 @@ class _Cursor:
             return list(struct.unpack_from(f"<{n}{code}", self.data, start))
         if kind != _STRING or n > self.size:
             raise IndexError(f"unknown array of type {kind}")
-        keep = n <= _LONGEST_KEPT_ARRAY and key != "tokenizer.ggml.tokens"
-        strings = [self.string_bytes() for _ in range(n)]
-        return [s.decode("utf-8", "replace") for s in strings] if keep else None
+        if n <= _LONGEST_KEPT_ARRAY and key != "tokenizer.ggml.tokens":
+            return [string.decode("utf-8", "replace") for string in self.strings(n)]
+        for _ in self.strings(n):
+            pass
+        return None
 
 
 def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
@@ -213,7 +220,7 @@ def _vocabulary_size(path: Path, cursor: _Cursor) -> int:
     n = cursor.count()
     if n > cursor.size:
         raise IndexError("more tokens than bytes")
-    if len({cursor.string_bytes() for _ in range(n)}) != n:
+    if len(set(cursor.strings(n))) != n:
         raise ModelFileError(f"{path}: the vocabulary holds a token twice", "Fetch the model elsewhere.")
     return n
 

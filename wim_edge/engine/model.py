@@ -16,12 +16,13 @@ from wim_edge.engine import budget, memory
 from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
-from wim_edge.engine.gguf import GGUFHeader, read_header
+from wim_edge.engine.gguf import GGUFHeader, read_header, shards
 from wim_edge.engine.native import Device, devices, last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
+_SMALLEST_BATCH = 64
 
 
 class Model:
@@ -32,8 +33,8 @@ class Model:
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()
+        check_weights(Path(path), self.settings)
         self.header = read_header(Path(path))
-        self._check_memory()
         self.n_gpu_layers = _gpu_layers(self.header, self.settings.n_gpu_layers, devices())
         params = lib.llama_model_default_params()
         params.n_gpu_layers = self.n_gpu_layers
@@ -82,15 +83,6 @@ class Model:
                 "Use a chat or base language model.",
             )
         return MemoryKind.WINDOW if lib.llama_model_n_swa(self.handle) > 0 else MemoryKind.ATTENTION
-
-    def _check_memory(self) -> None:
-        need, free = self.header.nbytes, budget.available()
-        if self.settings.n_gpu_layers in (None, 0) and need > free and not any(d.is_gpu for d in devices()):
-            raise MemoryBudgetError(
-                f"{self.header.path.name} needs {memory.readable(need)} for its weights, "
-                f"{memory.readable(free)} are free",
-                "Use a smaller model or a smaller quantization (`wim-edge models list`), or close programs.",
-            )
 
     # Tokens
 
@@ -179,7 +171,7 @@ class Model:
     def largest_n_ctx(self) -> int:
         best, step, free = 256, 256, self._free()
         for n_ctx in range(step, memory.padded(self.info.n_ctx_train) + 1, step):
-            if self._need(n_ctx, swa_full=False).total > free:
+            if self._need(n_ctx, False, self._batches()[-1]).total > free:
                 break
             best = n_ctx
         return min(best, self.info.n_ctx_train) if self.info.n_ctx_train > 256 else best
@@ -190,10 +182,8 @@ class Model:
         """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
         memory allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
-        free = self._free()
-        if swa_full is None:
-            swa_full = self._need(n_ctx, True, n_sequences).total <= free
-        need = self._need(n_ctx, swa_full, n_sequences)
+        swa_full, n_batch = self._layout(n_ctx, n_sequences, swa_full)
+        need, free = self._need(n_ctx, swa_full, n_batch, n_sequences), self._free()
         if need.total > free and not self._offloaded():
             raise MemoryBudgetError(
                 f"a context of {n_ctx:,} tokens needs {memory.readable(need.total)} (weights "
@@ -201,14 +191,31 @@ class Model:
                 f"{memory.readable(need.compute)}); {memory.readable(free)} are free",
                 self._smaller(n_ctx),
             )
-        context = Context(self, n_ctx, swa_full, n_sequences)
+        context = Context(self, n_ctx, swa_full, n_batch, n_sequences)
         self._contexts.append(context)
         return context
+
+    def need(self, n_ctx: int) -> memory.MemoryNeed:
+        """What `context` would take, in bytes."""
+        return self._need(n_ctx, *self._layout(n_ctx, N_SEQUENCES, None))
+
+    def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int]:
+        """Whether sliding windows are kept whole, and how many tokens a batch has: the first that fits, else the
+        smallest. The attention scores of a batch are much of the memory where the context is long, and smaller
+        batches give the same numbers at the same speed."""
+        free = self._free()
+        ways = [(whole, n) for whole in ((True, False) if swa_full is None else (swa_full,)) for n in self._batches()]
+        return next((way for way in ways if self._need(n_ctx, *way, n_sequences).total <= free), ways[-1])
+
+    def _batches(self) -> list[int]:
+        """Tokens of a batch, by halves: what is set first."""
+        n = self.settings.n_batch
+        return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
     def _smaller(self, n_ctx: int) -> str:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
-        if largest >= n_ctx or self._need(largest, swa_full=False).total > self._free():
+        if largest >= n_ctx or self._need(largest, False, self._batches()[-1]).total > self._free():
             return "Close programs, or use a smaller model."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
@@ -216,9 +223,8 @@ class Model:
         """The context is closed."""
         self._contexts.remove(context)
 
-    def _need(self, n_ctx: int, swa_full: bool, n_sequences: int = N_SEQUENCES) -> memory.MemoryNeed:
-        settings = self.settings
-        return memory.estimate(self.header, n_ctx, settings.n_batch, settings.kv_type, swa_full, n_sequences)
+    def _need(self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> memory.MemoryNeed:
+        return memory.estimate(self.header, n_ctx, n_batch, self.settings.kv_type, swa_full, n_sequences)
 
     def _free(self) -> int:
         """Bytes for a context and for the weights, which are there already or on the way."""
@@ -240,6 +246,18 @@ class Model:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def check_weights(path: Path, settings: Settings) -> None:
+    """Whether memory holds a model's file, which is known before it is opened. Raises MemoryBudgetError."""
+    if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
+        return
+    need, free = sum(part.stat().st_size for part in shards(path)), budget.available()
+    if need > free and not any(device.is_gpu for device in devices()):
+        raise MemoryBudgetError(
+            f"{path.name} needs {memory.readable(need)} for its weights, {memory.readable(free)} are free",
+            "Use a smaller model or a smaller quantization (`wim-edge models list`), or close programs.",
+        )
 
 
 def _adds_space(header: GGUFHeader) -> bool:
