@@ -88,7 +88,7 @@ def make_plan(
     """
     pattern = choices.pattern
     limit = min(settings.n_ctx or model.info.n_ctx_train, model.info.n_ctx_train)
-    larger = "raise --ctx"
+    larger = "raise --ctx" if limit < model.info.n_ctx_train else "use a model with a larger context"
     if settings.n_ctx is None and (fits := model.largest_n_ctx()) < limit:
         limit, larger = fits, "free some memory: it holds no larger context of this model"
     before = prompts.query_first(query) if settings.query_first else ""
@@ -119,7 +119,7 @@ def make_plan(
         raise ContextOverflowError(
             f"the documents have {total:,} tokens; with the question and the answer that is {need:,}, "
             f"and the context holds {limit:,}",
-            "Use --pattern wim-shallow or wim, which read longer documents, a larger --ctx or another model.",
+            f"Use --pattern wim-shallow or wim, which read longer documents, or {larger}.",
         )
     windows: tuple[tuple[Piece, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
