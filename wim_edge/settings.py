@@ -110,6 +110,12 @@ class Settings(Limits):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        try:
+            self._check()
+        except TypeError as error:
+            raise InvalidRequestError(f"a setting of another type: {error}", "See the fields of Settings.") from error
+
+    def _check(self) -> None:
         rules: tuple[tuple[str, bool, str], ...] = (
             ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
             ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),

@@ -21,7 +21,7 @@ def asking(folder: Path) -> list[str]:
     return ["ask", str(text), "When?", "--model", str(model), "--segment-tokens", "256", "--answer-tokens", "4"]
 
 
-@pytest.mark.parametrize("mib", [200, 300, 400, 500, 600, 1000])
+@pytest.mark.parametrize("mib", [100, 150, 200, 300, 400, 500, 600, 1000])
 def test_so_many_addresses(mib: int, tmp_path: Path) -> None:
     found = memory.in_address_space(f"{mib} MiB", asking(tmp_path), tmp_path / "home", mib)
     assert found.how == ("works" if mib >= 600 else found.how), found

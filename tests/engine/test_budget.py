@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.engine import budget
+from wim_edge.errors import MemoryBudgetError
 
 MIB = 1 << 20
 
@@ -50,3 +51,20 @@ def test_where_nothing_is_told_the_machine_counts(groups: Path, tmp_path: Path, 
     write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
     assert budget.total() == psutil.virtual_memory().total
     assert budget.available() > 0
+
+
+def test_who_can_give_more_memory_is_named(groups: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("0::/\n")
+    write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
+    assert budget.relief() == "close programs"
+    write(groups, memory__max=f"{100 * MIB}\n")
+    assert budget.relief() == "raise this process's memory limit"
+
+
+def test_too_few_addresses_for_anything_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (150 * MIB, resource.RLIM_INFINITY))
+    with pytest.raises(MemoryBudgetError, match="150 MiB"):
+        budget.check_least()
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (resource.RLIM_INFINITY,) * 2)
+    budget.check_least()

@@ -109,7 +109,7 @@ def _show_recommended(
 
     click.echo("Recommended")
     _line("model", f"{name}, {'on this disk' if path else f'wim-edge models pull {name} ({megabytes(bytes)})'}")
-    tight = "" if fits else ": no model of the catalog fits; use short contexts (--ctx)"
+    tight = "" if fits else ": no model of the catalog fits, this is the smallest"
     _line("memory", f"{readable(memory_bytes)} of {readable(memory_total)}, with {context:,} tokens of context{tight}")
 
 

@@ -24,8 +24,11 @@ from wim_edge.cli.read import read
 from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
+from wim_edge.engine import budget
 from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take addresses, and we multiply no matrices
 
 EPILOG = """\b
 Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
@@ -64,6 +67,7 @@ class Group(click.Group):
             if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
                 stream.reconfigure(errors="replace")
         try:
+            budget.check_least()
             return super().invoke(ctx)
         except WimEdgeError as error:
             raise _Shown(error, bool(ctx.find_root().meta.get("debug"))) from error
@@ -74,7 +78,7 @@ class Group(click.Group):
             shown = WimEdgeError(what, "Check the disk and the path.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except MemoryError as error:
-            shown = MemoryBudgetError("the memory does not suffice", "Close programs, or take less at once.")
+            shown = MemoryBudgetError("the memory does not suffice", f"Take less at once, or {budget.relief()}.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)

@@ -97,6 +97,8 @@ def pull(name: str) -> None:
     paths = Paths.from_environment()
     entry = Catalog.load(paths).get(name)
     here = catalog.locate(entry, paths)
+    if here is None:
+        click.echo(f"licence: {entry.licence}", err=True)
     with _progress(entry.name) as progress:
         path = catalog.fetch(entry, paths, progress)
     click.echo(f"{name} is {'already ' if here == path else ''}on this disk, and whole: {path}")

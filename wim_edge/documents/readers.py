@@ -95,7 +95,8 @@ def read_documents(
 def _load(name: str, path: Path, limits: Limits) -> bytes:
     try:
         if path.is_dir():
-            raise DocumentError(f"{name}: a directory", "Give the files in it.")
+            hint = "Give the files in it, or add it to a library (`wim-edge library add`)."
+            raise DocumentError(f"{name}: a directory", hint)
         if path.stat().st_size > limits.document_bytes:
             raise too_large(name, limits)
         with path.open("rb") as file:

@@ -12,7 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wim_edge.errors import MemoryBudgetError
+
 _CGROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_LEAST = 256 << 20  # of address space
 _SLACK = 96 << 20  # of address space: stacks of threads and what allocators set aside
 
 
@@ -40,6 +43,28 @@ def total() -> int:
 
     limits = [limit for found in (_of_cgroups(), _of_address_space()) for limit, _ in found]
     return min([int(psutil.virtual_memory().total), *limits])
+
+
+def check_least() -> None:
+    """Raises MemoryBudgetError where nothing at all can be read: threads and libraries end without a word there."""
+    with suppress(ImportError):  # Windows
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if resource.RLIM_INFINITY != limit < _LEAST:
+            raise MemoryBudgetError(
+                f"this process may have {limit >> 20} MiB of addresses", f"Allow at least {_LEAST >> 20} (ulimit -v)."
+            )
+
+
+def relief() -> str:
+    """What would give this process more memory."""
+    import psutil
+
+    limited = [limit - used for found in (_of_cgroups(), _of_address_space()) for limit, used in found]
+    if limited and min(limited) < psutil.virtual_memory().available:
+        return "raise this process's memory limit"
+    return "close programs"
 
 
 def available(mapped: int = 0) -> int:

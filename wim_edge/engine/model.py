@@ -216,7 +216,7 @@ class Model:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
         if largest >= n_ctx or self._need(largest, False, self._batches()[-1]).total > self._free():
-            return "Close programs, or use a smaller model."
+            return f"Use a smaller model, or {budget.relief()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:
@@ -256,7 +256,7 @@ def check_weights(path: Path, settings: Settings) -> None:
     if need > free and not any(device.is_gpu for device in devices()):
         raise MemoryBudgetError(
             f"{path.name} needs {memory.readable(need)} for its weights, {memory.readable(free)} are free",
-            "Use a smaller model or a smaller quantization (`wim-edge models list`), or close programs.",
+            f"Use a smaller model or a smaller quantization (`wim-edge models list`), or {budget.relief()}.",
         )
 
 

@@ -244,7 +244,7 @@ def _get_state(context: Context, seq_id: int, flags: int) -> State:
     if size > _LARGE and size > budget.available():
         raise MemoryBudgetError(
             f"a sequence's state takes {memory.readable(size)}, {memory.readable(budget.available())} are free",
-            "Close programs, or use a smaller context.",
+            f"Use a smaller context, or {budget.relief()}.",
         )
     state = np.empty(size, np.uint8)
     if lib.llama_state_seq_get_data_ext(context.handle, _pointer(state), size, seq_id, flags) != size:

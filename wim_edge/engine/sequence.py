@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence as Seq
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from wim_edge.engine.api import Interrupted, Logits, Snapshot, State
+from wim_edge.engine.batches import batches
 from wim_edge.errors import EngineError
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ class Sequence:
 
 def _chunks(n: int, rows: int, n_batch: int, n_outputs: int) -> list[tuple[int, int]]:
     """Cut n tokens into batches, so that no batch yields more than ``n_outputs`` rows of logits."""
-    edges = [*range(0, n, n_batch), n]
-    if rows > n_outputs:
-        plain = n - rows
-        edges = [*range(0, plain, n_batch), *range(plain, n, n_outputs), n]
-    return list(itertools.pairwise(edges))
+    if rows <= n_outputs:
+        return batches(n, n_batch)
+    plain = n - rows
+    return [*batches(plain, n_batch), *((plain + start, plain + end) for start, end in batches(rows, n_outputs))]

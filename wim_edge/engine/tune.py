@@ -169,8 +169,7 @@ def _speed(model: Model, text: str) -> tuple[float, float]:
             per_token = (time.perf_counter() - begun) / 64
             n = max(64, min(len(tokens), int(_SECONDS / per_token)))
             begun = time.perf_counter()
-            for start in range(0, n, context.n_batch):
-                sequence.append(tokens[start : min(n, start + context.n_batch)])
+            sequence.append(tokens[:n])
             prefill = n / (time.perf_counter() - begun)
             begun, m = time.perf_counter(), 0
             while m < 48 and (m < 4 or time.perf_counter() - begun < _SECONDS / 2):

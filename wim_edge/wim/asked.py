@@ -58,7 +58,7 @@ def prepare(
         model = loaded.model()
     settings, choices = loaded.settings, Choices.of(loaded.settings)
     if not documents and choices.pattern.name != "llm":
-        raise InvalidRequestError("no document is given", "Name at least one file, or - for standard input.")
+        raise InvalidRequestError("no document is given", "Give at least one, or take the pattern llm.")
     chat, warning = loaded.chat()
     prompts = Prompts(settings.templates, chat=chat.is_chat)
     relevance = None

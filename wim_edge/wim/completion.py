@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wim_edge.engine.api import Context, Interrupted, Logits, Model, Sequence
+from wim_edge.engine.batches import batches
 from wim_edge.engine.sampling import Sampler, log_softmax
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.library import in_common
@@ -73,9 +74,9 @@ class Completer:
         reason: events.FinishReason = "cancelled"
         try:
             yield events.ReadingProgress(cached, len(tokens))
-            for start in range(cached, len(tokens), context.n_batch):
+            for start, end in batches(len(tokens) - cached, context.n_batch):
                 with clock.stage("prefill"):
-                    sequence.append(tokens[start : start + context.n_batch])
+                    sequence.append(tokens[cached + start : cached + end])
                 yield events.ReadingProgress(len(sequence), len(tokens))
             control.begin_answer()
             for piece in clock.each("answer", generation.pieces()):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from wim_edge.documents import Document, Segment, split
 from wim_edge.documents.segments import Tokenize
 from wim_edge.engine.api import Model
+from wim_edge.engine.budget import relief
 from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
@@ -90,7 +91,7 @@ def make_plan(
     limit = min(settings.n_ctx or model.info.n_ctx_train, model.info.n_ctx_train)
     larger = "raise --ctx" if limit < model.info.n_ctx_train else "use a model with a larger context"
     if settings.n_ctx is None and (fits := model.largest_n_ctx()) < limit:
-        limit, larger = fits, "free some memory: it holds no larger context of this model"
+        limit, larger = fits, f"{relief()}: memory holds no larger context of this model"
     before = prompts.query_first(query) if settings.query_first else ""
     opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
     extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
@@ -130,7 +131,7 @@ def make_plan(
 
 
 def _numbers(limit: int, beside: int) -> str:
-    return f"{limit:,} tokens of context, {beside:,} of them for prompts, margin and answer"
+    return f"prompts, margin and answer take {beside:,} tokens, the context holds {limit:,}"
 
 
 def _segment(

@@ -27,6 +27,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
+from wim_edge.engine.batches import batches
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import EngineError
 from wim_edge.library import SavedReading, in_common
@@ -198,12 +199,13 @@ class Reading:
             yield self._progress()
         tokens, lead = [*piece.lead, *piece.segment.tokens], len(piece.lead)
         sequence = self._sequence
-        for start in range(len(sequence) - begin, len(tokens), self.context.n_batch):
-            before, batch = len(sequence), tokens[start : start + self.context.n_batch]
+        done = len(sequence) - begin
+        for first, end in batches(len(tokens) - done, self.context.n_batch):
+            start, before = done + first, len(sequence)
             self._grown = True
             try:
                 with self.clock.stage("prefill"):
-                    sequence.append(batch)
+                    sequence.append(tokens[start : done + end])
             finally:
                 evaluated = len(sequence) - before
                 self.read_tokens += max(0, start + evaluated - max(start, lead)) if evaluated > 0 else 0
