@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import wim_edge
 from wim_edge import errors
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.settings import Paths, Settings, shipped
+from wim_edge.settings import Paths, Settings, contents, shipped
 
 
 def test_the_public_names() -> None:
@@ -93,3 +94,24 @@ def test_home_moves_everything(tmp_path: Path) -> None:
 def test_shipped_files_are_there() -> None:
     assert shipped("models.toml").is_file()
     assert (shipped("templates") / "final_answer.jinja").is_file()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_ctx": 1e30}, {"answer_tokens": 3.7}, {"save": "no"}, {"n_batch": True}, {"document_bytes": "x"},
+     {"stop": "abc"}, {"stop": (1, 2)}, {"model": 5}, {"readings": Path("a\0b")}, {"temperature": float("nan")}],
+    ids=str,
+)  # fmt: skip
+def test_a_setting_of_another_type_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequestError, match=next(iter(wrong))):
+        Settings(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "good").write_bytes(b"x")
+    assert contents(tmp_path / "good") == b"x"
+    os.mkfifo(tmp_path / "pipe")
+    for bad in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "none"):
+        with pytest.raises(OSError, match=r"regular|directory"):
+            contents(bad)

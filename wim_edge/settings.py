@@ -7,11 +7,14 @@ name in capitals, for example ``WIM_EDGE_N_CTX=8192``.
 from __future__ import annotations
 
 import difflib
+import errno
 import os
+import stat
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 
 from wim_edge.errors import InvalidRequestError
@@ -24,6 +27,7 @@ TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The server's token; no setting, so that nothing shows it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """Set to yes: nothing is fetched, and no socket is opened but those of ``serve``."""
+_MOST_CONTENTS = 16 << 20
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -110,12 +114,10 @@ class Settings(Limits):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        try:
-            self._check()
-        except TypeError as error:
-            raise InvalidRequestError(f"a setting of another type: {error}", "See the fields of Settings.") from error
-
-    def _check(self) -> None:
+        for name, kinds in _kinds().items():
+            if not _is_one(getattr(self, name), kinds):
+                wanted = " or ".join(kind.__name__ for kind in kinds)
+                raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes: {wanted}.")
         rules: tuple[tuple[str, bool, str], ...] = (
             ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
             ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
@@ -170,6 +172,24 @@ class Settings(Limits):
         return cls().but(**changes)
 
 
+@cache
+def _kinds() -> Mapping[str, tuple[type, ...]]:
+    """The types that each field takes."""
+    hints = typing.get_type_hints(Settings)
+    options = {name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+               for name, hint in hints.items()}  # fmt: skip
+    return {name: tuple(typing.get_origin(one) or one for one in some) for name, some in options.items()}
+
+
+def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
+    """A bool is no number here, a whole number is a float, and no text holds a NUL."""
+    if isinstance(value, bool):
+        return bool in kinds
+    if isinstance(value, tuple):
+        return tuple in kinds and all(isinstance(one, str) for one in value)
+    return isinstance(value, (*kinds, int) if float in kinds else kinds) and "\0" not in str(value)
+
+
 def _parse(variable: str, text: str, hint: object) -> object:
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     kind = next(option for option in options if option is not types.NoneType)
@@ -211,6 +231,18 @@ def is_offline() -> bool:
     """Whether nothing may be fetched. Raises InvalidRequestError on a bad value of its variable."""
     text = os.environ.get(OFFLINE_VARIABLE, "").strip()
     return bool(text) and _parse(OFFLINE_VARIABLE, text, bool) is True
+
+
+def contents(path: Path) -> bytes:
+    """A small file of ours, in whose place anything may lie by now. Raises OSError, also for a pipe, which would
+    never end, and for more than 16 MiB."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        data = file.read(_MOST_CONTENTS + 1)
+        if len(data) > _MOST_CONTENTS:
+            raise OSError(errno.EFBIG, "larger than 16 MiB", str(path))
+        return data
 
 
 def shipped(name: str) -> Path:

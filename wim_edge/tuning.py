@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wim_edge.catalog import PathSource, ResolvedModel
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Paths, Settings, contents
 
 if TYPE_CHECKING:
     from wim_edge.engine.model import Model
@@ -111,7 +111,7 @@ def _with(settings: Settings, tuned: Tuned) -> Settings:
 
 def _read(paths: Paths) -> dict[str, Any]:
     try:
-        found = json.loads(_store(paths).read_bytes())
+        found = json.loads(contents(_store(paths)))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -84,6 +84,8 @@ class TestOwnFile:
         ("text", "named"),
         [
             ("[models", "TOML"),
+            ("a = " + "[" * 20_000, "TOML"),
+            ("a = " + "9" * 5_000, "TOML"),
             ('[model."mine"]', "model is not known"),
             ('[models]\nmine = "x"', "models.mine"),
             (entry_text("Mine Own"), "models.Mine Own"),

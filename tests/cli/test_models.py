@@ -110,6 +110,7 @@ def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.
     monkeypatch.setattr("wim_edge.catalog.fetch", fetch)
     result = run("pull", "qwen3-8b")
     lines = result.stderr.splitlines()
+    assert lines.pop(0).startswith("licence: ")
     assert len(lines) == 11
     assert lines[5] == "qwen3-8b: 500 MB of 1.0 GB"
     assert result.stdout == f"qwen3-8b is on this disk, and whole: {home / 'x.gguf'}\n"

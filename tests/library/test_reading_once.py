@@ -480,3 +480,51 @@ def test_a_reading_of_which_nothing_is_kept_is_not_listed() -> None:
         runtime.stream(Document("wall.txt", TEXT), "Which?").close()  # type: ignore[attr-defined]
     ask(TEXT, pattern="rag", relevance="verdict")
     assert not Library.of(Settings()).readings()
+
+
+def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
+    shared = tmp_path / "downloads"
+    shared.mkdir()
+    theirs = [shared / name for name in ("film.part", "my.reading", "x" * 32 + ".reading", "index.sqlite")]
+    for path in theirs:
+        path.write_bytes(b"mine, " * 100)
+        os.utime(path, (0, 0))
+    warnings = [e.text for e in ask(TEXT, readings=shared) if isinstance(e, events.Warning)]
+    assert any("damaged" in text and "index.sqlite.damaged" in text for text in warnings)
+    assert all(path.read_bytes() == b"mine, " * 100 for path in theirs[:-1])
+    assert (shared / "index.sqlite.damaged").read_bytes() == b"mine, " * 100
+    assert usage(ask(TEXT, "Whose wall?", readings=shared)).reused_tokens
+
+
+def test_another_program_s_database_is_not_written_to(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as db:
+        db.execute("CREATE TABLE photos (name)")
+    before = (tmp_path / "index.sqlite").read_bytes()
+    warnings = [e.text for e in ask(TEXT, readings=tmp_path) if isinstance(e, events.Warning)]
+    assert any("another program's database" in text for text in warnings)
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as db:
+        assert [name for (name,) in db.execute("SELECT name FROM sqlite_master")] == ["photos"]
+    assert len((tmp_path / "index.sqlite").read_bytes()) == len(before)
+
+
+@pytest.mark.parametrize("name", ["{victim}", "../victim.reading", "a" * 31 + ".reading"])
+def test_an_index_that_names_other_files_deletes_none(tmp_path: Path, name: str) -> None:
+    victims = [tmp_path / "victim", folder().parent / "victim.reading", folder() / ("a" * 31 + ".reading")]
+    ask(TEXT)
+    for victim in victims:
+        victim.write_text("precious")
+    with closing(sqlite3.connect(folder() / "index.sqlite")) as db:
+        named = name.format(victim=victims[0])
+        db.execute("UPDATE state SET file = ? WHERE id = (SELECT max(id) FROM state)", (named,))
+        db.commit()
+    assert isinstance(ask(TEXT, "Whose wall?")[-1], events.AnswerFinished)
+    Library(folder()).clear()
+    assert [victim.read_text() for victim in victims] == ["precious"] * 3
+
+
+def test_parts_that_another_process_removed_are_not_said_to_be_kept() -> None:
+    ask(TEXT)
+    index = Index(folder() / "index.sqlite")
+    reading = index.readings()[0]
+    assert index.keep(reading.id, [10**6], reading.tokens) == 0
+    assert index.readings()[0].tokens == 0

@@ -383,7 +383,8 @@ def test_damaged_questions_are_passed_over(make: Callable[..., Any], client: Cli
     damages: list[dict[str, Any]] = [
         {"documents": "abc"}, {"text": 5}, {"ended": "foo"}, {"options": [1]}, {"text": "\ud800"},
         {"job": {"state": "done"}}, {"old": [{"x": 1}, {"type": "error"}]}, {"asked": None},
-        {"old": [{"type": "answer.finished", "text": 3}]},
+        {"old": [{"type": "answer.finished", "text": 3}]}, {"old": [{"type": "answer.finished"}]},
+        {"old": [{"type": "x\ny\n\ndata: foo"}]},
     ]  # fmt: skip
     for at, damage in enumerate(damages):
         other = f"{at:032x}"

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource, Source
 from wim_edge.errors import InvalidRequestError, ModelError
-from wim_edge.settings import Settings
+from wim_edge.settings import Settings, contents
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -26,11 +26,11 @@ _NOT_A_MODEL_S = ("model", "relevance_model", "templates")
 def read_models(file: Path) -> dict[str, ModelEntry]:
     """The entries of one models.toml by name. Raises ModelError naming the file, the entry and the key."""
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ModelError(f"{file}: not valid TOML: {error}", "Correct that line.") from error
+        data = tomllib.loads(contents(file).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ModelError(f"{file}: not UTF-8 text", "Save the file as UTF-8.") from error
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; numbers of thousands of digits another
+        raise ModelError(f"{file}: not valid TOML: {error}", "Correct that line.") from error
     except OSError as error:
         raise ModelError(f"{file}: {error.strerror}", "Make the file readable, or move it away.") from error
     top = _Table(data, file, "")
@@ -85,9 +85,9 @@ class _Table:
         return None
 
     def count(self, key: str) -> int:
-        noun = "a whole number of 1 or more"
+        noun = "a whole number from 1 to 2^53"
         value = typing.cast(int, self._take(key, int, noun, True))
-        if value < 1:
+        if not 1 <= value <= 2**53:
             self.refuse(f"{self.key(key)} is {value}", f"{key} takes {noun}.")
         return value
 

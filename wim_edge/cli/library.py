@@ -94,7 +94,7 @@ def remove(readings: tuple[int, ...]) -> None:
         before = opened.index.total()
         for reading in readings:
             opened.remove(reading)
-        click.echo(f"{megabytes(before - opened.index.total())} freed")
+        click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
 
 
 @library.command()
@@ -108,7 +108,7 @@ def clear(yes: bool) -> None:
         if not yes:
             click.confirm(f"Let go of {many} readings ({megabytes(before)})?", abort=True)
         opened.clear()
-        click.echo(f"{megabytes(before - opened.index.total())} freed")
+        click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
 
 
 @library.command()
@@ -147,4 +147,7 @@ def _facts(one: Stored) -> dict[str, Any]:
 
 
 def _when(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    try:
+        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError, TypeError):  # the index was edited
+        return "?"

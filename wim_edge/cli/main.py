@@ -63,6 +63,9 @@ class Group(click.Group):
     """Turns every WimEdgeError of a command into its two lines and its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:  # closed by who started us
+                setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
                 stream.reconfigure(errors="replace")

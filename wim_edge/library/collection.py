@@ -162,6 +162,8 @@ class Collection:
                 "CASE WHEN count(document.id) = 1 THEN max(name) ELSE '' END "
                 "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
             ).fetchall()
+            if not all(isinstance(path, str) for path, *_ in rows):
+                raise sqlite3.DatabaseError("a path is missing")
         return {row[0]: Source(*row) for row in rows}
 
     def documents_of(self, path: str) -> list[int]:
@@ -349,7 +351,10 @@ def remove(name: str, paths: Paths | None = None) -> int:
     try:
         away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, whoever may be writing there
         folder.rename(away)
-        shutil.rmtree(away)
+        if away.is_symlink():  # what it leads to is not ours
+            away.unlink()
+        else:
+            shutil.rmtree(away)
     except OSError as error:
         raise LibraryError(f"library {name}: {error.strerror or error}", "Check the disk, or try again.") from error
     return freed

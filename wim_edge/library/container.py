@@ -56,6 +56,13 @@ def finish(
     return size
 
 
+def opened(path: Path) -> FileIO:
+    """To read. Raises DamagedError for what is no file (a pipe would never open), OSError."""
+    if not path.is_file() and path.exists():
+        raise DamagedError("it is no file")
+    return open(path, "rb", buffering=0)
+
+
 def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
     """The parts that the file should have; together they are as long as what precedes the header. ``about`` None:
     whatever it belongs to. Raises DamagedError, OSError."""
@@ -87,7 +94,7 @@ def mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None)
 
     Raises DamagedError, OSError.
     """
-    with open(path, "rb", buffering=0) as file:
+    with opened(path) as file:
         found: dict[str, NDArray[Any]] = {}
         offset = 0
         for name, dtype, count, crc in parts_of(file, kind, about):

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 import zlib
 from collections.abc import Mapping
@@ -19,10 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.engine.api import Sequence, Snapshot, StateFile
-from wim_edge.library.container import PART, DamagedError, checksum, finish, parts_of
+from wim_edge.library.container import PART, DamagedError, checksum, finish, opened, parts_of
 
 ENDING = ".reading"
+_NAME = re.compile(rf"[0-9a-f]{{32}}({re.escape(ENDING)}|{re.escape(PART)})")
 _KIND = (b"wim-edge reading", 2)
+
+
+def is_ours(name: object) -> bool:
+    """Whether a file's name is one that `write` gives: the folder may be anybody's, and so may the index."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
@@ -49,9 +56,7 @@ def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[P
 
 def read(path: Path, about: Mapping[str, Any]) -> Snapshot:
     """The snapshot of a file that should be about this; its state stays there. Raises DamagedError, OSError."""
-    if not path.is_file() and path.exists():
-        raise DamagedError("it is no file")
-    with open(path, "rb", buffering=0) as file:
+    with opened(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}
         for name, dtype, count, crc in listed:

@@ -75,6 +75,9 @@ class Index:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):
                 raise sqlite3.OperationalError(f"another version of wim-edge keeps readings there, format {version}")
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables and "reading" not in tables:
+                raise sqlite3.OperationalError("another program's database lies there")
             db.executescript(_SCHEMA)
 
     # What is there
@@ -157,15 +160,18 @@ class Index:
             db.execute("INSERT INTO part VALUES (?, ?)", (reading, state))
         return int(state), True
 
-    def keep(self, reading: int, states: Iterable[int], tokens: int) -> None:
-        """The reading now consists of these states, so many document tokens; it lets others go."""
+    def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
+        """The reading now consists of these states, so many document tokens; it lets others go. Returns the tokens
+        that it has then: none where one of the states is gone."""
         with transaction(self._path) as db:
             held = set(states)
             old = {state for (state,) in db.execute("SELECT state FROM part WHERE reading = ?", (reading,))}
             db.executemany("DELETE FROM part WHERE reading = ? AND state = ?", [(reading, s) for s in old - held])
             known = {state for (state,) in db.execute("SELECT id FROM state")}
             db.executemany("INSERT OR IGNORE INTO part VALUES (?, ?)", [(reading, s) for s in held & known])
+            tokens = tokens if held <= known else 0
             db.execute("UPDATE reading SET tokens = ?, used = ? WHERE id = ?", (tokens, time.time(), reading))
+        return tokens
 
     def drop_reading(self, reading: int) -> None:
         with transaction(self._path) as db:

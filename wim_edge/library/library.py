@@ -27,7 +27,7 @@ from wim_edge.engine.api import Sequence as Cached
 from wim_edge.engine.api import Snapshot
 from wim_edge.errors import LibraryError
 from wim_edge.library import files
-from wim_edge.library.container import PART, DamagedError
+from wim_edge.library.container import DamagedError
 from wim_edge.library.index import Index, Stored
 from wim_edge.settings import Paths, Settings
 
@@ -74,14 +74,15 @@ class Library:
             return self.begin_anew(error)
 
     def begin_anew(self, damage: Exception) -> Index:
-        """Put an empty index in the place of a damaged one; it says so in the notes."""
-        self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew")
+        """Put an empty index in the place of a damaged one, which stays beside it; it says so in the notes."""
         path = self.folder / "index.sqlite"
-        for name in (path.name, path.name + "-wal", path.name + "-shm"):
+        aside = path.with_name(path.name + ".damaged")
+        self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
+                          f"{aside.name}")  # fmt: skip
+        path.replace(aside)
+        for name in (path.name + "-wal", path.name + "-shm"):
             path.with_name(name).unlink(missing_ok=True)
-        for old in self.folder.glob("*" + files.ENDING):
-            with suppress(OSError):
-                old.unlink()
+        self.delete([old for old in os.listdir(self.folder) if old.endswith(files.ENDING)])
         self.index = Index(path)
         return self.index
 
@@ -109,21 +110,22 @@ class Library:
     def sweep(self, keeping: int | None = None) -> None:
         """Hold the limit: let go of the readings used longest ago, but for one; delete what nothing refers to."""
         limit = self.limit
-        self._delete(self.index.drop_unreferenced())
+        self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
             if self.index.total() <= limit:
                 break
             if oldest.id != keeping:
                 self.index.drop_reading(oldest.id)
-                self._delete(self.index.drop_unreferenced())
+                self.delete(self.index.drop_unreferenced())
         known, before = self.index.files(), time.time() - _ABANDONED
-        for path in [*self.folder.glob("*" + files.ENDING), *self.folder.glob("*" + PART)]:
-            with suppress(OSError):  # another process was faster, or has it open
-                if path.name not in known and path.stat().st_mtime < before:
-                    path.unlink()
+        for name in os.listdir(self.folder):
+            with suppress(OSError):  # another process was faster
+                if name not in known and (self.folder / name).stat().st_mtime < before:
+                    self.delete([name])
 
-    def _delete(self, names: list[str]) -> None:
-        for name in names:
+    def delete(self, names: list[str]) -> None:
+        """Files of the folder, those of ours."""
+        for name in filter(files.is_ours, names):
             with suppress(OSError):  # open in another process (Windows); a later sweep finds it
                 (self.folder / name).unlink(missing_ok=True)
 
@@ -168,8 +170,10 @@ class SavedReading:
                 state = self._index.longest(self._fingerprint, hashes, most)
                 if state is None:
                     return None
-                path = self._library.folder / state.file
+                path = self._library.folder / str(state.file)
                 try:
+                    if not files.is_ours(state.file):
+                        raise DamagedError("its file is none of ours")
                     snapshot = files.read(path, {"fingerprint": self._fingerprint})
                     if in_common(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
                         raise DamagedError("it holds another text")
@@ -180,8 +184,7 @@ class SavedReading:
                 except (DamagedError, OSError) as damage:
                     self._note(f"a saved reading was damaged ({why(damage)}) and is removed; the text is read again")
                     self._index.drop_state(state.file)
-                    with suppress(OSError):
-                        path.unlink()
+                    self._library.delete([state.file])
             except FAILURES as error:
                 self._fail("looked up", error)
         return None
@@ -223,8 +226,9 @@ class SavedReading:
         try:
             if self._states:
                 reading = self._open()  # another process may have let go of it
-                self.saved_tokens = tokens if self._whole else 0
-                self._index.keep(reading, self._states, self.saved_tokens)
+                self.saved_tokens = self._index.keep(reading, self._states, tokens if self._whole else 0)
+                if self._whole and self.saved_tokens < tokens:
+                    self._note("parts of the reading were removed meanwhile by another process")
                 self._library.sweep(keeping=reading)
             else:
                 self._library.sweep()

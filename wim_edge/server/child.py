@@ -32,6 +32,7 @@ from wim_edge.wim.events import Event
 _WAITING = 1000
 _CONTROLS = ("answer_now", "cancel", "judge")
 _PATHS = ("templates", "readings")
+_MOST_LOGPROBS = 20
 
 
 def serve(
@@ -86,12 +87,17 @@ def _work(request: dict[str, Any], judged: dict[int, bool]) -> Callable[[Runtime
     if request["do"] == "complete":
         prompt = request["prompt"]
         turns = prompt if isinstance(prompt, str) else [(str(role), str(text)) for role, text in prompt]
-        return lambda runtime: runtime.complete(turns, top_logprobs=request.get("top_logprobs"))
+        top = request.get("top_logprobs")
+        if top is not None and not (isinstance(top, int) and 0 <= top <= _MOST_LOGPROBS):
+            raise InvalidRequestError(f"top_logprobs is {top!r:.50}", f"It takes 0 to {_MOST_LOGPROBS}.")
+        return lambda runtime: runtime.complete(turns, top_logprobs=top)
     documents = [_document(one) for one in request["documents"]]
     if request["do"] == "read":
         return lambda runtime: runtime.read(documents)
-    question = str(request["question"])
-    return lambda runtime: runtime.stream(documents, question, library=request.get("library"), judged=judged)
+    question, library = str(request["question"]), request.get("library")
+    if not isinstance(library, str | None):
+        raise InvalidRequestError(f"library is {library!r:.50}", "It takes a name.")
+    return lambda runtime: runtime.stream(documents, question, library=library, judged=judged)
 
 
 def _control(desk: Desk, job: Job, judged: dict[int, bool], request: dict[str, Any]) -> None:
@@ -110,9 +116,15 @@ def _document(given: Any) -> Source:
             # A pipe could be waited for for ever, and standard input is what requests come by
             raise InvalidRequestError(f"{given}: not a file", "Name a file, or send its text.")
         return given
-    marks = tuple(Mark(*mark) for mark in given.get("marks") or ())
+    if not isinstance(given["text"], str):
+        raise InvalidRequestError(f"a document's text is {given['text']!r:.50}", "Send it as a text.")
+    marks = tuple(_mark(*mark) for mark in given.get("marks") or ())
     path = Path(given["path"]) if given.get("path") else None
-    return Document(str(given["name"]), str(given["text"]), marks, path, title=str(given.get("title") or ""))
+    return Document(str(given["name"]), given["text"], marks, path, title=str(given.get("title") or ""))
+
+
+def _mark(start: Any, page: Any = None, section: Any = None) -> Mark:
+    return Mark(int(start), None if page is None else int(page), None if section is None else str(section))
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +133,4 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     if unknown:
         raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")
     found: dict[str, Any] = {name: Path(value) if name in _PATHS and value else value for name, value in given.items()}
-    for name, value in found.items():
-        if not isinstance(value, str | int | float | bool | Path | None) and name != "stop":
-            raise InvalidRequestError(f"{name} cannot be {value!r:.50}", "See docs/python.md.")
-    return found | ({"stop": tuple(found["stop"])} if "stop" in found else {})
+    return found | ({"stop": tuple(found["stop"])} if isinstance(found.get("stop"), list) else {})

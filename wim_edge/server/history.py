@@ -14,12 +14,13 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge.errors import LibraryError
 from wim_edge.server.desk import Failed, Job, State
+from wim_edge.settings import contents
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200
@@ -128,8 +129,14 @@ def _as_written(question: Question) -> dict[str, Any]:
 
 class _Told(BaseModel):
     model_config = ConfigDict(extra="allow")
-    type: str
+    type: str = Field(pattern=r"^[a-z]+(\.[a-z]+)*$")
     text: str = ""
+
+    @model_validator(mode="after")
+    def _answered(self) -> Self:
+        if self.type == "answer.finished" and "text" not in self.model_fields_set:
+            raise ValueError("an answer without its text")
+        return self
 
 
 class _Written(BaseModel):
@@ -149,7 +156,7 @@ class _Written(BaseModel):
 def _read(path: Path) -> Question | None:
     """None for a file that is damaged: it is of no more use."""
     try:
-        found = _Written.model_validate_json(path.read_bytes())
+        found = _Written.model_validate_json(contents(path))
     except (OSError, ValueError, RecursionError):
         return None
     if found.id != path.stem:

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Literal
 
 from wim_edge.engine.api import Context, Interrupted
+from wim_edge.errors import InvalidRequestError
 from wim_edge.wim.events import MarginJudged
 
 
@@ -44,7 +45,9 @@ def stop_after(n: int) -> Policy:
 
 
 def stop_at(relevance: float) -> Policy:
-    """Answer as soon as a margin reaches this relevance (0 to 1)."""
+    """Answer as soon as a margin reaches this relevance (0 to 1). Raises InvalidRequestError for another number."""
+    if not 0 <= relevance <= 1:
+        raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
     return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.GO_ON
 
 
