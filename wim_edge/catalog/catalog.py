@@ -35,7 +35,11 @@ class Catalog:
         """
         entries = read_models(shipped("models.toml"))
         own = own_file(paths)
-        if own.exists():
+        try:
+            there = own.exists()
+        except OSError:  # of its folder; to read it says so
+            there = True
+        if there:
             entries |= read_models(own)
         return cls(entries)
 

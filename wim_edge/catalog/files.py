@@ -43,7 +43,8 @@ def require_space(folder: Path, need: int) -> None:
 def write_error(error: OSError, folder: Path, need: int) -> DownloadError:
     """The DownloadError for an OSError met while writing ``need`` bytes into ``folder``."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _disk_full(folder, need, shutil.disk_usage(folder).free)
+        there = next(one for one in (folder, *folder.parents) if one.is_dir())  # it may be what could not be made
+        return _disk_full(folder, need, shutil.disk_usage(there).free)
     what = error.strerror or str(error)
     return DownloadError(f"{folder}: {what}", "WIM_EDGE_HOME can name another folder to keep things in.")
 

@@ -77,8 +77,8 @@ class Group(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends quietly when nobody reads our output any more
-            what = f"{error.strerror}: {error.filename or 'while writing'}"
-            shown = WimEdgeError(what, "Check the disk and the path.")
+            where = error.filename or ("the working directory" if error.errno == errno.ENOENT else "while writing")
+            shown = WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except MemoryError as error:
             shown = MemoryBudgetError("the memory does not suffice", f"Take less at once, or {budget.relief()}.")

@@ -31,11 +31,12 @@ _HINT = "It is damaged, or not made for this build of llama.cpp; fetch another m
 
 def check(path: Path) -> None:
     """Raises ModelFileError, or what else loading it raises, where a child could not load and use the file."""
-    if getattr(sys, "frozen", False) or (path.exists() and _known(path).exists()):  # sys.executable is no Python then
+    # Frozen, sys.executable is no Python; and unlike Path.exists these never raise
+    if getattr(sys, "frozen", False) or (os.path.exists(path) and os.path.exists(_known(path))):
         return
     read_header(path)  # which refuses most without a process
     known = _known(path)
-    seconds = _SECONDS + path.stat().st_size / _BYTES_A_SECOND
+    seconds = _seconds(path)
     command = [sys.executable, "-P", "-m", "wim_edge.engine.trial", str(path)]  # -P: no module of the working directory
     found = os.pathsep.join(filter(None, sys.path))
     environment = {**os.environ, "PYTHONPATH": found, "GGML_NO_BACKTRACE": "1"}
@@ -83,14 +84,20 @@ def _known(path: Path) -> Path:
     return Paths.from_environment().cache / "usable" / hashlib.blake2b(os.fsencode(what), digest_size=12).hexdigest()
 
 
+def _seconds(path: Path) -> float:
+    """It may take so long."""
+    return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
+
+
 def _limit(path: Path) -> None:
-    """Of this process, where the system knows such limits."""
+    """Of this process, where the system knows such limits: also of its time, should nobody wait for it any more."""
     try:
         import resource
     except ImportError:
         return
     most = _ADDRESS_SPACE + 2 * path.stat().st_size
-    for what, limit in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CORE, 0)):
+    time = int(_seconds(path)) * (os.cpu_count() or 1)  # all threads together
+    for what, limit in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, time)):
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(what, (limit, limit))
 

@@ -317,7 +317,7 @@ class Collection:
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             hint = "Check the disk, or try again."
             damaged = type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
-            if damaged or "exists" in str(error) or str(error).startswith("Could not decode"):
+            if damaged or re.match("Could not decode|.*(exists|no such)", str(error)):
                 hint = f"Remove it (wim-edge library drop {self.name}) and add the documents again."
             elif "fts5" in str(error):
                 hint = "The SQLite of this Python lacks FTS5; use another build of Python."
