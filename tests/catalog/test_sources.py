@@ -177,6 +177,18 @@ class TestHub:
             fetch(make_entry(), paths)
 
 
+    def test_a_disk_that_is_full_already(
+        self, make_entry: Make, paths: Paths, hub: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        hub()
+        monkeypatch.setattr(Path, "mkdir", full)
+        with pytest.raises(DownloadError, match=r"is full: .* needed, .* free"):
+            fetch(make_entry(), paths)
+
+
 class TestRealClient:
     """The real huggingface_hub against a hub of one file on this machine."""
 
