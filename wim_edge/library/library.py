@@ -79,7 +79,8 @@ class Library:
         aside = path.with_name(path.name + ".damaged")
         self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
                           f"{aside.name}")  # fmt: skip
-        path.replace(aside)
+        with suppress(FileNotFoundError):  # another process was faster
+            path.replace(aside)
         for name in (path.name + "-wal", path.name + "-shm"):
             path.with_name(name).unlink(missing_ok=True)
         self.delete([old for old in os.listdir(self.folder) if old.endswith(files.ENDING)])
