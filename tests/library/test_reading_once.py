@@ -528,3 +528,44 @@ def test_parts_that_another_process_removed_are_not_said_to_be_kept() -> None:
     reading = index.readings()[0]
     assert index.keep(reading.id, [10**6], reading.tokens) == 0
     assert index.readings()[0].tokens == 0
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-focus"])
+def test_a_known_text_is_measured_from_its_end_and_stands_whole_again(pattern: str) -> None:
+    first = ask(TEXT, pattern=pattern)
+    again = ask(TEXT, pattern=pattern)
+    assert scores(again) == scores(first)
+    told = [e.tokens for e in again if isinstance(e, events.ReadingProgress)]
+    assert told == sorted(told)
+    assert told[-1] == next(e.tokens for e in again if isinstance(e, events.ReadingStarted))
+
+
+def test_a_file_that_goes_while_it_is_in_use_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ask(TEXT, pattern="wim")
+    restored, times = FakeSequence.restore, []
+
+    def gone(self: FakeSequence, snapshot: object) -> None:
+        times.append(1)
+        if len(times) > 1:  # after it was measured
+            raise EngineError("gone")
+        restored(self, snapshot)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FakeSequence, "restore", gone)
+    again = ask(TEXT, pattern="wim")
+    assert len(times) > 1
+    assert scores(again) == scores(first)
+    assert again[-1].text == first[-1].text  # type: ignore[attr-defined]
+
+
+def test_answer_now_while_a_known_text_is_measured_draws_on_all_of_it() -> None:
+    ask(TEXT, pattern="wim")
+    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+        found = []
+        for event in runtime.stream(Document("wall.txt", TEXT), "Which stone?"):
+            found.append(event)
+            if isinstance(event, events.ReadingProgress) and event.tokens:
+                runtime.answer_now()
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
+    assert not [e for e in found if isinstance(e, events.SegmentScored)]

@@ -68,6 +68,9 @@ class BM25:
     def window(self, sequence: Sequence) -> None:
         pass
 
+    def look(self, sequence: Sequence) -> None:
+        pass
+
     def score(self, index: int, sequence: Sequence, text: str) -> float:
         return self._scores[index]
 

@@ -80,6 +80,9 @@ class Likelihood:
         if self.reads and not self._nothing:
             self._nothing = self._question.log_likelihood(sequence)
 
+    def look(self, sequence: Sequence) -> None:
+        pass
+
     def score(self, index: int, sequence: Sequence, text: str) -> float:
         if self._own is None:
             return self._question.log_likelihood(sequence) - self._nothing
@@ -124,6 +127,8 @@ class LikelihoodGain:
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         self._question = Question(model, prompts, query)
         self._nothing = self._before = 0.0
+        self._seen: dict[int, float] = {}
+        """What `look` has measured, by the sequence's length."""
 
     @property
     def cells(self) -> int:
@@ -138,9 +143,14 @@ class LikelihoodGain:
     def window(self, sequence: Sequence) -> None:
         self._nothing = self._nothing or self._question.log_likelihood(sequence)
         self._before = self._nothing
+        self._seen = {}
+
+    def look(self, sequence: Sequence) -> None:
+        self._seen[len(sequence)] = self._question.log_likelihood(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
-        before, self._before = self._before, self._question.log_likelihood(sequence)
+        seen = self._seen.pop(len(sequence), None)
+        before, self._before = self._before, self._question.log_likelihood(sequence) if seen is None else seen
         return (self._before - before) * self._nothing / min(before, -1e-6)
 
     def close(self) -> None:
@@ -175,6 +185,9 @@ class Cascade:
     def window(self, sequence: Sequence) -> None:
         self._gain.window(sequence)
         self._likelihood.window(sequence)
+
+    def look(self, sequence: Sequence) -> None:
+        self._gain.look(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         self._gains.scores[index] = self._gain.score(index, sequence, text)

@@ -101,6 +101,9 @@ class Auxiliary:
     def window(self, sequence: Sequence) -> None:
         pass
 
+    def look(self, sequence: Sequence) -> None:
+        pass
+
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         return self._method.score(index, sequence, text)
 

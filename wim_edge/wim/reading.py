@@ -81,8 +81,12 @@ class Reading:
     """System text and what has been read of the last window; None before the first."""
     _held: Sequence | None = None
     """What was restored of this window, while it reaches further than ``context_sequence``."""
+    _state: Snapshot | None = None
+    """What `_held` was restored from, as long as nothing of this window was evaluated."""
     _grown: bool = False
     """Whether anything of this window was evaluated, and so is worth saving."""
+    _looked: int = 0
+    """Up to this position segments are measured already, and counted."""
     _due: dict[int, int] = field(default_factory=dict)
     """Known segments that wait for their margins, and the positions of their ends."""
     _save_at: float = field(default_factory=lambda: time.monotonic() + _SAVE_EVERY)
@@ -116,6 +120,7 @@ class Reading:
                 self.saved.close(self.read_tokens + self.reused_tokens)
 
     def _read(self, window: Seq[Piece]) -> Iterator[events.Event]:
+        yield from self._look_back(window)
         for piece in window:
             index, known = self.done, self._is_known(piece)
             if not known:
@@ -163,7 +168,7 @@ class Reading:
         if self.relevance is not None:
             with self.clock.stage("relevance"):
                 self.relevance.window(self.context_sequence)
-        self._grown = False
+        self._grown, self._state, self._looked = False, None, 0
         with self.clock.stage("restore"):
             self._restore(window)
 
@@ -176,12 +181,53 @@ class Reading:
             sequence.restore(known)
             sequence.truncate(in_common(known.tokens, self._tokens(window)))
             self._held, self.context_sequence = sequence, sequence.fork(len(self.plan.opening))
+            self._state = known
         except EngineError as error:
             self.saved.refused(error)
             sequence.close()
             self.context_sequence = self.context.sequence()
             self.context_sequence.append(self.plan.opening)
             self.context_sequence.checkpoint()
+
+    def _look_back(self, window: Seq[Piece]) -> Iterator[events.Event]:
+        """Measure the segments that are known from the last to the first, and let go of each: then the question
+        stands in the very cells where it stood when the text was read, and its sums round alike."""
+        relevance, held = self.relevance, self._held
+        if held is None or relevance is None or not (relevance.reads and self.choices.pattern.deep):
+            return
+        whole = len(held)
+        known = [(piece, end) for piece, end in zip(window, self._ends(window), strict=True) if end <= whole]
+        self._looked = known[-1][1] if known else 0
+        try:
+            for piece, end in reversed(known):
+                held.truncate(end)
+                with self.clock.stage("relevance"):
+                    relevance.look(held)
+                self.reused_tokens += len(piece.segment.tokens)
+                yield self._progress()
+                self.control.check()
+        except Interrupted:
+            self._put_back(self._looked)  # the answer may be given from all that is known
+            raise
+        self._put_back(whole)
+        self._held, self.context_sequence = self._sequence, self._sequence.fork(len(self.plan.opening))
+
+    def _put_back(self, n: int) -> None:
+        """Have the sequence hold the window's first ``n`` tokens again."""
+        self.close()
+        self._held, self.context_sequence = None, self.context.sequence()
+        try:
+            if self._state is None:
+                raise EngineError("nothing was restored")
+            with self.clock.stage("restore"):
+                self._sequence.restore(self._state)
+                self._sequence.truncate(n)
+        except EngineError:  # another process has let go of the file meanwhile
+            self._state = None
+            self._sequence.close()
+            self.context_sequence = self.context.sequence()
+            with self.clock.stage("prefill"):
+                self._sequence.append(self._tokens(self.plan.windows[self.window])[:n])
 
     def _is_known(self, piece: Piece) -> bool:
         """Whether no token of it has to be evaluated."""
@@ -192,6 +238,7 @@ class Reading:
         begin, held = len(self._sequence), self._held
         if held is not None:
             restored, last = min(len(held) - begin, piece.size), begin + piece.size >= len(held)
+            restored = 0 if begin + piece.size <= self._looked else restored
             longer = held if last else held.fork(begin + piece.size)  # which may be interrupted
             self._sequence.close()
             self.context_sequence, self._held = longer, None if last else held
@@ -202,7 +249,7 @@ class Reading:
         done = len(sequence) - begin
         for first, end in batches(len(tokens) - done, self.context.n_batch):
             start, before = done + first, len(sequence)
-            self._grown = True
+            self._grown, self._state = True, None
             try:
                 with self.clock.stage("prefill"):
                     sequence.append(tokens[start : done + end])
@@ -299,13 +346,32 @@ class Reading:
     def write_due(self) -> Generator[events.Event, None, None]:
         """Write the margins that wait, the most relevant first, together where they fit; those no longer
         chosen are not wanted."""
-        relevance = self.relevance
-        judges = relevance is not None and relevance.of_margins
-        wanted = list(self._due) if judges else [index for index in self.chosen() if index in self._due]
+        wanted = list(self._due) if self._judges else [index for index in self.chosen() if index in self._due]
         due, self._due = [(index, self._due[index]) for index in wanted], {}  # who stops here wants no more of them
+        with ExitStack() as rewound:
+            if due and self._rewinds:
+                rewound.callback(self._put_back, len(self._sequence))
+            yield from self._write_each(due)
+
+    @property
+    def _rewinds(self) -> bool:
+        """Whether quotations are found where they were when the text was read: with nothing after their segment."""
+        return self.choices.verbatim and self.choices.pattern.deep and self._state is not None and self._held is None
+
+    @property
+    def _judges(self) -> bool:
+        """Whether relevance is that of margins."""
+        return self.relevance is not None and self.relevance.of_margins
+
+    def _write_each(self, due: Seq[tuple[int, int]]) -> Iterator[events.Event]:
         while due:
-            group = due[: self._at_once([index for index, _ in due])]
+            group = due[: 1 if self._rewinds else self._at_once([index for index, _ in due])]
             due = due[len(group) :]
+            if self._rewinds:
+                end = group[0][1]
+                if end > len(self._sequence):
+                    self._put_back(end)
+                self._sequence.truncate(end)
             with ExitStack() as stack:
                 branches = self._branches(group, stack)
                 for index, written in self.writer.write([index for index, _ in group], branches):
@@ -313,8 +379,8 @@ class Reading:
                         yield events.MarginDelta(index, written)
                         continue
                     piece = self.plan.segments[index]
-                    if judges and relevance is not None:
-                        yield from self._score(index, piece, relevance, written)
+                    if self._judges and self.relevance is not None:
+                        yield from self._score(index, piece, self.relevance, written)
                     yield from self._judged(index, piece, written)
 
     def _at_once(self, due: Seq[int]) -> int:

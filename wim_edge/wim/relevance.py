@@ -52,6 +52,11 @@ class Relevance(Protocol):
         """The reading's sequence holds the opening alone; segments follow."""
         ...
 
+    def look(self, sequence: Sequence) -> None:
+        """The reading's sequence ends with a segment that will be scored later, when more stands after it: measure
+        now what depends on the sequence."""
+        ...
+
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         """Score segment ``index``, with which ``sequence`` ends; ``text`` is what `of_margins` judges.
         None: it does not pass the gate. Raises Interrupted, ContextOverflowError."""

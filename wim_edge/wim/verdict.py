@@ -66,6 +66,9 @@ class Verdict:
     def window(self, sequence: Sequence) -> None:
         pass
 
+    def look(self, sequence: Sequence) -> None:
+        pass
+
     def score(self, index: int, sequence: Sequence, text: str) -> float:
         if not text:
             return _NO_TEXT
