@@ -555,6 +555,7 @@ def test_a_file_that_goes_while_it_is_in_use_is_read_again(monkeypatch: pytest.M
     assert len(times) > 1
     assert scores(again) == scores(first)
     assert again[-1].text == first[-1].text  # type: ignore[attr-defined]
+    assert usage(again).prefilled_tokens >= usage(again).reused_tokens  # what is read again is told
 
 
 def test_answer_now_while_a_known_text_is_measured_draws_on_all_of_it() -> None:
@@ -569,3 +570,4 @@ def test_answer_now_while_a_known_text_is_measured_draws_on_all_of_it() -> None:
     assert isinstance(last, events.AnswerFinished)
     assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
     assert not [e for e in found if isinstance(e, events.SegmentScored)]
+    assert last.usage.reused_tokens == next(e.tokens for e in found if isinstance(e, events.ReadingStarted))

@@ -197,7 +197,10 @@ class Reading:
             return
         whole = len(held)
         known = [(piece, end) for piece, end in zip(window, self._ends(window), strict=True) if end <= whole]
-        self._looked = known[-1][1] if known else 0
+        if not known:
+            return
+        self._looked = known[-1][1]
+        reused = self.reused_tokens + sum(len(piece.segment.tokens) for piece, _ in known)
         try:
             for piece, end in reversed(known):
                 held.truncate(end)
@@ -208,6 +211,7 @@ class Reading:
                 self.control.check()
         except Interrupted:
             self._put_back(self._looked)  # the answer may be given from all that is known
+            self.reused_tokens = reused
             raise
         self._put_back(whole)
         self._held, self.context_sequence = self._sequence, self._sequence.fork(len(self.plan.opening))
@@ -228,6 +232,7 @@ class Reading:
             self.context_sequence = self.context.sequence()
             with self.clock.stage("prefill"):
                 self._sequence.append(self._tokens(self.plan.windows[self.window])[:n])
+            self.reread_tokens += n - len(self.plan.opening)
 
     def _is_known(self, piece: Piece) -> bool:
         """Whether no token of it has to be evaluated."""
