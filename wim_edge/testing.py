@@ -191,6 +191,8 @@ class FakeSequence:
 
     def fork(self, at: int | None = None) -> Self:
         at = len(self) if at is None else at
+        if not 0 <= at <= len(self):
+            raise ValueError(f"fork at {at} of {len(self)} tokens")
         branch = self.context.sequence()
         branch.tokens, branch.shared = self.tokens[:at], at
         self.context.model.history.append(("fork", self.id, at))

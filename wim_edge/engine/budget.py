@@ -41,8 +41,7 @@ def total() -> int:
     """Bytes of memory that this process could have if nothing else were in it."""
     import psutil
 
-    limits = [limit for found in (_of_cgroups(), _of_address_space()) for limit, _ in found]
-    return min([int(psutil.virtual_memory().total), *limits])
+    return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
 
 
 def check_least() -> None:
@@ -61,8 +60,7 @@ def relief() -> str:
     """What would give this process more memory."""
     import psutil
 
-    limited = [limit - used for found in (_of_cgroups(), _of_address_space()) for limit, used in found]
-    if limited and min(limited) < psutil.virtual_memory().available:
+    if any(limit - used < psutil.virtual_memory().available for limit, used in _limits()):
         return "raise this process's memory limit"
     return "close programs"
 
@@ -82,6 +80,11 @@ def anonymous() -> int:
 
     held = psutil.Process().memory_info()
     return int(held.rss - getattr(held, "shared", 0))
+
+
+def _limits() -> list[tuple[int, int]]:
+    """All limits of this process, and what of each is used, in bytes."""
+    return [*_of_cgroups(), *_of_address_space()]
 
 
 def _of_cgroups() -> Iterator[tuple[int, int]]:

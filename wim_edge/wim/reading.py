@@ -353,26 +353,24 @@ class Reading:
         chosen are not wanted."""
         wanted = list(self._due) if self._judges else [index for index in self.chosen() if index in self._due]
         due, self._due = [(index, self._due[index]) for index in wanted], {}  # who stops here wants no more of them
+        # Quotations of a known text are looked for where they were when it was read: with nothing after their segment
+        deep = self.choices.pattern.deep and self._state is not None and self._held is None
+        rewinds = bool(due) and deep and self.choices.verbatim
         with ExitStack() as rewound:
-            if due and self._rewinds:
+            if rewinds:
                 rewound.callback(self._put_back, len(self._sequence))
-            yield from self._write_each(due)
-
-    @property
-    def _rewinds(self) -> bool:
-        """Whether quotations are found where they were when the text was read: with nothing after their segment."""
-        return self.choices.verbatim and self.choices.pattern.deep and self._state is not None and self._held is None
+            yield from self._write_each(due, rewinds)
 
     @property
     def _judges(self) -> bool:
         """Whether relevance is that of margins."""
         return self.relevance is not None and self.relevance.of_margins
 
-    def _write_each(self, due: Seq[tuple[int, int]]) -> Iterator[events.Event]:
+    def _write_each(self, due: Seq[tuple[int, int]], rewinds: bool) -> Iterator[events.Event]:
         while due:
-            group = due[: 1 if self._rewinds else self._at_once([index for index, _ in due])]
+            group = due[: 1 if rewinds else self._at_once([index for index, _ in due])]
             due = due[len(group) :]
-            if self._rewinds:
+            if rewinds:
                 end = group[0][1]
                 if end > len(self._sequence):
                     self._put_back(end)
