@@ -218,7 +218,10 @@ class FakeSequence:
 
     def restore(self, snapshot: Snapshot) -> None:
         state = snapshot.state
-        data = state.path.read_bytes()[: state.nbytes] if isinstance(state, StateFile) else state.tobytes()
+        try:
+            data = state.path.read_bytes()[: state.nbytes] if isinstance(state, StateFile) else state.tobytes()
+        except OSError as error:
+            raise EngineError("the saved state cannot be read") from error
         self.tokens, self.shared = np.frombuffer(data, np.int32).tolist(), 0
 
     def close(self) -> None:

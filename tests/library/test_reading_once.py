@@ -343,8 +343,8 @@ def test_an_index_of_another_version_is_left_alone() -> None:
 
 
 def test_a_deep_reading_is_kept_while_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wim_edge.wim.reading._SAVE_EVERY", 0.0)
-    monkeypatch.setattr("wim_edge.wim.reading._SAVE_SHARE", 0.0)
+    monkeypatch.setattr("wim_edge.wim.window._SAVE_EVERY", 0.0)
+    monkeypatch.setattr("wim_edge.wim.window._SAVE_SHARE", 0.0)
     with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 3)

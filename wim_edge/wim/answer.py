@@ -30,12 +30,11 @@ class Answering:
     def run(self) -> Iterator[events.Event]:
         """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
-        assert reading.context_sequence is not None
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
-        focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window > 0)
+        focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window.number > 0)
         yield from self._choose(focus)
         # On a fork: the question may be answered again
-        sequence = self._focus(self.used) if focus else reading.context_sequence.fork()
+        sequence = self._focus(self.used) if focus else reading.window.sequence.fork()
         try:
             with reading.clock.stage("answer"):
                 sequence.append(self._question(self.used))
@@ -46,7 +45,7 @@ class Answering:
             for text in reading.clock.each("answer", self.generation.pieces()):
                 yield events.AnswerDelta(text)
         finally:
-            if sequence is not reading.context_sequence:
+            if sequence is not reading.window.sequence:
                 sequence.close()
 
     def sources(self) -> tuple[events.Source, ...]:
@@ -104,8 +103,7 @@ class Answering:
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
         """As many of these, most relevant first, as the final prompt holds; in its order."""
         reading, plan = self.reading, self.reading.plan
-        assert reading.context_sequence is not None
-        held = len(plan.opening) if focus else len(reading.context_sequence)
+        held = len(plan.opening) if focus else len(reading.window.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.settings.answer_tokens
         fitting: list[int] = []
         for index in chosen:
@@ -142,8 +140,7 @@ class Answering:
         comes from its kept state, and only the others are evaluated again.
         """
         reading, plan = self.reading, self.reading.plan
-        sequence = reading.context_sequence
-        assert sequence is not None
+        sequence = reading.window.sequence
         passages = [self._passage(plan.segments[index]) for index in used]
         lengths = [len(plan.opening), *map(len, passages), len(self._question(used)), reading.settings.answer_tokens]
         with reading.clock.stage("answer"):
@@ -158,5 +155,5 @@ class Answering:
                 passages[0] = passages[0][len(reading.model.tokenize("\n\n")) :]
             for index, passage in zip(used, passages, strict=True):
                 sequence.append(passage)
-                reading.reread_tokens += len(plan.segments[index].segment.tokens)
+                reading.window.reread_tokens += len(plan.segments[index].segment.tokens)
         return sequence

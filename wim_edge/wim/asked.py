@@ -36,10 +36,11 @@ class Asked:
 
     def again(self, control: Control, clock: Clock) -> None:
         """Get ready to answer once more."""
-        reading = self.reading
-        reading.control, reading.clock, reading.writer.clock, self.warnings = control, clock, clock, []
-        reading.reused_tokens += reading.read_tokens
-        reading.read_tokens = reading.reread_tokens = reading.writer.decoded_tokens = 0
+        reading, window = self.reading, self.reading.window
+        reading.control, self.warnings = control, []
+        reading.clock = window.clock = reading.writer.clock = clock
+        window.reused_tokens += window.read_tokens
+        window.read_tokens = window.reread_tokens = reading.writer.decoded_tokens = 0
 
     def close(self) -> None:
         self.reading.close()

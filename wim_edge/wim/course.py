@@ -92,9 +92,10 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
 
 
 def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
+    window = reading.window
     return events.Usage(
-        reading.read_tokens + reading.reread_tokens,
-        reading.reused_tokens,
+        window.read_tokens + window.reread_tokens,
+        window.reused_tokens,
         reading.writer.decoded_tokens + answer_tokens,
         reading.clock.seconds(),
         peak_rss_bytes(),
@@ -102,4 +103,5 @@ def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
 
 
 def _nothing_read(reading: Reading) -> bool:
-    return bool(reading.plan.segments) and not (reading.read_tokens or reading.reused_tokens or reading.done)
+    window = reading.window
+    return bool(reading.plan.segments) and not (window.read_tokens or window.reused_tokens or reading.done)

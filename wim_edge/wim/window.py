@@ -1,0 +1,220 @@
+"""The text in the cache, window by window: restored where the library knows it, else evaluated, and saved.
+
+Of a deep reading the known part is held beside the sequence, which is a fork of it at each segment's end:
+nothing has to be evaluated to get there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from wim_edge.engine.api import Context, Interrupted, Sequence, Snapshot
+from wim_edge.engine.batches import batches
+from wim_edge.errors import EngineError
+from wim_edge.library import SavedReading, in_common
+from wim_edge.wim import events
+from wim_edge.wim.clock import Clock
+from wim_edge.wim.control import Control
+from wim_edge.wim.plan import Piece, Plan
+from wim_edge.wim.relevance import Relevance
+
+_SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
+_SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
+
+
+@dataclass
+class Window:
+    """What is being read, in the cache. `open` a window, `look_back` on what is known of it, `read` its pieces."""
+
+    context: Context
+    plan: Plan
+    clock: Clock
+    saved: SavedReading | None = None
+    """Where states come from and go to; None: nothing is saved."""
+    number: int = -1
+    """The window being read, of the plan's; -1: none yet."""
+    read_tokens: int = 0
+    """Document tokens evaluated, each counted once."""
+    reread_tokens: int = 0
+    """Document tokens evaluated again: to score a segment alone, or to answer from it."""
+    reused_tokens: int = 0
+    """Document tokens that were restored."""
+    _sequence: Sequence | None = None
+    _held: Sequence | None = None
+    """What was restored of this window, while it reaches further than the sequence."""
+    _state: Snapshot | None = None
+    """What `_held` was restored from, as long as nothing of this window was evaluated."""
+    _grown: bool = False
+    """Whether anything of this window was evaluated, and so is worth saving."""
+    _looked: int = 0
+    """Up to this position segments are measured already, and counted."""
+    _save_at: float = field(default_factory=lambda: time.monotonic() + _SAVE_EVERY)
+
+    @property
+    def sequence(self) -> Sequence:
+        """System text and what has been read of this window."""
+        assert self._sequence is not None
+        return self._sequence
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.plan.windows[self.number]
+
+    @property
+    def cells(self) -> int:
+        """Cells of the context that it takes."""
+        return max(len(self.sequence), len(self._held or ()))
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether what was read of this window was restored, all of it."""
+        return self._state is not None and self._held is None
+
+    def open(self, number: int) -> None:
+        """Have the sequence hold the opening alone, which is evaluated once and kept across windows."""
+        self.number, self._grown, self._state, self._looked = number, False, None, 0
+        with self.clock.stage("prefill"):
+            self.let_go()
+            if self._sequence is None:
+                self._begin()
+            else:
+                self._sequence.truncate(len(self.plan.opening))
+
+    def restore(self) -> None:
+        """Hold what the library knows of the window's beginning."""
+        if self.saved is None:
+            return
+        with self.clock.stage("restore"):
+            tokens, sequence = self._tokens(), self.sequence
+            known = self.saved.find(tokens, self._ends(), self.plan.n_ctx - self.plan.reserved)
+            if known is None:
+                return
+            try:
+                sequence.restore(known)
+                sequence.truncate(in_common(known.tokens, tokens))
+                self._held, self._sequence = sequence, sequence.fork(len(self.plan.opening))
+                self._state = known
+            except EngineError as error:
+                self.saved.refused(error)
+                sequence.close()
+                self._begin()
+
+    def look_back(self, relevance: Relevance, control: Control) -> Iterator[events.Event]:
+        """Measure the segments that are known from the last to the first, and let go of each: then the question
+        stands in the very cells where it stood when the text was read, and its sums round alike."""
+        held = self._held
+        if held is None:
+            return
+        whole = len(held)
+        known = [(piece, end) for piece, end in zip(self.pieces, self._ends(), strict=True) if end <= whole]
+        if not known:
+            return
+        self._looked = known[-1][1]
+        reused = self.reused_tokens + sum(len(piece.segment.tokens) for piece, _ in known)
+        try:
+            for piece, end in reversed(known):
+                held.truncate(end)
+                with self.clock.stage("relevance"):
+                    relevance.look(held)
+                self.reused_tokens += len(piece.segment.tokens)
+                yield self._progress()
+                control.check()
+        except Interrupted:
+            self.put_back(self._looked)  # the answer may be given from all that is known
+            self.reused_tokens = reused
+            raise
+        self.put_back(whole)
+        self._held, self._sequence = self.sequence, self.sequence.fork(len(self.plan.opening))
+
+    def put_back(self, n: int) -> None:
+        """Have the sequence hold the window's first ``n`` tokens again."""
+        self.close()
+        self._held, self._sequence = None, self.context.sequence()
+        try:
+            if self._state is None:
+                raise EngineError("nothing was restored")
+            with self.clock.stage("restore"):
+                self.sequence.restore(self._state)
+                self.sequence.truncate(n)
+        except EngineError:  # another process has let go of the file meanwhile
+            self._state = None
+            self.sequence.close()
+            self._sequence = self.context.sequence()
+            with self.clock.stage("prefill"):
+                self.sequence.append(self._tokens()[:n])
+            self.reread_tokens += n - len(self.plan.opening)
+
+    def knows(self, piece: Piece) -> bool:
+        """Whether no token of the piece, which is next, has to be evaluated."""
+        return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
+
+    def read(self, piece: Piece) -> Iterator[events.Event]:
+        """Bring the sequence to the segment's end."""
+        begin, held = len(self.sequence), self._held
+        if held is not None:
+            restored, last = min(len(held) - begin, piece.size), begin + piece.size >= len(held)
+            restored = 0 if begin + piece.size <= self._looked else restored
+            longer = held if last else held.fork(begin + piece.size)  # which may be interrupted
+            self.sequence.close()
+            self._sequence, self._held = longer, None if last else held
+            self.reused_tokens += max(0, restored - len(piece.lead))
+            yield self._progress()
+        tokens, lead = [*piece.lead, *piece.segment.tokens], len(piece.lead)
+        sequence = self.sequence
+        done = len(sequence) - begin
+        for first, end in batches(len(tokens) - done, self.context.n_batch):
+            start, before = done + first, len(sequence)
+            self._grown, self._state = True, None
+            try:
+                with self.clock.stage("prefill"):
+                    sequence.append(tokens[start : done + end])
+            finally:
+                evaluated = len(sequence) - before
+                self.read_tokens += max(0, start + evaluated - max(start, lead)) if evaluated > 0 else 0
+            yield self._progress()
+        if self.saved is not None:
+            sequence.checkpoint()
+
+    def save(self) -> None:
+        """Give the library what was evaluated of this window."""
+        if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.opening):
+            begun = time.monotonic()
+            with self.clock.stage("save"):
+                self.saved.save(self.sequence, self._ends())
+            self._grown, now = False, time.monotonic()
+            self._save_at = now + max(_SAVE_EVERY, _SAVE_SHARE * (now - begun))
+
+    def save_when_due(self) -> None:
+        """What a killed process would lose else."""
+        if time.monotonic() > self._save_at:
+            self.save()
+
+    def let_go(self) -> None:
+        """Of what is held of the text that is still to come: what the sequence holds remains."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def close(self) -> None:
+        self.let_go()
+        if self._sequence is not None:
+            self._sequence.close()
+
+    def _begin(self) -> None:
+        self._sequence = self.context.sequence()
+        self._sequence.append(self.plan.opening)
+        self._sequence.checkpoint()
+
+    def _progress(self) -> events.Event:
+        return events.ReadingProgress(self.read_tokens + self.reused_tokens, self.plan.tokens)
+
+    def _tokens(self) -> list[int]:
+        """All of the window, from the opening on."""
+        return [*self.plan.opening, *(t for piece in self.pieces for t in (*piece.lead, *piece.segment.tokens))]
+
+    def _ends(self) -> list[int]:
+        """The positions of its segments' ends."""
+        return list(itertools.accumulate((piece.size for piece in self.pieces), initial=len(self.plan.opening)))[1:]
