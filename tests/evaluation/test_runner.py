@@ -17,8 +17,9 @@ from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.patterns import parse_patterns
 from wim_edge.evaluation.runner import evaluate
-from wim_edge.evaluation.store import Record, read_records, write_json
+from wim_edge.evaluation.store import Record, read_records
 from wim_edge.evaluation.tasks import Options
+from wim_edge.journal import write_json
 
 DOCUMENTS = (Document("a", "nothing"), Document("b", "it is blue"))
 

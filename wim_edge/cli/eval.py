@@ -154,8 +154,9 @@ def _run(
     """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
     from wim_edge.cli.progress import progress
     from wim_edge.evaluation.runner import evaluate
-    from wim_edge.evaluation.store import read_records, write_json
+    from wim_edge.evaluation.store import read_records
     from wim_edge.evaluation.summary import summarize
+    from wim_edge.journal import write_json
     from wim_edge.runtime import Runtime
 
     stopped = False

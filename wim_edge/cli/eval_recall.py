@@ -41,7 +41,8 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
     from wim_edge.evaluation.queries import load_queries
     from wim_edge.evaluation.recall import Choosing, Widths, evaluate, of_size, parse_choosers, summarize, table_of
     from wim_edge.evaluation.report import write_recall_report
-    from wim_edge.evaluation.store import Store, read_records, write_json
+    from wim_edge.evaluation.store import Store, read_records
+    from wim_edge.journal import write_json
     from wim_edge.library.adding import rows_of
     from wim_edge.library.collection import Collection
     from wim_edge.recall.index import open_index

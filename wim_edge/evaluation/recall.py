@@ -133,7 +133,7 @@ def evaluate(choosing: Choosing, collection: Collection, queries: Sequence[Query
              store: Store, watcher: Watcher) -> None:  # fmt: skip
     """Ask what is not in the store yet, query by query, all choosers of one before the next."""
     titles, texts = _contents(collection)
-    kept = [record for record in store.records if not record.error]
+    kept = [record for record in store.rows if not record.error]
     done = {record.key for record in kept}
     watcher.begin(kept, len(done | {(name, str(at)) for at in range(len(queries)) for name in choosers}))
     for at, query in enumerate(queries):

@@ -58,7 +58,7 @@ def evaluate(
     _check(runtime, examples, patterns)
     jobs = plan(examples, patterns)
     with Store(out_dir, _identity(runtime, task, options or Options(), patterns)) as store:
-        kept = [record for record in store.records if not record.error]
+        kept = [record for record in store.rows if not record.error]
         done = {record.key for record in kept}
         if watcher:
             watcher.begin(kept, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
@@ -68,7 +68,7 @@ def evaluate(
                 store.add(record)
                 if watcher:
                     watcher.add(record)
-        return store.records
+        return store.rows
 
 
 def plan(examples: Iterable[Example], patterns: Sequence[Pattern]) -> list[Job]:

@@ -1,0 +1,168 @@
+"""A run on disk that may go on: one file says which run it is, another has a line for each row that is done.
+
+A run that was stopped, or killed while it wrote, goes on where it was; a file never mixes two runs, and one
+process at a time writes to it. A later line of the same key counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import Field, asdict
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from filelock import FileLock, Timeout
+
+from wim_edge.errors import InvalidRequestError
+
+RUN, LOCK = "run.json", ".lock"
+
+
+class Row(Protocol):
+    """A dataclass that can be written down."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def key(self) -> Hashable: ...
+
+
+R = TypeVar("R", bound=Row)
+Grows = Callable[[str, Any, Any], bool]
+
+
+class Journal(Generic[R]):
+    """A run's folder, open for going on.
+
+    Args:
+        file: the name of the file of rows.
+        parse: makes a row of a line's object; may raise ValueError, TypeError, KeyError, AttributeError.
+        identity: what makes it this run, as JSON values.
+        grows: whether a value of it, (name, as it was, as it is), may differ.
+
+    Raises InvalidRequestError if the folder holds another run, or damaged rows, or is in use.
+    """
+
+    def __init__(
+        self, folder: Path, file: str, parse: Callable[[dict[str, Any]], R], identity: Mapping[str, Any], grows: Grows
+    ) -> None:
+        self.folder, self.path = folder, folder / file
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(folder / LOCK)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise InvalidRequestError(f"another run is writing to {folder}", "Give another --out.") from None
+        except NotImplementedError:  # a file system without locks
+            pass
+        try:
+            self._identify(json.loads(json.dumps(identity)), grows)
+            self._rows, sound = _read(self.path, parse)
+            self._file = self.path.open("ab")
+            self._file.truncate(sound)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def rows(self) -> list[R]:
+        """One for each key."""
+        return list(self._rows.values())
+
+    def add(self, row: R) -> None:
+        """Write a row; it is on its way to the disk when this returns."""
+        self._file.write(_line(row))
+        self._file.flush()
+        self._rows[row.key] = row
+
+    def put_in_order(self, keys: Iterable[Hashable]) -> None:
+        """Write the file anew: rows of these keys first, in their order, each once. All of it or nothing changes."""
+        ordered = [self._rows[key] for key in dict.fromkeys(keys) if key in self._rows]
+        self._rows = {row.key: row for row in [*ordered, *self._rows.values()]}
+        unfinished = self.path.with_suffix(".unfinished")
+        with unfinished.open("wb") as file:
+            file.writelines(map(_line, self._rows.values()))
+        self._file.close()
+        os.replace(unfinished, self.path)
+        self._file = self.path.open("ab")
+
+    def _identify(self, identity: dict[str, Any], grows: Grows) -> None:
+        path = self.folder / RUN
+        if path.exists():
+            _check_same(self.folder, _load(path), identity, grows)
+        elif self.path.exists():
+            raise InvalidRequestError(f"{self.folder} holds {self.path.name} of an unknown run", "Give another --out.")
+        write_json(path, identity)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close()
+        self._lock.release()
+
+
+def read_rows(path: Path, parse: Callable[[dict[str, Any]], R]) -> list[R]:
+    """The rows of a run."""
+    return list(_read(path, parse)[0].values())
+
+
+def write_json(path: Path, data: object) -> None:
+    """All of the file or none of it."""
+    unfinished = path.with_suffix(".unfinished")
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no UTF-8
+    os.replace(unfinished, path)
+
+
+def _line(row: Row) -> bytes:
+    return json.dumps(asdict(row), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _read(path: Path, parse: Callable[[dict[str, Any]], R]) -> tuple[dict[Hashable, R], int]:
+    """The rows by key, and how many bytes of the file they are: a last line that was cut off is none."""
+    data = path.read_bytes() if path.exists() else b""
+    sound = data.rfind(b"\n") + 1
+    rows: dict[Hashable, R] = {}
+    for number, line in enumerate(data[:sound].splitlines(), 1):
+        try:
+            row = parse(json.loads(line))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InvalidRequestError(f"{path}, line {number} is damaged", "Give another --out.") from error
+        rows.pop(row.key, None)
+        rows[row.key] = row
+    return rows, sound
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
+        raise InvalidRequestError(f"{path} is damaged", "Give another --out.")
+    return found
+
+
+def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], grows: Grows) -> None:
+    there, here = _flat(old), _flat(new)
+    for name in [*there, *(name for name in here if name not in there)]:
+        was, now = there.get(name), here.get(name)
+        if was != now and not grows(name, was, now):
+            raise InvalidRequestError(
+                f"{folder} holds another run: {name} is {_short(was)} there, {_short(now)} here",
+                "Give another --out, or the options of that run.",
+            )
+
+
+def _flat(identity: dict[str, Any]) -> dict[str, Any]:
+    """Settings one by one, so that a difference can be named."""
+    return {**{name: value for name, value in identity.items() if name != "settings"}, **identity.get("settings", {})}
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict) and "sha256" in value:
+        return f"{value['name']} (sha256 {str(value['sha256'])[:8]})"
+    return str(value)
