@@ -6,9 +6,10 @@ process at a time writes to it. A later line of the same key counts.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import Field, asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 from filelock import FileLock, Timeout
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Settings
 
 RUN, LOCK = "run.json", ".lock"
 
@@ -104,6 +106,18 @@ class Journal(Generic[R]):
         self._lock.release()
 
 
+def described(settings: Settings, but: Container[str]) -> dict[str, Any]:
+    """Settings as they make one run another, but some; of templates what they say."""
+    found = {
+        name: value if isinstance(value, bool | int | float | str | None) else str(value)
+        for name, value in asdict(settings).items()
+        if name not in but
+    }
+    if settings.templates is not None:
+        found["templates"] = _contents(settings.templates)
+    return found
+
+
 def read_rows(path: Path, parse: Callable[[dict[str, Any]], R]) -> list[R]:
     """The rows of a run."""
     return list(_read(path, parse)[0].values())
@@ -115,6 +129,14 @@ def write_json(path: Path, data: object) -> None:
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no UTF-8
     os.replace(unfinished, path)
+
+
+def _contents(folder: Path) -> str:
+    """A digest of the templates in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.jinja")):
+        digest.update(path.name.encode("utf-8", "surrogateescape") + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _line(row: Row) -> bytes:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from wim_edge.catalog import resolve
+from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.engine.api import Context, Model
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.methods import Judge
 from wim_edge.wim.prompts import Prompts
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which model it is: its name, and the fingerprint of its file and of llama.cpp's build."""
+
+    name: str
+    fingerprint: str
+
 
 OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn")
 """Settings that a loaded model keeps."""
@@ -100,3 +111,35 @@ class Loaded:
 def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
     """What models.toml says of a model, where the user has left the choice open."""
     return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})
+
+
+def identify(settings: Settings) -> Identity:
+    """The model that these settings name, without loading it. Raises ModelError."""
+    from wim_edge.engine.fingerprint import fingerprint
+    from wim_edge.engine.gguf import read_header
+
+    found = resolve(settings.model, Paths.from_environment())
+    try:
+        return Identity(found.name, fingerprint(read_header(found.path)))
+    except OSError as error:
+        raise ModelFileError(f"{found.path}: {error.strerror or error}", "Check the file.") from error
+
+
+def check_same(model: Identity, settings: Settings, where: str) -> None:
+    """Raise ModelError unless these settings name the same model here, on the machine ``where``."""
+    if identify(settings) != model:
+        raise ModelFileError(
+            f"{where} has another file of {model.name}, or another llama-cpp-python, than where the run was begun",
+            "Install the same on each machine.",
+        )
+
+
+def memory_of(settings: Settings) -> int:
+    """Bytes that a process with this model takes, about: with a context of ``n_ctx``, or of a usual size. Raises
+    ModelError."""
+    from wim_edge.engine.gguf import read_header
+    from wim_edge.engine.memory import estimate
+
+    header = read_header(resolve(settings.model, Paths.from_environment()).path)
+    n_ctx = settings.n_ctx or min(USUAL_CONTEXT, header.number("context_length", USUAL_CONTEXT))
+    return estimate(header, n_ctx, settings.n_batch, settings.kv_type).total + WORKING_SPACE

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from wim_edge.errors import InvalidRequestError
 
@@ -151,6 +152,10 @@ class Settings(Limits):
         """A copy with these fields changed; a None leaves the field as it is."""
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(self, **given)  # type: ignore[arg-type]
+
+    def given(self) -> dict[str, Any]:
+        """Those that are not None, by name."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:

@@ -38,7 +38,7 @@ class Worker:
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
         self._command = list(command or [sys.executable, "-m", "wim_edge", "worker"])
-        self._settings = {name: str(one) if isinstance(one, Path) else one for name, one in settings.items()}
+        self._settings = _plain(settings)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self._number: int | None = None
@@ -47,14 +47,14 @@ class Worker:
 
     def stream(
         self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
-        library: str | None = None, judged: Mapping[int, bool] | None = None,
+        library: str | None = None, judged: Mapping[int, bool] | None = None, settings: Mapping[str, Any] | None = None,
     ) -> Generator[events.Event, None, None]:  # fmt: skip
-        """As `Runtime.stream`. Closing the iterator cancels. Raises what the runtime does, and EngineError where the
-        process ended."""
+        """As `Runtime.stream`. Closing the iterator cancels. ``settings`` are changed for this question alone. Raises
+        what the runtime does, and EngineError where the process ended."""
         given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
         return self._events(
             do="ask", documents=[_shown(one) for one in given], question=question, library=library,
-            judged=dict(judged or {}),
+            judged=dict(judged or {}), settings={**self._settings, **_plain(settings or {})},
         )  # fmt: skip
 
     def ask(self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, **more: Any
@@ -104,7 +104,7 @@ class Worker:
         over = False
         try:
             process = self._started()
-            self._send({"id": number, "settings": self._settings, **request})
+            self._send({"id": number, **request})
             assert process.stdout is not None
             for line in process.stdout:
                 if not line.endswith("\n"):
@@ -152,6 +152,11 @@ class Worker:
         code = process.wait()
         self.close()
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON has them; None means: as by default."""
+    return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
 def _shown(document: str | Path | Document) -> Any:

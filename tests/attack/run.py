@@ -72,7 +72,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None,
             process.returncode = os.waitstatus_to_exitcode(status)
             return process.returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         time.sleep(0.01)
-    process.kill()
+    os.kill(process.pid, signal.SIGKILL)  # Popen.kill would take the status of one that has just ended
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = -9
     return None, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -14,12 +14,20 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from wim_edge.cli.options import engine_options, reading_options, settings_from, show_llama_log
+from wim_edge.cli.options import (
+    cluster_from,
+    cluster_options,
+    engine_options,
+    reading_options,
+    settings_from,
+    show_llama_log,
+)
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wim_edge.cluster import Cluster
     from wim_edge.evaluation.patterns import Pattern
     from wim_edge.evaluation.tasks import Options, Task
     from wim_edge.settings import Settings
@@ -70,6 +78,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
               help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.")
 @reading_options
 @engine_options
+@cluster_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Keep run.json, examples.jsonl and summary.json here; a stopped run goes on from there.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON on standard output.")
@@ -108,6 +117,7 @@ def eval_command(
 
     Data sets are read in their public formats. Example by example, every pattern is asked before the
     next; Ctrl-C stops, and with --out the same command goes on. A failed example counts as wrong.
+    With --ray the examples are asked on the machines of a Ray cluster.
     Answers have at most 100 tokens unless --answer-tokens says otherwise; --seed orders the examples too.
 
     \b
@@ -117,8 +127,12 @@ def eval_command(
     from wim_edge.evaluation.patterns import parse_patterns
     from wim_edge.evaluation.tasks import Options, task_named
 
+    cluster = cluster_from(options)
     if task_name == "recall":
         from wim_edge.cli import eval_recall
+
+        if cluster is not None:
+            raise InvalidRequestError("recall runs on one machine", "Leave --ray away.")
 
         if report:
             _check_report(out)
@@ -138,7 +152,7 @@ def eval_command(
     show_llama_log(ctx)
     with ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
-        summary, stopped = _run(task, chosen, wanted, settings, folder, _command(ctx), report)
+        summary, stopped = _run(task, chosen, wanted, settings, folder, _command(ctx), report, cluster)
     _show(summary, as_json)
     if out is None:
         click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
@@ -149,10 +163,10 @@ def eval_command(
 
 def _run(
     task: Task, patterns: Sequence[Pattern], options: Options, settings: Settings, folder: Path, command: str,
-    report: bool,
-) -> tuple[dict[str, Any], bool]:
+    report: bool, cluster: Cluster | None,
+) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
-    from wim_edge.cli.progress import progress
+    from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation.runner import evaluate
     from wim_edge.evaluation.store import read_records
     from wim_edge.evaluation.summary import summarize
@@ -164,8 +178,10 @@ def _run(
         model = runtime.open()
         examples = task.examples(options, lambda text: len(model.tokenize(text)))
         try:
-            with progress(task.metric) as watcher:
-                evaluate(runtime, task.name, examples, patterns, folder, options=options, watcher=watcher)
+            with progress(Scores(task.metric)) as watcher:
+                evaluate(
+                    runtime, task.name, examples, patterns, folder, options=options, watcher=watcher, cluster=cluster
+                )
         except KeyboardInterrupt:
             stopped = True
     records = read_records(folder)

@@ -36,7 +36,7 @@ class Request:
 
 def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
     """Ask, and sum up; whether Ctrl-C stopped it."""
-    from wim_edge.cli.progress import progress
+    from wim_edge.cli.progress import Scores, progress
     from wim_edge.documents.rows import fingerprint
     from wim_edge.evaluation.queries import load_queries
     from wim_edge.evaluation.recall import Choosing, Widths, evaluate, of_size, parse_choosers, summarize, table_of
@@ -82,7 +82,7 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
             prompts = Prompts(settings.templates, chat=chat.is_chat)
             choosing = stack.enter_context(closing(Choosing(model, chat, prompts, collection, index, widths)))
             try:
-                with progress("recall_at_1") as watcher:
+                with progress(Scores("recall_at_1")) as watcher:
                     evaluate(choosing, collection, queries, choosers, store, watcher)
             except KeyboardInterrupt:
                 stopped = True

@@ -13,6 +13,7 @@ import click
 
 import wim_edge
 from wim_edge.cli.ask import ask
+from wim_edge.cli.batch import batch
 from wim_edge.cli.chat import chat
 from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
@@ -114,6 +115,7 @@ def main() -> None:
 main.add_command(ask)
 main.add_command(chat)
 main.add_command(read)
+main.add_command(batch)
 main.add_command(serve)
 main.add_command(mcp)
 main.add_command(worker)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
+
+if TYPE_CHECKING:
+    from wim_edge.cluster import Cluster
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DEFAULT = Settings()
@@ -133,6 +136,39 @@ def save_option(command: F) -> F:
     return click.option("--save/--no-save", "save", default=None,
                         help="Keep what is read, so that the next question need not read it again "
                              "(`wim-edge library`). Default: keep it.")(command)  # fmt: skip
+
+
+def cluster_options(command: F) -> F:
+    """Whether a Ray cluster does the work; see `cluster_from`."""
+    for option in reversed(
+        (
+            click.option("--ray", metavar="ADDRESS",
+                         help="Do the work on a Ray cluster: auto is the one this machine is part of, local one of "
+                              "this machine alone, or HOST:PORT. Needs wim-edge[ray]; default: this process."),
+            click.option("--ray-actors", type=click.IntRange(min=1), metavar="N",
+                         help="Model instances. Default: as many as the machines hold."),
+            click.option("--ray-cpus", type=click.FloatRange(min=0, min_open=True), metavar="N",
+                         help="CPUs of each. Default: --threads, or all of the smallest machine."),
+            click.option("--ray-gpus", type=click.FloatRange(min=0), default=0, metavar="N",
+                         help="GPUs of each; below 1 they share one. Default: 0."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def cluster_from(options: dict[str, Any]) -> Cluster | None:
+    """The cluster that the options name, and what a model takes of it; takes them out. None: there is none."""
+    address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
+    if address is None:
+        if actors or cpus or gpus:
+            raise InvalidRequestError("--ray-actors, --ray-cpus and --ray-gpus need a cluster", "Add --ray auto.")
+        return None
+    from wim_edge.cluster import Cluster
+    from wim_edge.loaded import memory_of
+
+    memory = memory_of(settings_from(options))
+    return Cluster(address, cpus or options.get("n_threads"), gpus, memory, actors)
 
 
 def settings_from(options: dict[str, Any]) -> Settings:

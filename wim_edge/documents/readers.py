@@ -58,7 +58,7 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
         data = read_whole(name, stdin or sys.stdin.buffer, limits)
     else:
         path = Path(source)
-        return document_of(path, _load(_printable(path.name or str(path)), path, limits), limits)
+        return document_of(path, bytes_of(path, limits), limits)
     return _checked(name, ending, data, limits)
 
 
@@ -92,7 +92,9 @@ def read_documents(
     return told_apart(read_document(source, stdin, limits) for source in sources)
 
 
-def _load(name: str, path: Path, limits: Limits) -> bytes:
+def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:
+    """What is in a file. Raises DocumentError: missing, a folder, above the limit, not to be read."""
+    name = _printable(path.name or str(path))
     try:
         if path.is_dir():
             hint = "Give the files in it, or add it to a library (`wim-edge library add`)."

@@ -6,26 +6,33 @@ patterns alike. Each asking has a cache of its own, opened and closed outside of
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from wim_edge.cluster import Cluster, place, same
+from wim_edge.documents import Document
 from wim_edge.documents.rows import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.patterns import Pattern
 from wim_edge.evaluation.store import Record, Store
 from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
+from wim_edge.journal import described
+from wim_edge.loaded import Identity, check_same, identify
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.pattern import Choices
+from wim_edge.worker import Worker
 
 Job = tuple[Example, Pattern]
+_ANYWHERE = ("model", "seed", "save", "library_bytes")
 
 
 class Watcher(Protocol):
@@ -47,8 +54,9 @@ def evaluate(
     *,
     options: Options | None = None,
     watcher: Watcher | None = None,
+    cluster: Cluster | None = None,
 ) -> list[Record]:
-    """Ask what is not yet in ``out_dir``; the records of the whole run, old and new.
+    """Ask what is not yet in ``out_dir``, here or on a cluster; the records of the whole run, old and new.
 
     An example that fails is a record with its error, and asked again next time. Raises InvalidRequestError,
     before anything is asked, if the folder holds another run or a pattern cannot be asked; KeyboardInterrupt
@@ -62,13 +70,48 @@ def evaluate(
         done = {record.key for record in kept}
         if watcher:
             watcher.begin(kept, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
-        for example, pattern in jobs:
-            if (pattern.label, example.id) not in done:
-                record = ask(runtime, task, example, pattern)
+        left = [(example, pattern) for example, pattern in jobs if (pattern.label, example.id) not in done]
+        for record in _asked(runtime, task, left, cluster):
+            if record.key not in done:  # a machine that was lost may have told before it was
+                done.add(record.key)
                 store.add(record)
                 if watcher:
                     watcher.add(record)
         return store.rows
+
+
+def _asked(runtime: Runtime, task: Task, jobs: Sequence[Job], cluster: Cluster | None) -> Iterator[Record]:
+    """Job by job; on a cluster all of an example on one machine."""
+    if cluster is None:
+        yield from (ask(partial(_asking, runtime, pattern), task, example, pattern) for example, pattern in jobs)
+        return
+    of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].id)]
+    actor = partial(_Actor, runtime.settings, task.name, identify(runtime.settings))
+    yield from cluster.run(of_one, same, actor)
+
+
+class _Actor:
+    """Asks on one machine of a cluster."""
+
+    def __init__(self, settings: Settings, task_name: str, model: Identity) -> None:
+        check_same(model, settings, place())
+        self.settings, self.task, self.worker = settings, task_named(task_name), Worker(**settings.given())
+
+    def __call__(self, jobs: Sequence[Job]) -> Iterator[Record]:
+        return (ask(partial(self._asking, pattern), self.task, example, pattern) for example, pattern in jobs)
+
+    @contextmanager
+    def _asking(self, pattern: Pattern) -> Iterator[Asker]:
+        yield _InWorker(self.worker, self.settings.but(**pattern.settings, save=False))
+
+
+@dataclass(frozen=True)
+class _InWorker:
+    worker: Worker
+    settings: Settings
+
+    def stream(self, documents: Sequence[Document], question: str) -> Iterator[events.Event]:
+        return self.worker.stream(documents, question, settings=self.settings.given())
 
 
 def plan(examples: Iterable[Example], patterns: Sequence[Pattern]) -> list[Job]:
@@ -81,12 +124,23 @@ def plan(examples: Iterable[Example], patterns: Sequence[Pattern]) -> list[Job]:
     return jobs
 
 
-def ask(runtime: Runtime, task: Task, example: Example, pattern: Pattern) -> Record:
+class Asker(Protocol):
+    """What answers with these settings: a runtime, or one in a process of its own."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def stream(self, documents: Sequence[Document], question: str) -> Iterator[events.Event]: ...
+
+
+def ask(
+    opened: Callable[[], AbstractContextManager[Asker]], task: Task, example: Example, pattern: Pattern
+) -> Record:
     """Ask one example with one pattern. One without right answers is not asked: its facts alone count."""
     found, error = _Observed(), None
     if example.answers:
         try:
-            with _asking(runtime, pattern) as asked:
+            with opened() as asked:
                 _observe(asked, pattern.documents(example), example.question, found)
         except WimEdgeError as failed:
             found, error = _Observed(), f"{type(failed).__name__}: {failed}"
@@ -139,11 +193,11 @@ class _Observed:
         return f"{self.finished.pattern}:{self.relevance}" if self.relevance else self.finished.pattern
 
 
-def _observe(runtime: Runtime, documents: Sequence[Any], question: str, found: _Observed) -> None:
+def _observe(asker: Asker, documents: Sequence[Document], question: str, found: _Observed) -> None:
     """Ask, and note what the events tell. The seconds are those on the clock, less those of loading."""
     margins: list[Any] = []
     start = time.perf_counter()
-    with closing(runtime.stream(documents, question)) as stream:  # type: ignore[type-var]
+    with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
         for event in stream:
             if event.type == "reading.started":
                 found.relevance = getattr(event, "relevance", None)
@@ -157,7 +211,7 @@ def _observe(runtime: Runtime, documents: Sequence[Any], question: str, found: _
     found.seconds = time.perf_counter() - start - found.finished.usage.seconds.get("load", 0.0)
     if found.finished.finish_reason == "cancelled":
         raise KeyboardInterrupt
-    found.located = _located(margins, {document.name: document.text for document in documents}, runtime.settings)
+    found.located = _located(margins, {document.name: document.text for document in documents}, asker.settings)
 
 
 def _located(margins: Iterable[Any], texts: dict[str, str], settings: Settings) -> tuple[int, int] | None:
@@ -202,13 +256,6 @@ def _check(runtime: Runtime, examples: Sequence[Example], patterns: Sequence[Pat
 def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence[Pattern]) -> dict[str, Any]:
     """What makes two runs the same one."""
     model = runtime.open()
-    settings = {
-        name: value if isinstance(value, bool | int | float | str | None) else str(value)
-        for name, value in asdict(runtime.settings).items()
-        if name not in ("model", "seed", "save", "library_bytes")
-    }
-    if runtime.settings.templates is not None:
-        settings["templates"] = _contents(runtime.settings.templates)
     return {
         "task": task.name,
         "model": model.info.name,
@@ -221,13 +268,5 @@ def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence
         "length": options.length,
         "seed": options.seed,
         "patterns": [pattern.label for pattern in patterns],
-        "settings": settings,
+        "settings": described(runtime.settings, _ANYWHERE),
     }
-
-
-def _contents(folder: Path) -> str:
-    """A digest of the templates in a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.jinja")):
-        digest.update(path.name.encode("utf-8", "surrogateescape") + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()

@@ -1,0 +1,133 @@
+"""A Ray cluster of two machines on this one: nothing lost, nothing hidden, also where a machine is lost."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster as Machines
+
+from wim_edge.cluster import Cluster, place, same
+from wim_edge.errors import DocumentError, InvalidRequestError, WimEdgeError
+
+MACHINE = {"num_cpus": 2, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    found = Machines(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
+    found.add_node(**MACHINE)
+    yield found
+    found.shutdown()
+
+
+class Twice:
+    """Tells each item twice, and where."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+
+    def __call__(self, item: tuple[int, int]) -> Iterable[tuple[int, int, int, str]]:
+        number, loaded_by = item
+        for part in range(2):
+            time.sleep(self.seconds)
+            yield number, part, loaded_by, place()
+
+
+class Fails:
+    def __init__(self, error: WimEdgeError | None = None) -> None:
+        if error is not None:
+            raise error
+
+    def __call__(self, number: int) -> Iterable[int]:
+        if number == 3:
+            raise DocumentError("three is none", "Take four.")
+        yield number
+
+
+def with_process(number: int) -> tuple[int, int]:
+    return number, os.getpid()
+
+
+def keys(found: Iterable[tuple[Any, ...]]) -> list[tuple[int, int]]:
+    return sorted({(number, part) for number, part, *_ in found})
+
+
+ALL = [(number, part) for number in range(8) for part in range(2)]
+
+
+def test_all_is_told_from_every_machine(machines: Machines) -> None:
+    lines: list[str] = []
+    found = list(Cluster(machines.address).run(range(8), with_process, partial(Twice, 0.3), lines.append))
+    assert len(found) == 16
+    assert keys(found) == ALL
+    assert lines == ["2 actors of 2 CPUs on 2 machines"]
+    of_one = {number: {where for one, _, _, where in found if one == number} for number in range(8)}
+    assert all(len(places) == 1 for places in of_one.values())  # an item is one machine's
+    assert len({where.split("/")[1] for places in of_one.values() for where in places}) == 2
+    assert not any(loaded_by == int(where.split("/")[2]) for _, _, loaded_by, where in found)  # ahead of the actors
+
+
+def test_results_come_as_they_are_there(machines: Machines) -> None:
+    found = Cluster(machines.address, actors=1).run([1], with_process, partial(Twice, 1.0))
+    next(found)
+    began = time.monotonic()
+    next(found)
+    assert time.monotonic() - began > 0.5
+    assert list(found) == []
+
+
+def test_what_an_actor_raises_is_raised_here(machines: Machines) -> None:
+    with pytest.raises(DocumentError, match=r"^three is none$") as told:
+        list(Cluster(machines.address).run(range(5), same, Fails))
+    assert told.value.hint == "Take four."
+    with pytest.raises(InvalidRequestError, match=r"^no room$") as wrong:
+        list(Cluster(machines.address).run([1], same, partial(Fails, InvalidRequestError("no room", "Make some."))))
+    assert wrong.value.hint == "Make some."
+
+
+@pytest.mark.parametrize(
+    ("cluster", "says"),
+    [
+        (lambda address: Cluster(address, cpus=64), "needs CPU 64; the largest has CPU 2"),
+        (lambda address: Cluster(address, gpus=1), "GPU 1"),
+        (lambda address: Cluster(address, memory=1 << 60), "memory"),
+        (lambda address: Cluster("ray://127.0.0.1:10001"), "a client's address"),
+        (lambda address: Cluster("127.0.0.1:1"), "no Ray cluster at 127.0.0.1:1"),
+        (lambda address: Cluster("nonsense"), "no Ray cluster at nonsense"),
+    ],
+)
+def test_a_cluster_that_does_not_do(
+    machines: Machines, cluster: Callable[[str], Cluster], says: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=says):
+        list(cluster(machines.address).run([1], same, Fails))
+
+
+def test_a_program_that_is_connected_stays_so(machines: Machines) -> None:
+    ray.init(address=machines.address, log_to_driver=False)
+    try:
+        assert list(Cluster("auto").run([1], same, Fails)) == [1]
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+
+
+def test_a_machine_that_is_lost(tmp_path: Path) -> None:
+    machines = Machines(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
+    other = machines.add_node(**MACHINE)
+    found = []
+    try:
+        for row in Cluster(machines.address).run(range(8), with_process, partial(Twice, 0.4)):
+            found.append(row)
+            if len(found) == 6:
+                machines.remove_node(other, allow_graceful=False)
+        assert keys(found) == ALL
+    finally:
+        machines.shutdown()

@@ -1,0 +1,97 @@
+"""What a batch asks, from files and folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wim_edge.batch.questions import grouped, questions_of_each, read_questions
+from wim_edge.errors import InvalidRequestError
+
+ROWS = [
+    {"document": "a.txt", "question": "Who?", "id": "x"},
+    {"document": "sub/b.txt", "question": " What, and why? "},
+    {"document": "a.txt", "question": "When?", "id": 7},
+]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("layout", ["jsonl", "json", "csv", "semicolons", "tsv"])
+def test_rows_of_every_layout(tmp_path: Path, layout: str) -> None:
+    if layout == "jsonl":
+        path = write(tmp_path / "q.jsonl", "\n".join(map(json.dumps, ROWS)))
+    elif layout == "json":
+        path = write(tmp_path / "q.json", json.dumps(ROWS))
+    else:
+        mark, ending = {"csv": (",", "csv"), "semicolons": (";", "csv"), "tsv": ("\t", "tsv")}[layout]
+        rows = ([r["document"], f'"{r["question"]}"', r.get("id", "")] for r in ROWS)
+        lines = [["document", "question", "id"], *rows]
+        path = write(tmp_path / f"q.{ending}", "\ufeff" + "\r\n".join(mark.join(map(str, line)) for line in lines))
+    found = read_questions(path)
+    assert [(one.id, one.document, one.question) for one in found] == [
+        ("x", "a.txt", "Who?"), ("2", "sub/b.txt", "What, and why?"), ("7", "a.txt", "When?"),
+    ]  # fmt: skip
+    assert found[1].path == tmp_path / "sub" / "b.txt"
+
+
+def test_questions_of_a_document_stand_together(tmp_path: Path) -> None:
+    groups = grouped(read_questions(write(tmp_path / "q.json", json.dumps(ROWS))))
+    assert [[question.id for question in group.questions] for group in groups] == [["x", "7"], ["2"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("q.jsonl", '{"question": "Who?"}', "row 1: no 'document'"),
+        ("q.jsonl", '{"document": "a", "question": "Who?"}\n{"document": "a"}', "row 2: no 'question'"),
+        ("q.jsonl", '{"document": "a", "question": "  "}', "row 1: the question is empty"),
+        ("q.jsonl", '{"document": "", "question": "Who?"}', "row 1: it names no document"),
+        ("q.jsonl", '{"document": ["a"], "question": "Who?"}', "row 1"),
+        ("q.jsonl", '{"document": "a", "question": "Who?", "id": [1]}', "row 1"),
+        ("q.jsonl", '{"document": "a", "question": "Who?", "id": true}', "row 1"),
+        ("q.jsonl", '{"document":"a","question":"W?","id":"2"}\n{"document":"a","question":"V?"}', "row 2: the id '2'"),
+        ("q.jsonl", "", "holds no rows"),
+        ("q.jsonl", "nonsense", "line 1"),
+        ("q.csv", "document,question\n", "holds no rows"),
+        ("q.csv", "doc,question\na,Who?\n", "row 1: no 'document'"),
+        ("q.csv", "document,question\na\n", "row 1"),
+        ("q.csv", 'document,question\na,"Who?\n', "unexpected end"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_told(tmp_path: Path, name: str, text: str, says: str) -> None:
+    with pytest.raises(InvalidRequestError) as told:
+        read_questions(write(tmp_path / name, text))
+    assert says in str(told.value)
+    assert told.value.hint
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "none.csv"])
+def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        read_questions(tmp_path / name)
+
+
+def test_each_document_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("b.txt", "a.md", "sub/c.html", "picture.png", ".hidden.txt"):
+        write(tmp_path / name, "text")
+    one = questions_of_each(tmp_path, ["Who?"])
+    assert [(q.id, q.document, q.path) for q in one] == [
+        (name, name, tmp_path / name) for name in ("a.md", "b.txt", "sub/c.html")
+    ]
+    assert [q.id for q in questions_of_each(tmp_path, ["Who?", "Why?"])][:3] == ["a.md#1", "a.md#2", "b.txt#1"]
+
+
+def test_a_folder_without_documents(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(InvalidRequestError):
+            questions_of_each(folder, ["Who?"])
+    write(tmp_path / "a.txt", "text")
+    with pytest.raises(InvalidRequestError, match="empty"):
+        questions_of_each(tmp_path, [" "])

@@ -1,0 +1,114 @@
+"""`wim-edge batch` and `wim-edge eval --ray` as a user runs them, on the embedded model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.cluster_utils import Cluster as Machines
+
+pytestmark = pytest.mark.real
+
+QUESTIONS = ("Who built the wall?", "How many stones has it?")
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documents")
+    for number in range(4):
+        text = " ".join(f"Mason {n} of village {number} set {n + number} stones into the long wall." for n in range(12))
+        (folder / f"{number}.txt").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    found = None
+    for number in range(2):
+        home = {"WIM_EDGE_HOME": str(tmp_path_factory.mktemp(f"machine{number}"))}
+        more = {"num_cpus": 1, "object_store_memory": 100 << 20, "env_vars": {**os.environ, **home}}
+        if found is None:
+            found = Machines(initialize_head=True, head_node_args={**more, "include_dashboard": False})
+        else:
+            found.add_node(**more)
+    assert found is not None
+    yield found
+    found.shutdown()
+
+
+def wim_edge(*arguments: str | Path, code: int = 0) -> str:
+    command = [sys.executable, "-m", "wim_edge", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+
+
+def batch(documents: Path, out: Path, *more: str) -> list[dict[str, Any]]:
+    asked = [part for question in QUESTIONS for part in ("--question", question)]
+    common = ("--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "12")
+    wim_edge("batch", "--each-document", documents, *asked, "--out", out, *common, *more)
+    return rows(out)
+
+
+def test_a_cluster_answers_as_one_machine_does(documents: Path, machines: Machines, tmp_path: Path) -> None:
+    here = batch(documents, tmp_path / "here")
+    there = batch(documents, tmp_path / "there", "--ray", machines.address, "--parquet")
+    apart = ("usage", "worker")
+    assert len(here) == 8
+    assert [{name: row[name] for name in row if name not in apart} for row in here] == [
+        {name: row[name] for name in row if name not in apart} for row in there
+    ]
+    assert {row["worker"] for row in here} == {"local"}
+    for found in (here, there):
+        for first, second in zip(found[::2], found[1::2], strict=True):
+            assert first["usage"]["reused_tokens"] == second["usage"]["prefilled_tokens"] == 0
+            assert first["worker"] == second["worker"]
+    assert (tmp_path / "there" / "results.parquet").exists()
+
+
+def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "wim_edge", "batch", "--each-document", str(documents), "--question", QUESTIONS[0],
+               "--out", str(out), "--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "12"]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("2 of 4"):
+            process.kill()
+            break
+    process.communicate(timeout=60)
+    before = rows(out)
+    subprocess.run(command, check=True, timeout=600, capture_output=True)
+    after = rows(out)
+    assert len(after) == 4
+    assert 2 <= len(before) <= 4
+    assert [row for row in after if row["id"] in {old["id"] for old in before}] == before  # nothing of it again
+
+
+def test_a_wrong_model_ends_it_at_once(documents: Path, tmp_path: Path) -> None:
+    asked = ("--each-document", documents, "--question", "Why?", "--out", tmp_path / "out")
+    wim_edge("batch", *asked, "-m", "none", code=4)
+
+
+def test_an_evaluation_on_a_cluster_is_the_same(machines: Machines, tmp_path: Path) -> None:
+    common = ("eval", "kv", "--documents", "5", "--limit", "2", "--positions", "0,4", "--pattern", "llm,wim-shallow",
+              "-m", "smollm2-135m", "--threads", "1", "--answer-tokens", "12")  # fmt: skip
+    wim_edge(*common, "--out", tmp_path / "here")
+    wim_edge(*common, "--out", tmp_path / "there", "--ray", machines.address)
+    kept = ("id", "pattern", "resolved_pattern", "answer", "error", "scores", "gold_rank", "prefilled_tokens")
+    found = []
+    for name in ("here", "there"):
+        lines = (tmp_path / name / "examples.jsonl").read_text().splitlines()
+        found.append(sorted([json.loads(line)[one] for one in kept] for line in lines))
+    assert len(found[0]) == 8
+    assert found[0] == found[1]

@@ -1,0 +1,181 @@
+"""A batch on the scripted engine: each row once, documents read once, failures, and going on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from wim_edge import Runtime, Settings
+from wim_edge.batch.answerer import answers, load
+from wim_edge.batch.questions import Group, Question, read_questions
+from wim_edge.batch.result import Result
+from wim_edge.batch.run import PARQUET, RESULTS, run
+from wim_edge.errors import EngineError, InvalidRequestError, ModelError
+from wim_edge.loaded import Identity
+from wim_edge.testing import FakeModel
+
+SMALL = Settings(segment_tokens=64, answer_tokens=8, margin_tokens=16, max_passages=2, pattern="wim")
+MODEL = Identity("fake", "1")
+
+
+class Fake:
+    """Executes on a scripted model; counts what was asked, and fails where it is told to."""
+
+    def __init__(self, stop_after: int | None = None, fails: dict[str, Exception] | None = None) -> None:
+        self.asked: list[str] = []
+        self.stop_after, self.fails = stop_after, fails or {}
+        self.runtime = Runtime(SMALL, model=FakeModel(lambda prompt: "a stone"))
+
+    def stream(self, documents: Sequence[object], question: str) -> Iterator[object]:
+        if self.stop_after is not None and len(self.asked) == self.stop_after:
+            raise KeyboardInterrupt
+        self.asked.append(question)
+        if question in self.fails:
+            raise self.fails[question]
+        return self.runtime.stream(documents, question)  # type: ignore[arg-type]
+
+    def __call__(self, groups: Sequence[Group]) -> Iterator[Result]:
+        with self.runtime:
+            for group in groups:
+                yield from answers(self, load(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> list[Question]:
+    rows = []
+    for number in range(3):
+        text = " ".join(f"Sentence {n} tells of the {n}th stone in wall {number}." for n in range(30))
+        (tmp_path / f"{number}.txt").write_text(text)
+    for part in range(2):
+        rows += [{"document": f"{n}.txt", "question": f"Which {n} {part}?", "id": f"{n}/{part}"} for n in range(3)]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return read_questions(tmp_path / "q.jsonl")
+
+
+def ids(results: list[Result]) -> list[str]:
+    return [result.id for result in results]
+
+
+def lines(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / RESULTS).read_text().splitlines()]
+
+
+def test_each_row_is_answered_and_each_document_read_once(questions: list[Question], tmp_path: Path) -> None:
+    fake = Fake()
+    results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", fake)
+    assert not stopped
+    assert ids(results) == [question.id for question in questions] == [row["id"] for row in lines(tmp_path / "out")]
+    assert fake.asked == [f"Which {n} {part}?" for n in range(3) for part in range(2)]  # document by document
+    for first, second in zip(results[:3], results[3:], strict=True):
+        assert first.usage
+        assert second.usage
+        assert first.usage["reused_tokens"] == second.usage["prefilled_tokens"] == 0
+        assert second.usage["reused_tokens"] == first.usage["prefilled_tokens"] > 0
+    assert all(result.answer == "a stone" and result.error is None for result in results)
+    assert all(result.margins and result.sources and result.model == "fake" for result in results)
+
+
+def test_a_row_that_fails_stops_no_other(questions: list[Question], tmp_path: Path) -> None:
+    (tmp_path / "1.txt").unlink()
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 0?": EngineError("it broke")}))
+    assert [result.error for result in results] == [
+        "EngineError: it broke", "DocumentError: 1.txt: no such file", None,
+        None, "DocumentError: 1.txt: no such file", None,
+    ]  # fmt: skip
+
+
+def test_what_failed_is_asked_again_and_nothing_else(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 0?": EngineError("it broke")}))
+    fake = Fake()
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", fake)
+    assert fake.asked == ["Which 0 0?"]
+    assert not any(result.error for result in results)
+    assert len(lines(tmp_path / "out")) == 6
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 5])
+def test_a_stopped_run_goes_on(questions: list[Question], tmp_path: Path, after: int) -> None:
+    results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=after))
+    assert stopped
+    assert len(results) == after
+    fake = Fake()
+    results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", fake)
+    assert not stopped
+    assert len(fake.asked) == 6 - after
+    assert ids(results) == [question.id for question in questions]
+
+
+def test_a_killed_run_goes_on_from_its_last_whole_line(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=3))
+    path = tmp_path / "out" / RESULTS
+    path.write_bytes(path.read_bytes()[:-20])
+    fake = Fake()
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", fake)
+    assert len(fake.asked) == 4
+    assert len(results) == len(lines(tmp_path / "out")) == 6
+
+
+def test_a_question_that_was_changed_is_asked(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    fake = Fake()
+    changed = [replace(questions[0], question="Whose?"), *questions[1:]]
+    results, _ = run(changed, SMALL, MODEL, tmp_path / "out", fake)
+    assert fake.asked == ["Whose?"]
+    assert results[0].question == "Whose?"
+    assert len(results) == 6
+
+
+def test_a_row_that_comes_twice_counts_once(questions: list[Question], tmp_path: Path) -> None:
+    def twice(groups: Sequence[Group]) -> Iterator[Result]:
+        for result in Fake()(groups):
+            yield from (result, replace(result, answer="another"))
+
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", twice)
+    assert len(lines(tmp_path / "out")) == 6
+    assert {result.answer for result in results} == {"a stone"}
+
+
+@pytest.mark.parametrize("change", [{"margins": "free"}, {"pattern": "llm"}, {"answer_tokens": 9}])
+def test_a_folder_never_mixes_two_batches(questions: list[Question], tmp_path: Path, change: dict[str, object]) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
+    with pytest.raises(InvalidRequestError, match="another run"):
+        run(questions, SMALL.but(**change), MODEL, tmp_path / "out", Fake())
+    with pytest.raises(InvalidRequestError, match="another run"):
+        run(questions, SMALL, Identity("fake", "2"), tmp_path / "out", Fake())
+
+
+def test_where_it_is_computed_is_no_other_batch(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
+    results, _ = run(questions, SMALL.but(n_threads=3, n_gpu_layers=-1, save=False), MODEL, tmp_path / "out", Fake())
+    assert len(results) == 6
+
+
+def test_what_is_wrong_with_all_ends_it(questions: list[Question], tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no such model"):
+        run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 1?": ModelError("no such model")}))
+    assert ids([Result(**row) for row in lines(tmp_path / "out")]) == ["0/0"]  # type: ignore[arg-type]
+
+
+def test_parquet_holds_the_same(questions: list[Question], tmp_path: Path) -> None:
+    (tmp_path / "2.txt").write_bytes(b"\x89PNG")
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(), parquet=True)
+    rows = pyarrow.parquet.read_table(tmp_path / "out" / PARQUET).to_pylist()
+    for row in rows:
+        if row["usage"]:
+            row["usage"]["seconds"] = dict(row["usage"]["seconds"])
+    assert rows == [json.loads(json.dumps(asdict(result))) for result in results]
+    assert [row["error"] is None for row in rows] == [True, True, False] * 2
+
+
+def test_a_pipe_is_not_waited_for(questions: list[Question], tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / "0.txt").unlink()
+    os.mkfifo(tmp_path / "0.txt")
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    assert results[0].error == "DocumentError: 0.txt: not a file"

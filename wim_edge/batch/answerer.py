@@ -1,0 +1,64 @@
+"""Puts the questions of a document to it, one after the other; the document is read for the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from wim_edge.batch.questions import Group, Question
+from wim_edge.batch.result import Result, failed, observed
+from wim_edge.documents import Document, document_of
+from wim_edge.documents.readers import bytes_of
+from wim_edge.errors import DocumentError, ModelError, WimEdgeError
+from wim_edge.settings import Limits
+from wim_edge.wim import events
+
+
+class Asker(Protocol):
+    """A `wim_edge.Runtime` or, in a process of its own, a `wim_edge.worker.Worker`."""
+
+    def stream(self, documents: Sequence[Document], question: str) -> Iterator[events.Event]: ...
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A document's bytes, and what is asked of it: what goes to the machine that reads it."""
+
+    group: Group
+    data: bytes = b""
+    error: DocumentError | None = None
+
+
+def load(group: Group, limits: Limits) -> Loaded:
+    """The group with its document's bytes, or with what is wrong with the file."""
+    try:
+        if group.path.exists() and not group.path.is_file():  # a pipe could be waited for for ever
+            raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
+        return Loaded(group, bytes_of(group.path, limits))
+    except DocumentError as error:
+        return Loaded(group, error=error)
+
+
+def answers(asker: Asker, given: Loaded, limits: Limits, worker: str) -> Iterator[Result]:
+    """The results of a document's questions. What is wrong with one of them is its result; raises ModelError, which is
+    wrong with all."""
+    try:
+        if given.error is not None:
+            raise given.error
+        document = document_of(given.group.path, given.data, limits)
+    except DocumentError as error:
+        for question in given.group.questions:
+            yield failed(question, error, worker)
+        return
+    for question in given.group.questions:
+        yield _answer(asker, document, question, worker)
+
+
+def _answer(asker: Asker, document: Document, question: Question, worker: str) -> Result:
+    try:
+        return observed(question, asker.stream([document], question.question), worker)
+    except ModelError:
+        raise
+    except WimEdgeError as error:
+        return failed(question, error, worker)

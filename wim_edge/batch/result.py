@@ -1,0 +1,134 @@
+"""What came of a question of a batch: a line of ``results.jsonl``, a row of ``results.parquet``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wim_edge.batch.questions import Question
+from wim_edge.errors import InvalidRequestError
+from wim_edge.wim import events
+
+INSTALL_HINT = "pip install 'wim-edge[parquet]'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One row. Margins, sources and usage have the fields of their events (docs/events.md)."""
+
+    id: str
+    document: str
+    question: str
+    answer: str | None = None
+    """None if it failed."""
+    finish_reason: str | None = None
+    error: str | None = None
+    """Its kind and what it says; None if it was answered."""
+    warnings: list[str] = field(default_factory=list)
+    margins: list[dict[str, Any]] = field(default_factory=list)
+    """In the order in which they were written; their relevance is that of when they were."""
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    """Most relevant first."""
+    pattern: str | None = None
+    relevance: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    worker: str = ""
+    """Which process of which machine."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.id, self.document, self.question
+
+
+def failed(question: Question, error: Exception, worker: str) -> Result:
+    """The result of a question that was not answered."""
+    why = f"{type(error).__name__}: {error}"
+    return Result(id=question.id, document=question.document, question=question.question, error=why, worker=worker)
+
+
+def observed(question: Question, found: Iterable[events.Event], worker: str) -> Result:
+    """The result of a question from its events. Raises what reading raises."""
+    margins, warnings, relevance, last = [], [], None, None
+    for event in found:
+        if isinstance(event, events.MarginJudged):
+            margins.append(event)
+        elif isinstance(event, events.Warning):
+            warnings.append(event.text)
+        elif isinstance(event, events.ReadingStarted):
+            relevance = event.relevance
+        last = event
+    assert isinstance(last, events.AnswerFinished)
+    return Result(
+        id=question.id,
+        document=question.document,
+        question=question.question,
+        answer=last.text,
+        finish_reason=last.finish_reason,
+        warnings=warnings,
+        margins=[_without_document(asdict(margin)) for margin in margins],
+        sources=[_without_document(asdict(source)) for source in last.sources],
+        pattern=last.pattern,
+        relevance=relevance,
+        model=last.model,
+        usage=asdict(last.usage),
+        worker=worker,
+    )
+
+
+def parse(row: dict[str, Any]) -> Result:
+    """The result of a line. Raises TypeError for another layout."""
+    found = Result(**row)
+    texts = (found.id, found.document, found.question, found.answer or "", found.error or "")
+    if not all(isinstance(text, str) for text in texts) or not isinstance(found.usage, dict | None):
+        raise TypeError("a value of another type")
+    return found
+
+
+def write_parquet(path: Path, results: Iterable[Result]) -> None:
+    """All of the file or none of it. Raises InvalidRequestError without pyarrow."""
+    arrow = require_pyarrow()
+    import pyarrow.parquet
+
+    table = arrow.Table.from_pylist(list(map(asdict, results)), schema=_schema(arrow))
+    unfinished = path.with_suffix(".unfinished")
+    pyarrow.parquet.write_table(table, unfinished)
+    os.replace(unfinished, path)
+
+
+def require_pyarrow() -> Any:
+    """The package, or InvalidRequestError that says how to get it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise InvalidRequestError("Parquet needs the package pyarrow", INSTALL_HINT) from None
+    return pyarrow
+
+
+def _without_document(row: dict[str, Any]) -> dict[str, Any]:
+    """Each row has one document."""
+    return {name: value for name, value in row.items() if name not in ("document", "path")}
+
+
+def _schema(arrow: Any) -> Any:
+    """Spelled out: rows that all failed, or have no margins, would else make another file."""
+    text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
+    span = arrow.list_(whole, 2)
+    place = [("segment", whole), ("page", whole), ("section", text), ("chars", span)]
+    margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_())]
+    source = [*place, ("relevance", real), ("margin", text), ("quote", span)]
+    counts = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
+    usage = [*((name, whole) for name in counts), ("seconds", arrow.map_(text, real))]
+    texts = ("pattern", "relevance", "model")
+    return arrow.schema([
+        *((name, text) for name in ("id", "document", "question", "answer", "finish_reason", "error")),
+        ("warnings", arrow.list_(text)),
+        ("margins", arrow.list_(arrow.struct(margin))),
+        ("sources", arrow.list_(arrow.struct(source))),
+        *((name, text) for name in texts),
+        ("usage", arrow.struct(usage)),
+        ("worker", text),
+    ])  # fmt: skip

@@ -1,0 +1,115 @@
+"""`wim-edge batch`: many questions of many documents, on this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wim_edge.cli.options import (
+    cluster_from,
+    cluster_options,
+    engine_options,
+    one_line,
+    pattern_options,
+    reading_options,
+    save_option,
+    settings_from,
+    show_llama_log,
+)
+from wim_edge.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from wim_edge.batch.questions import Question
+    from wim_edge.batch.result import Result
+
+EXIT_FAILED, EXIT_CANCELLED = 1, 130
+_SHOWN = 5  # failures that are told; the file has all
+
+
+@click.command(short_help="Ask many questions of many documents.")
+@click.argument("questions", required=False, metavar="[FILE]", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--each-document", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Instead of FILE: ask each document in DIR.")
+@click.option("--question", "asked", multiple=True, metavar="TEXT", help="What to ask each; may be given again.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+              help="Where results.jsonl and run.json are kept; a stopped run goes on from there.")
+@click.option("--parquet", is_flag=True, help="Write DIR/results.parquet too (needs wim-edge[parquet]).")
+@cluster_options
+@pattern_options
+@reading_options
+@save_option
+@engine_options
+@click.pass_context
+def batch(
+    ctx: click.Context,
+    /,
+    questions: Path | None,
+    each_document: Path | None,
+    asked: tuple[str, ...],
+    out: Path,
+    parquet: bool,
+    **options: Any,
+) -> None:
+    """Answer the questions of FILE: JSON lines or CSV with document, question and perhaps an id of its own.
+
+    Questions of the same document are asked together, so that it is read once. Each result has the answer, margins,
+    sources, usage or an error; one that fails stops no other. Ctrl-C stops, the same command goes on and asks again
+    what failed. Results stand in the order of the questions at last.
+
+    \b
+      wim-edge batch questions.csv --out answers
+      wim-edge batch --each-document contracts/ --question "Who may end it?" --out answers
+      wim-edge batch questions.jsonl --out answers --parquet --ray auto
+    """
+    cluster = cluster_from(options)
+    settings = settings_from(options)
+    found = _questions(questions, each_document, asked)
+    show_llama_log(ctx)
+    from wim_edge.batch.result import require_pyarrow
+    from wim_edge.batch.run import here, run, settled, spread
+    from wim_edge.cli.progress import Failures, progress
+    from wim_edge.loaded import identify
+
+    if parquet:
+        require_pyarrow()
+    settings = settled(settings)
+    model = identify(settings)
+    execute = here(settings) if cluster is None else spread(settings, model, cluster, _tell)
+    with progress(Failures()) as watcher:
+        results, stopped = run(found, settings, model, out, execute, parquet=parquet, watcher=watcher)
+    _show(results, len(found), out)
+    if stopped:
+        click.echo("stopped; the same command goes on", err=True)
+        sys.exit(EXIT_CANCELLED)
+    if any(result.error for result in results):
+        sys.exit(EXIT_FAILED)
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -> list[Question]:
+    from wim_edge.batch.questions import questions_of_each, read_questions
+
+    if (file is None) == (folder is None) or bool(asked) != (folder is not None):
+        raise InvalidRequestError(
+            "a batch is a file of questions, or a folder of documents and what to ask each",
+            "Give FILE, or --each-document DIR with --question TEXT.",
+        )
+    return read_questions(file) if file is not None else questions_of_each(folder or Path(), asked)
+
+
+def _show(results: list[Result], total: int, out: Path) -> None:
+    bad = [result for result in results if result.error]
+    used = [result.usage for result in results if result.usage]
+    read, known = (sum(usage[name] for usage in used) for name in ("prefilled_tokens", "reused_tokens"))
+    click.echo(f"{len(results) - len(bad)} of {total} answered, {len(bad)} failed: {out / 'results.jsonl'}")
+    click.echo(f"{len({result.document for result in results})} documents, {read:,} tokens read, {known:,} known")
+    for result in bad[:_SHOWN]:
+        click.echo(one_line(f"failed: {result.id}: {result.error}"), err=True)
+    if len(bad) > _SHOWN:
+        click.echo(f"and {len(bad) - _SHOWN} more; the same command asks them again", err=True)

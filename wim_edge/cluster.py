@@ -1,0 +1,200 @@
+"""Work on the machines of a Ray cluster: Ray Data places it, holds it back, and repeats what a lost machine had.
+
+An actor is one model instance. A pool of them takes items as they get free, two at a time so that none waits for its
+next one; results come back one by one, as soon as they are there, in any order. What a lost machine was at is begun
+again on another, so that a result may come twice. An actor whose process ends is started again, as often as it takes:
+what may end a process belongs in one of its own (`wim_edge.worker`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
+
+INSTALL_HINT = "pip install 'wim-edge[ray]'"
+_IN_FLIGHT = 2  # items of an actor: the one it is at, and the next
+
+T = TypeVar("T")
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster, and what an actor takes of it."""
+
+    address: str = "auto"
+    """``auto``: the one that runs on this machine; HOST:PORT; ``local``: one of this machine alone, begun for this."""
+    cpus: float | None = None
+    """CPUs of an actor; None: all of the smallest machine that has any, so that each machine has one actor."""
+    gpus: float = 0
+    memory: int | None = None
+    """Bytes."""
+    actors: int | None = None
+    """None: as many as the machines hold."""
+
+    def run(
+        self,
+        items: Sequence[T],
+        load: Callable[[T], U],
+        actor: Callable[[], Callable[[U], Iterable[R]]],
+        told: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[R]:
+        """The results of all items.
+
+        Args:
+            load: runs on this machine, a little ahead of the actors: what they need of it travels with the item.
+            actor: makes an actor, once on each machine that has one.
+            told: is given a line about what the cluster has.
+
+        Raises what an actor raises where that is a WimEdgeError; InvalidRequestError where there is no such cluster, or
+        no room in it; EngineError where Ray gives up.
+        """
+        ray = _require_ray()
+        ray_errors = ray.exceptions.RayError
+        with _connected(ray, self.address):
+            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            cpus = self.cpus or min((node["CPU"] for node in nodes if node.get("CPU")), default=1)
+            actors = min(self.actors or self._room(nodes, cpus), len(items))
+            told(f"{actors} actors of {cpus:g} CPUs{f' and {self.gpus:g} GPUs' if self.gpus else ''} "
+                 f"on {len(nodes)} machines")  # fmt: skip
+            try:
+                found = self._dataset(ray, items, load, actor, cpus, actors)
+                for batch in found.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
+                    yield from map(pickle.loads, batch["out"].to_pylist())
+            except ray_errors as error:
+                raise _cause(error) from error
+
+    def _dataset(self, ray: Any, items: Sequence[T], load: Any, actor: Any, cpus: float, actors: int) -> Any:
+        import ray.data as data
+
+        context = data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.target_max_block_size = 1  # each result is told when it is there, not when many are
+        context.issue_detectors_config.detectors = []
+        me = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        rows = data.from_items([{"in": pickle.dumps(item)} for item in items], override_num_blocks=len(items))
+        return rows.map(_Load(load), num_cpus=0, label_selector=me).map_batches(
+            _Act,
+            fn_constructor_args=(actor,),
+            batch_size=1,
+            compute=data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT),
+            num_cpus=cpus,
+            num_gpus=self.gpus or None,
+            memory=self.memory,
+        )
+
+    def _room(self, nodes: Sequence[dict[str, float]], cpus: float) -> int:
+        """How many actors the machines hold."""
+        wanted = {"CPU": cpus, "GPU": self.gpus, "memory": self.memory or 0}
+        rooms = [min(int(node.get(name, 0) / need) for name, need in wanted.items() if need) for node in nodes]
+        if not sum(rooms):
+            most = max(nodes, key=lambda node: node.get("CPU", 0))
+            has = ", ".join(f"{name} {most.get(name, 0):,.0f}" for name, need in wanted.items() if need)
+            needs = ", ".join(f"{name} {need:,.0f}" for name, need in wanted.items() if need)
+            raise InvalidRequestError(
+                f"no machine of the cluster has room for an actor: it needs {needs}; the largest has {has}",
+                "Ask for less (--ray-cpus, --ray-gpus, --ctx), or take a smaller model.",
+            )
+        return sum(rooms)
+
+
+class _Load:
+    """What runs where the files are."""
+
+    def __init__(self, load: Callable[[Any], Any]) -> None:
+        self.load = load
+        self.__name__ = "load"
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {"in": pickle.dumps(self.load(pickle.loads(row["in"])))}
+
+
+class _Act:
+    """What runs where the model is."""
+
+    def __init__(self, actor: Callable[[], Callable[[Any], Iterable[Any]]]) -> None:
+        self.actor = actor
+
+    @cached_property
+    def act(self) -> Callable[[Any], Iterable[Any]]:
+        """Made with the first item: of what is raised before, Ray tells the text alone."""
+        return self.actor()
+
+    def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
+        for item in batch["in"]:
+            for result in self.act(pickle.loads(item)):
+                yield {"out": [pickle.dumps(result)]}
+
+
+@contextmanager
+def _connected(ray: Any, address: str) -> Iterator[None]:
+    """To the cluster, while a run lasts; a program that is connected stays so."""
+    if ray.is_initialized():
+        yield
+        return
+    if address.startswith("ray://"):
+        raise InvalidRequestError(
+            f"{address}: a client's address", "Run the command on a machine of the cluster, with --ray auto."
+        )
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    try:
+        _knock(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError, AssertionError) as error:
+        why = str(error).split("\n")[0]
+        raise InvalidRequestError(
+            f"no Ray cluster at {address}: {why}",
+            "Start one with `ray start --head`, and join it on the other machines; or take --ray local.",
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise OSError unless somebody listens at HOST:PORT: Ray itself waits for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=5).close()
+
+
+def same(item: T) -> T:
+    """For `Cluster.run`, where there is nothing to load."""
+    return item
+
+
+def place() -> str:
+    """This process, as results name it: machine, Ray's name for it, number of the process."""
+    ray = _require_ray()
+    return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}/{os.getpid()}"
+
+
+def _require_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it reports to its makers else
+    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise InvalidRequestError("this needs Ray", INSTALL_HINT) from None
+    return ray
+
+
+def _cause(error: Exception) -> WimEdgeError:
+    """What we raised in an actor, or what Ray says."""
+    ours = getattr(error, "cause", None)
+    if isinstance(ours, WimEdgeError):
+        return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own
+    why = str(error).strip().split("\n")[-1]
+    return EngineError(f"Ray gave up: {why}", "The logs are under /tmp/ray; the same command goes on.")
