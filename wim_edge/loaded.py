@@ -25,7 +25,7 @@ class Identity:
     fingerprint: str
 
 
-OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "flash_attn")
+OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn")
 """Settings that a loaded model keeps."""
 
 

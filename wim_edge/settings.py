@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import stat
 import types
 import typing
@@ -28,7 +29,9 @@ TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The server's token; no setting, so that nothing shows it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """Set to yes: nothing is fetched, and no socket is opened but those of ``serve``."""
+_PATHS = ("templates", "readings")
 _MOST_CONTENTS = 16 << 20
+_ENDPOINT = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}", re.ASCII)
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -64,6 +67,8 @@ class Settings(Limits):
     """None: the physical cores."""
     n_gpu_layers: int | None = None
     """Layers on the GPU; None: what fits, -1: all, 0: none."""
+    rpc: str | None = None
+    """Servers of llama.cpp's RPC whose devices take the layers, HOST:PORT with commas between them."""
     kv_type: str = "f16"
     """Element type of the KV cache, one of KV_TYPES."""
     flash_attn: bool | None = None
@@ -124,6 +129,7 @@ class Settings(Limits):
             ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
             ("n_threads", self.n_threads is None or 1 <= self.n_threads <= 1024, "1 to 1024"),
             ("n_gpu_layers", self.n_gpu_layers is None or self.n_gpu_layers >= -1, "-1 (all) or more"),
+            ("rpc", self.rpc is None or all(map(_ENDPOINT.fullmatch, self.rpc.split(","))), "HOST:PORT[,HOST:PORT]"),
             ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
             ("pattern", self.pattern in (None, *PATTERNS), "one of " + ", ".join(PATTERNS)),
             ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
@@ -154,8 +160,9 @@ class Settings(Limits):
         return replace(self, **given)  # type: ignore[arg-type]
 
     def given(self) -> dict[str, Any]:
-        """Those that are not None, by name."""
-        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        """Those that are not None, by name, as JSON has them; `from_json` is the way back."""
+        found = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -205,6 +212,15 @@ def _parse(variable: str, text: str, hint: object) -> object:
     except (ValueError, KeyError):
         wanted = {int: "a whole number", float: "a number", bool: "yes or no"}.get(kind, "another value")
         raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {wanted}.") from None
+
+
+def from_json(given: Mapping[str, Any]) -> dict[str, Any]:
+    """As `Settings` has them. Raises InvalidRequestError for a name that is none."""
+    unknown = given.keys() - {field.name for field in fields(Settings)}
+    if unknown:
+        raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")
+    found: dict[str, Any] = {name: Path(value) if name in _PATHS and value else value for name, value in given.items()}
+    return found | ({"stop": tuple(found["stop"])} if isinstance(found.get("stop"), list) else {})
 
 
 @dataclass(frozen=True)

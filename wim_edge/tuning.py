@@ -37,13 +37,14 @@ class Tuned:
 
 def open_model(found: ResolvedModel, settings: Settings) -> Model:
     """Load a model's file, or its tuned copy, as was measured best. One that no catalog vouches for is first tried in a
-    process of its own. Raises ModelError, CapacityError."""
-    from wim_edge.engine import trial
+    process of its own. Raises ModelError, CapacityError, and as `engine.rpc.register`."""
+    from wim_edge.engine import rpc, trial
     from wim_edge.engine.model import Model, check_weights  # the native library loads here, not before
 
+    rpc.register(settings.rpc)
     tuned = load(Paths.from_environment(), found.path)
     check_weights(found.path, settings)
-    if found.entry is None or isinstance(found.entry.source, PathSource):
+    if settings.rpc is None and (found.entry is None or isinstance(found.entry.source, PathSource)):
         trial.check(found.path)
     path = Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path
     return Model(path, _with(settings, tuned), found.name)

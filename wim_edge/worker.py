@@ -17,14 +17,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from wim_edge import errors
-from wim_edge.documents import Document
+from wim_edge.documents import Document, read_document
 from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.wim import events
+from wim_edge.wim.control import Decision, Policy
 
 _SECONDS = 10.0  # in which a worker that is let go must end by itself
 
@@ -47,15 +49,22 @@ class Worker:
 
     def stream(
         self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
-        library: str | None = None, judged: Mapping[int, bool] | None = None, settings: Mapping[str, Any] | None = None,
+        library: str | None = None, on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Generator[events.Event, None, None]:  # fmt: skip
         """As `Runtime.stream`. Closing the iterator cancels. ``settings`` are changed for this question alone. Raises
         what the runtime does, and EngineError where the process ended."""
-        given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
-        return self._events(
-            do="ask", documents=[_shown(one) for one in given], question=question, library=library,
+        found = self._events(
+            do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(judged or {}), settings={**self._settings, **_plain(settings or {})},
         )  # fmt: skip
+        return found if on_margin is None else self._asking(on_margin, found)
+
+    def read(
+        self, documents: str | Path | Document | Iterable[str | Path | Document]
+    ) -> Generator[events.Event, None, None]:
+        """As `Runtime.read`."""
+        return self._events(do="read", documents=_all_shown(documents), settings=self._settings)
 
     def ask(self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, **more: Any
             ) -> events.AnswerFinished:  # fmt: skip
@@ -97,6 +106,19 @@ class Worker:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def _asking(
+        self, policy: Policy, found: Generator[events.Event, None, None]
+    ) -> Generator[events.Event, None, None]:
+        """With the policy asked after each margin, while the process goes on."""
+        with closing(found):
+            for event in found:
+                yield event
+                wish = policy(event) if isinstance(event, events.MarginJudged) else None
+                if wish is Decision.ANSWER:
+                    self.answer_now()
+                elif wish is Decision.CANCEL:
+                    self.cancel()
+
     def _events(self, **request: Any) -> Generator[events.Event, None, None]:
         if self._number is not None:
             raise InvalidRequestError("this worker is answering another question", "Finish or close its stream.")
@@ -112,14 +134,18 @@ class Worker:
                 told = json.loads(line)
                 if told.pop("id") != number or told["type"] == "queued":
                     continue  # of one that was given up
-                over = told["type"] in ("answer.finished", "error")
+                over = told["type"] in ("answer.finished", "reading.finished", "error")
                 if told["type"] == "error":
                     raise _error(told)
                 yield events.from_dict(told)
                 if over:
                     return
             over = True
-            raise EngineError(f"the worker process ended ({self._end(process)})", "The next request starts another.")
+            lost = self._settings.get("rpc")
+            raise EngineError(
+                f"the worker process ended ({self._end(process)}){f': {lost} may be lost' if lost else ''}",
+                "What was saved of the reading is kept; ask again, and it goes on there.",
+            )
         finally:
             if not over:
                 self._control(do="cancel")
@@ -157,6 +183,11 @@ class Worker:
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """As JSON has them; None means: as by default."""
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
+
+
+def _all_shown(documents: str | Path | Document | Iterable[str | Path | Document]) -> list[Any]:
+    given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
+    return [_shown(read_document("-") if one == "-" else one) for one in given]  # its standard input is another
 
 
 def _shown(document: str | Path | Document) -> Any:

@@ -18,7 +18,7 @@ from wim_edge.settings import Limits, Paths, Settings
 from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
-_ANYWHERE = ("model", "save", "readings", "library_bytes", "n_threads", "n_gpu_layers", "n_batch",
+_ANYWHERE = ("model", "save", "readings", "library_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
 """Settings that make no other answers: a run may go on with others."""
 

@@ -14,8 +14,10 @@ from wim_edge.cli.options import (
     check_display,
     display_options,
     engine_options,
+    opened,
     pattern_options,
     reading_options,
+    rpc_option,
     save_option,
     settings_from,
     show_llama_log,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 @reading_options
 @save_option
 @engine_options
+@rpc_option
 @click.option("--stop-after", type=click.IntRange(min=1), metavar="N",
               help="Answer after N margins that were relevant so far; the first ones may be weak, "
                    "and --stop-at waits for a strong one.")
@@ -79,10 +82,9 @@ def ask(
     check_display(as_json, quiet)
     show_llama_log(ctx)
     from wim_edge.cli.display import display_for
-    from wim_edge.runtime import Runtime
 
     display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-    with Runtime(settings) as runtime, display:
+    with opened(settings) as runtime, display:
         policy = _policy(stop_after, stop_at)
         reading = Interruptible(runtime, lambda: runtime.stream(documents, question, library=library, on_margin=policy))
         reason = ""

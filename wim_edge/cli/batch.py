@@ -15,6 +15,7 @@ from wim_edge.cli.options import (
     one_line,
     pattern_options,
     reading_options,
+    rpc_option,
     save_option,
     settings_from,
     show_llama_log,
@@ -42,6 +43,7 @@ _SHOWN = 5  # failures that are told; the file has all
 @reading_options
 @save_option
 @engine_options
+@rpc_option
 @click.pass_context
 def batch(
     ctx: click.Context,

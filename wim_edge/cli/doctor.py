@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from wim_edge import errors
 from wim_edge.catalog.files import megabytes
-from wim_edge.cli.options import engine_options, settings_from, show_llama_log
-from wim_edge.errors import WimEdgeError
-from wim_edge.settings import Paths, Settings
+from wim_edge.cli.options import engine_options, rpc_option, settings_from, show_llama_log
+from wim_edge.errors import EngineError, WimEdgeError
+from wim_edge.settings import Paths, Settings, from_json
 
 if TYPE_CHECKING:
     from wim_edge.engine.probe import Machine
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show what this machine offers and how fast it is.")
 @engine_options
+@rpc_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
@@ -35,7 +39,7 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     if not as_json:
         _show_recommended(**report["recommended"])
     try:
-        report |= _use(settings, paths)
+        report |= _use(settings, paths) if settings.rpc is None else _with_others(settings)
     except WimEdgeError:
         if as_json:
             click.echo(json.dumps(report, indent=2))
@@ -43,6 +47,8 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(json.dumps(report, indent=2))
     else:
+        for device in report.get("remote", ()):
+            _show_device("remote device", **device)
         _show_use(**report["use"])
         _show_speed(**report["speed"])
 
@@ -86,6 +92,44 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
         return {"use": use, "speed": asdict(probe.measure(model))}
 
 
+def _with_others(settings: Settings) -> dict[str, Any]:
+    """The same with the devices of other machines, in a process of its own: they may end it."""
+    from wim_edge.engine import rpc
+
+    rpc.require()
+    for endpoint in str(settings.rpc).split(","):
+        rpc.knock(endpoint)
+    command = [sys.executable, "-m", "wim_edge.cli.doctor", json.dumps(settings.given())]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    try:
+        found = json.loads(done.stdout)
+        assert isinstance(found, dict)
+    except ValueError:
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+        raise EngineError(
+            f"llama.cpp ended while it used {settings.rpc} ({how})",
+            "Both machines need the same llama-cpp-python; see `wim-edge rpc-serve` there.",
+        ) from None
+    if "error" in found:
+        raise getattr(errors, found["error"])(found["message"], found["hint"])
+    return found
+
+
+def _apart(given: dict[str, Any]) -> dict[str, Any]:
+    """What `_with_others` asks for, in its process."""
+    from wim_edge.engine import native, rpc
+
+    rpc.apart()
+    settings = Settings(**from_json(given))
+    own = {device.name for device in native.devices()}
+    try:
+        rpc.register(settings.rpc)
+        remote = [asdict(device) for device in native.devices() if device.name not in own]
+        return {"remote": remote, **_use(settings, Paths.from_environment())}
+    except WimEdgeError as error:
+        return {"error": type(error).__name__, "message": str(error), "hint": error.hint}
+
+
 def _show_machine(machine: Machine, paths: Paths) -> None:
     from wim_edge.engine.memory import readable
 
@@ -97,9 +141,15 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
     _line("memory available", readable(machine.memory_available))
     _line("GPU in this build", "yes" if machine.gpu_offload else "no")
     for device in machine.devices:
-        size = f", {readable(device.free)} of {readable(device.total)} free" if device.total else ""
-        _line("device", f"{device.name}: {device.description}{size}")
+        _show_device("device", **asdict(device))
     _line("files in", f"{paths.models}, {paths.config}")
+
+
+def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int, total: int) -> None:
+    from wim_edge.engine.memory import readable
+
+    size = f", {readable(free)} of {readable(total)} free" if total else ""
+    _line(kind, f"{name}: {description}{size}")
 
 
 def _show_recommended(
@@ -151,3 +201,7 @@ def _show_speed(prefill: float, prefill_tokens: int, decode: float, decode_token
 
 def _line(name: str, value: str) -> None:
     click.echo(f"  {name:<18} {value}")
+
+
+if __name__ == "__main__":
+    click.echo(json.dumps(_apart(json.loads(sys.argv[1]))))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wim_edge.runtime import Runtime
     from wim_edge.wim.events import Event
+    from wim_edge.worker import Worker
 
 EXIT_EARLY, EXIT_CANCELLED = 10, 130
 STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
@@ -23,7 +24,7 @@ class Interruptible:
     first event: KeyboardInterrupt.
     """
 
-    def __init__(self, runtime: Runtime, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
+    def __init__(self, runtime: Runtime | Worker, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
         self._runtime, self._start, self._says = runtime, start, says
         # SimpleQueue: a signal handler may put while the same thread gets
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()

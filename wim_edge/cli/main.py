@@ -22,6 +22,7 @@ from wim_edge.cli.mcp import mcp
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option, one_line
 from wim_edge.cli.read import read
+from wim_edge.cli.rpc_serve import rpc_serve
 from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
@@ -119,6 +120,7 @@ main.add_command(batch)
 main.add_command(serve)
 main.add_command(mcp)
 main.add_command(worker)
+main.add_command(rpc_serve)
 main.add_command(library)
 main.add_command(eval_command)
 main.add_command(models)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,8 @@ from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 if TYPE_CHECKING:
     from wim_edge.cluster import Cluster
+    from wim_edge.runtime import Runtime
+    from wim_edge.worker import Worker
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DEFAULT = Settings()
@@ -129,6 +132,34 @@ def display_options(command: F) -> F:
 def check_display(as_json: bool, quiet: bool) -> None:
     if as_json and quiet:
         raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
+
+
+def rpc_option(command: F) -> F:
+    """Whether other machines take the layers; see `opened`."""
+    return click.option("--rpc", metavar="HOST:PORT[,...]",
+                        help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
+                             "(docs/more-than-one-machine.md).")(command)  # fmt: skip
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Runtime | Worker]:
+    """The runtime of these settings: in this process or, where other machines can end it, in one of its own."""
+    if settings.rpc is None:
+        from wim_edge.runtime import Runtime
+
+        with Runtime(settings) as runtime:
+            yield runtime
+        return
+    from wim_edge.engine import rpc
+    from wim_edge.worker import Worker
+
+    rpc.require()
+    for endpoint in settings.rpc.split(","):
+        rpc.knock(endpoint)
+    for endpoint in rpc.beyond(settings.rpc.split(",")):
+        click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
+    with Worker(**settings.given()) as worker:
+        yield worker
 
 
 def save_option(command: F) -> F:

@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, Interruptible
-from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+from wim_edge.cli.options import (
+    engine_options,
+    opened,
+    pattern_options,
+    reading_options,
+    rpc_option,
+    settings_from,
+    show_llama_log,
+)
 
 
 @click.command(short_help="Read documents ahead, without a question.")
@@ -18,6 +26,7 @@ from wim_edge.cli.options import engine_options, pattern_options, reading_option
 @pattern_options
 @reading_options
 @engine_options
+@rpc_option
 @click.option("--json", "as_json", is_flag=True, help="One event a line on standard output (docs/events.md).")
 @click.pass_context
 def read(
@@ -35,10 +44,9 @@ def read(
     settings = settings_from(options)
     show_llama_log(ctx)
     from wim_edge.cli.display import display_for
-    from wim_edge.runtime import Runtime
 
     groups = [documents] if together else [(document,) for document in documents]
-    with Runtime(settings) as runtime:
+    with opened(settings) as runtime:
         for group in groups:
             display = display_for(as_json=as_json, quiet=False, margins=False, stop="stops; what was read is kept")
             reading = Interruptible(runtime, lambda: runtime.read(group), "stopping; what was read is kept")  # noqa: B023

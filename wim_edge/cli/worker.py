@@ -8,13 +8,21 @@ from typing import Any
 
 import click
 
-from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+from wim_edge.cli.options import (
+    engine_options,
+    pattern_options,
+    reading_options,
+    rpc_option,
+    settings_from,
+    show_llama_log,
+)
 
 
 @click.command(short_help="Serve a parent process over standard input and output.")
 @pattern_options
 @reading_options
 @engine_options
+@rpc_option
 @click.pass_context
 def worker(ctx: click.Context, /, **options: Any) -> None:
     """Take requests as JSON lines on standard input, and answer with events as JSON lines on standard output.
@@ -24,7 +32,10 @@ def worker(ctx: click.Context, /, **options: Any) -> None:
     """
     settings = settings_from(options)
     show_llama_log(ctx)
+    from wim_edge.engine import rpc
     from wim_edge.server.child import serve
+
+    rpc.apart()
 
     # What a native library prints must not stand among the lines
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 
 @contextmanager
@@ -39,7 +40,7 @@ with _short_spins():
     import llama_cpp as lib
     from llama_cpp import _ctypes_extensions, _ggml
 
-__all__ = ["BUILD", "Device", "devices", "last_errors", "lib", "system_info"]
+__all__ = ["BUILD", "Device", "base_library", "devices", "ggml_library", "last_errors", "lib", "system_info"]
 
 BUILD: str = llama_cpp.__version__
 """Of llama-cpp-python, which names the llama.cpp inside."""
@@ -94,13 +95,20 @@ class Device:
     total: int
 
 
-def devices() -> list[Device]:
-    """Every device of this build: the CPU, and GPUs where a backend for them was built."""
-    ggml = _ggml.libggml
-    base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
+@cache
+def ggml_library() -> ctypes.CDLL:
+    """ggml's registry of backends."""
+    ggml: ctypes.CDLL = _ggml.libggml
     ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
     ggml.ggml_backend_dev_get.restype = ctypes.c_void_p
     ggml.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
+    return ggml
+
+
+@cache
+def base_library() -> ctypes.CDLL:
+    """What is asked of ggml's devices."""
+    base: ctypes.CDLL = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
     for name in ("name", "description"):
         getattr(base, f"ggml_backend_dev_{name}").restype = ctypes.c_char_p
         getattr(base, f"ggml_backend_dev_{name}").argtypes = [ctypes.c_void_p]
@@ -108,6 +116,13 @@ def devices() -> list[Device]:
     size_p = ctypes.POINTER(ctypes.c_size_t)
     base.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p, size_p, size_p]
     base.ggml_backend_dev_memory.restype = None
+    return base
+
+
+def devices() -> list[Device]:
+    """Every device of this build: the CPU, GPUs where a backend for them was built, and registered ones of other
+    machines."""
+    ggml, base = ggml_library(), base_library()
     found = []
     for index in range(ggml.ggml_backend_dev_count()):
         device = ggml.ggml_backend_dev_get(index)

@@ -18,7 +18,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,12 +25,11 @@ from wim_edge.documents import Document, Mark
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.runtime import Runtime, Source
 from wim_edge.server.desk import Desk, Failed, Job
-from wim_edge.settings import Settings
+from wim_edge.settings import Settings, from_json
 from wim_edge.wim.events import Event
 
 _WAITING = 1000
 _CONTROLS = ("answer_now", "cancel", "judge")
-_PATHS = ("templates", "readings")
 _MOST_LOGPROBS = 20
 
 
@@ -56,7 +54,7 @@ def serve(
 
     def begin(number: Any, request: dict[str, Any]) -> None:
         judged = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
-        job = Job(_work(request, judged), settings.but(**_settings(request.get("settings") or {})))
+        job = Job(_work(request, judged), settings.but(**from_json(request.get("settings") or {})))
         job.heard = lambda event: write(number, event)
         job.ended = lambda _: forget(number)
         jobs[number] = job, judged
@@ -125,12 +123,3 @@ def _document(given: Any) -> Source:
 
 def _mark(start: Any, page: Any = None, section: Any = None) -> Mark:
     return Mark(int(start), None if page is None else int(page), None if section is None else str(section))
-
-
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """As `Settings` has them; raises InvalidRequestError for a name that is none."""
-    unknown = given.keys() - {field.name for field in fields(Settings)}
-    if unknown:
-        raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")
-    found: dict[str, Any] = {name: Path(value) if name in _PATHS and value else value for name, value in given.items()}
-    return found | ({"stop": tuple(found["stop"])} if isinstance(found.get("stop"), list) else {})

@@ -67,7 +67,7 @@ class Reading:
     """Known segments that wait for their margins, and the positions of their ends."""
 
     def __post_init__(self) -> None:
-        self.window = Window(self.context, self.plan, self.clock, self.saved)
+        self.window = Window(self.context, self.plan, self.clock, self.saved, self.settings.rpc is not None)
         self.writer = Writer(
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )

@@ -22,6 +22,7 @@ from wim_edge.wim.plan import Piece, Plan
 from wim_edge.wim.relevance import Relevance
 
 _SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
+_SAVE_OFTEN = 10.0  # where the process is at risk,
 _SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
 
 
@@ -34,6 +35,8 @@ class Window:
     clock: Clock
     saved: SavedReading | None = None
     """Where states come from and go to; None: nothing is saved."""
+    at_risk: bool = False
+    """Whether other machines may end this process: it is saved more often then."""
     number: int = -1
     """The window being read, of the plan's; -1: none yet."""
     read_tokens: int = 0
@@ -51,7 +54,14 @@ class Window:
     """Whether anything of this window was evaluated, and so is worth saving."""
     _looked: int = 0
     """Up to this position segments are measured already, and counted."""
-    _save_at: float = field(default_factory=lambda: time.monotonic() + _SAVE_EVERY)
+    _save_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._save_at = time.monotonic() + self._save_every
+
+    @property
+    def _save_every(self) -> float:
+        return _SAVE_OFTEN if self.at_risk else _SAVE_EVERY
 
     @property
     def sequence(self) -> Sequence:
@@ -185,7 +195,7 @@ class Window:
             with self.clock.stage("save"):
                 self.saved.save(self.sequence, self._ends())
             self._grown, now = False, time.monotonic()
-            self._save_at = now + max(_SAVE_EVERY, _SAVE_SHARE * (now - begun))
+            self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
 
     def save_when_due(self) -> None:
         """What a killed process would lose else."""

@@ -1,0 +1,150 @@
+"""`wim-edge batch` on one process and on a Ray cluster of two machines (both this one), of which one is lost.
+
+    python scripts/bench_batch.py --data nq_multidoc.jsonl.gz --data hotpotqa.jsonl.gz
+
+Documents are made of the passages of three questions each (multi-document and HotpotQA, docs/evaluation.md).
+Prints of each run whether every row is there, none twice, answered as by one process, and each document read once on
+each machine that had it; and the seconds it took, with those in which the model was at work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+QUESTIONS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, action="append", required=True)
+    parser.add_argument("--documents", type=int, default=60)
+    parser.add_argument("--passages", type=int, default=2, help="of each question")
+    parser.add_argument("--model", default="smollm2-135m")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="wim-edge-bench-") as folder:
+        run(given, Path(folder))
+
+
+def run(given: argparse.Namespace, work: Path) -> None:
+    questions = made(given, work)
+    bench = Bench(work, given.model)
+    here = bench.batch(questions, "here")
+    told(here, here, bench.seconds, "one process")
+    for machines, lose in ((1, False), (2, False), (2, True)):
+        cluster = bench.cluster(machines)
+        name = f"{machines} machines{', one of them is lost' if lose else ''}"
+        rows = bench.batch(questions, name.replace(" ", ""), "--ray", cluster.address, lose=cluster if lose else None)
+        told(here, rows, bench.seconds, name)
+        cluster.shutdown()
+
+
+class Bench:
+    def __init__(self, work: Path, model: str) -> None:
+        self.work, self.model, self.seconds = work, model, 0.0
+        self._homes = 0
+
+    def cluster(self, machines: int) -> Any:
+        """Each machine with one CPU and a home of its own."""
+        from ray.cluster_utils import Cluster
+
+        found, self.last = None, None
+        for _ in range(machines):
+            more = {"num_cpus": 1, "object_store_memory": 200 << 20, "env_vars": {**os.environ, **self._home()}}
+            if found is None:
+                found = Cluster(initialize_head=True, head_node_args={**more, "include_dashboard": False})
+            else:
+                self.last = found.add_node(**more)
+        return found
+
+    def _home(self) -> dict[str, str]:
+        self._homes += 1
+        return {"WIM_EDGE_HOME": str(self.work / f"home{self._homes}")}
+
+    def batch(self, questions: Path, name: str, *more: str, lose: Any = None) -> list[dict[str, Any]]:
+        """The rows of a run; with ``lose`` a cluster whose last machine is killed after a third of them."""
+        out = self.work / name
+        command = [sys.executable, "-m", "wim_edge", "batch", str(questions), "--out", str(out), "--threads", "1",
+                   "--model", self.model, "--answer-tokens", "48", *more]  # fmt: skip
+        began = time.monotonic()
+        process = subprocess.Popen(command, env={**os.environ, **self._home()}, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)  # fmt: skip
+        third = sum(1 for _ in questions.open()) // 3
+        while lose is not None and len(self._lines(out)) < third:
+            time.sleep(0.2)
+        if lose is not None:
+            self._kill_machine(lose, self._lines(out))
+        assert process.wait() == 0
+        self.seconds = time.monotonic() - began
+        return self._lines(out)
+
+    def _kill_machine(self, cluster: Any, rows: list[dict[str, Any]]) -> None:
+        cluster.remove_node(self.last, allow_graceful=False)
+        done = Counter(row["worker"] for row in rows)
+        print(f"lost after {len(rows)} rows, of {', '.join(f'{n} by {name}' for name, n in done.items())}", flush=True)
+
+    def _lines(self, out: Path) -> list[dict[str, Any]]:
+        path = out / "results.jsonl"
+        data = path.read_bytes() if path.exists() else b""
+        return [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+
+
+def told(here: list[dict[str, Any]], there: list[dict[str, Any]], seconds: float, what: str) -> None:
+    mine, theirs = ({row["id"]: row for row in rows} for rows in (here, there))
+    both = [(mine[name], theirs[name]) for name in mine if name in theirs]
+    same = {part: sum(one[part] == other[part] for one, other in both) for part in ("answer", "sources", "margins")}
+    read: Counter[tuple[str, str]] = Counter()
+    for row in there:
+        if not row["error"]:
+            fresh = row["usage"]["prefilled_tokens"] > 0 and not row["usage"]["reused_tokens"]
+            read[row["document"], row["worker"]] += fresh
+    by_two = len(read) - len({document for document, _ in read})
+    work = sum(row["usage"]["seconds"]["total"] for row in there if not row["error"])
+    print(f"{what}: {seconds:.1f} s, {work:.1f} s of them the model's, summed over {len({w for _, w in read})} workers")
+    print(f"  {len(there)} rows, {len(mine) - len(theirs)} missing, {len(there) - len(theirs)} twice, "
+          f"{sum(bool(row['error']) for row in there)} failed; "
+          f"as by one process: {', '.join(f'{n} {part}' for part, n in same.items())}")  # fmt: skip
+    print(f"  a worker read a document {max(read.values())} times at most; {by_two} were read by two", flush=True)
+
+
+def made(given: argparse.Namespace, work: Path) -> Path:
+    """A file of questions, each document's first ones first, and the documents beside it."""
+    asked = [one for path in given.data for one in map(_of_row, _rows(path))][: QUESTIONS * given.documents]
+    assert len(asked) == QUESTIONS * given.documents, f"{len(asked)} questions in the data"
+    folder = work / "documents"
+    folder.mkdir()
+    lines = []
+    for number in range(given.documents):
+        mine = asked[QUESTIONS * number : QUESTIONS * (number + 1)]
+        texts = [f"{one['title']}\n{one['text']}" for _, passages in mine for one in passages[: given.passages]]
+        (folder / f"{number:03}.txt").write_text("\n\n".join(texts), encoding="utf-8")
+        lines += [{"id": f"{part}-{number:03}", "document": f"{number:03}.txt", "question": question}
+                  for part, (question, _) in enumerate(mine)]  # fmt: skip
+    path = folder / "questions.jsonl"
+    path.write_text("\n".join(map(json.dumps, sorted(lines, key=lambda line: line["id"]))) + "\n", encoding="utf-8")
+    return path
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def _of_row(row: dict[str, Any]) -> tuple[str, list[dict[str, str]]]:
+    if "gold" in row:
+        return row["question"], [row["gold"], *row["distractors"]]
+    found = sorted(row["paragraphs"], key=lambda one: one["title"] not in row["supporting_titles"])
+    return row["question"], found
+
+
+if __name__ == "__main__":
+    main()

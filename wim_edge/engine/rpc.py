@@ -1,0 +1,139 @@
+"""llama.cpp's RPC: the devices of other machines, beside or instead of this one's.
+
+The backend connects while it is registered, and a peer that is lost, wrong or of another version ends the process
+inside llama.cpp (ggml-rpc.cpp, RPC_STATUS_ASSERT). So it is registered only in a process that was made for it: `apart`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ipaddress
+import socket
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wim_edge.engine.native import base_library, ggml_library, last_errors, lib
+from wim_edge.errors import EngineError, InvalidRequestError
+
+INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
+DEFAULT_PORT = 50052
+_SECONDS = 5.0  # to answer in
+# RPC_CMD_HELLO: a command, the size of what follows, our capabilities (none); answered with a size, a version, theirs
+_CAPABILITIES = 24
+_HELLO = struct.pack("<BQ", 14, _CAPABILITIES) + bytes(_CAPABILITIES)
+_ANSWER = struct.pack("<Q", 4 + _CAPABILITIES)
+
+_registered: set[str] = set()
+_apart = False
+
+
+def apart() -> None:
+    """This process may end at any time: another one waits for it, and tells."""
+    global _apart
+    _apart = True
+
+
+def register(endpoints: str | None) -> None:
+    """Make the devices of these servers ("host:port,host:port") this process's.
+
+    Raises InvalidRequestError where the build has no RPC or the process was not made for it, EngineError where nobody
+    listens. Ends the process where somebody else does.
+    """
+    if endpoints is None:
+        return
+    if not _apart:
+        raise InvalidRequestError(
+            "a model on other machines runs in a process of its own", "Use wim_edge.worker.Worker, ask, read or batch."
+        )
+    require()
+    for endpoint in endpoints.split(","):
+        if endpoint in _registered:
+            continue
+        knock(endpoint)
+        add = _function("ggml_backend_rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p])
+        found = add(endpoint.encode())
+        if not found:
+            raise EngineError(f"{endpoint}: {last_errors() or 'no RPC server'}", "Start `wim-edge rpc-serve` there.")
+        ggml = ggml_library()
+        ggml.ggml_backend_register.argtypes = [ctypes.c_void_p]
+        ggml.ggml_backend_register.restype = None
+        ggml.ggml_backend_register(found)
+        _registered.add(endpoint)
+
+
+def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
+    """Lend this machine's devices, the GPUs or else the CPU, to one client after the other; until it is stopped.
+
+    ``cache``: a folder where weights are kept, so that they travel once. Raises InvalidRequestError where the build has
+    no RPC, EngineError where the port cannot be had.
+    """
+    require()
+    start = _function(
+        "ggml_backend_rpc_start_server",
+        None,
+        [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)],
+    )
+    ggml, base = ggml_library(), base_library()
+    every = [ctypes.c_void_p(ggml.ggml_backend_dev_get(index)) for index in range(ggml.ggml_backend_dev_count())]
+    lent = [device for device in every if base.ggml_backend_dev_type(device) in (1, 2)]  # GPU, IGPU
+    lent = lent or [device for device in every if base.ggml_backend_dev_type(device) == 0]
+    devices = (ctypes.c_void_p * len(lent))(*(device.value for device in lent))
+    folder = None if cache is None else str(cache).encode()
+    start(f"{host}:{port}".encode(), folder, n_threads, len(lent), devices)
+    raise EngineError(f"the RPC server at {host}:{port} could not go on", "The port may be taken; give another --port.")
+
+
+def require() -> None:
+    """Raise InvalidRequestError unless this build of llama.cpp has RPC."""
+    if not lib.llama_supports_rpc():
+        raise InvalidRequestError("this build of llama-cpp-python has no RPC", INSTALL)
+
+
+def knock(endpoint: str) -> None:
+    """Raise EngineError unless a server answers there: llama.cpp would end the process, or wait for ever.
+
+    A server that closes the line without a word may speak another version of the greeting; llama.cpp tells.
+    """
+    host, _, port = endpoint.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS) as line:
+            line.sendall(_HELLO)
+            said = line.recv(8)
+    except TimeoutError as error:
+        raise EngineError(
+            f"the RPC server at {endpoint} does not answer", "It serves one client at a time: wait for the other one."
+        ) from error
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        hint = "Start `wim-edge rpc-serve` there, or the tunnel to it."
+        raise EngineError(f"no RPC server at {endpoint}: {why}", hint) from error
+    if said and said != _ANSWER[: len(said)]:
+        raise EngineError(f"what listens at {endpoint} is no RPC server", "Check the port.")
+
+
+def beyond(endpoints: Iterable[str]) -> list[str]:
+    """Those that are not on this machine's loopback."""
+    return [endpoint for endpoint in endpoints if not _is_loopback(endpoint.rpartition(":")[0].strip("[]"))]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _function(name: str, result: Any, arguments: list[Any]) -> Any:
+    """One that the backend exports by name, as it may be a library of its own."""
+    base, ggml = base_library(), ggml_library()
+    ggml.ggml_backend_reg_by_name.argtypes = [ctypes.c_char_p]
+    ggml.ggml_backend_reg_by_name.restype = ctypes.c_void_p
+    base.ggml_backend_reg_get_proc_address.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    base.ggml_backend_reg_get_proc_address.restype = ctypes.c_void_p
+    registry = ggml.ggml_backend_reg_by_name(b"RPC")
+    found = base.ggml_backend_reg_get_proc_address(registry, name.encode()) if registry else None
+    if not found:
+        raise EngineError(f"llama.cpp's RPC does not offer {name}", "Install another llama-cpp-python.")
+    return ctypes.CFUNCTYPE(result, *arguments)(found)
