@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
+from wim_edge.settings import Settings
 
 INSTALL_HINT = "pip install 'wim-edge[ray]'"
 _IN_FLIGHT = 2  # items of an actor: the one it is at, and the next
@@ -60,27 +61,23 @@ class Cluster:
         no room in it; EngineError where Ray gives up.
         """
         ray = _require_ray()
-        ray_errors = ray.exceptions.RayError
-        with _connected(ray, self.address):
+        with _connected(ray, self.address), _row_by_row():
             nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
             cpus = self.cpus or min((node["CPU"] for node in nodes if node.get("CPU")), default=1)
-            actors = min(self.actors or self._room(nodes, cpus), len(items))
+            room = self._room(nodes, cpus)
+            actors = min(self.actors or room, room, len(items))
             told(f"{actors} actors of {cpus:g} CPUs{f' and {self.gpus:g} GPUs' if self.gpus else ''} "
                  f"on {len(nodes)} machines")  # fmt: skip
             try:
                 found = self._dataset(ray, items, load, actor, cpus, actors)
                 for batch in found.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
                     yield from map(pickle.loads, batch["out"].to_pylist())
-            except ray_errors as error:
+            except Exception as error:
                 raise _cause(error) from error
 
     def _dataset(self, ray: Any, items: Sequence[T], load: Any, actor: Any, cpus: float, actors: int) -> Any:
         import ray.data as data
 
-        context = data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.target_max_block_size = 1  # each result is told when it is there, not when many are
-        context.issue_detectors_config.detectors = []
         me = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
         rows = data.from_items([{"in": pickle.dumps(item)} for item in items], override_num_blocks=len(items))
         return rows.map(_Load(load), num_cpus=0, label_selector=me).map_batches(
@@ -162,6 +159,25 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         ray.shutdown()
 
 
+@contextmanager
+def _row_by_row() -> Iterator[None]:
+    """How Ray Data works meanwhile: each result is told when it is there, however long it takes, and nothing else."""
+    from ray.data import DataContext
+
+    context = DataContext.get_current()
+    wanted = {"enable_progress_bars": False, "target_max_block_size": 1, "execution_no_progress_timeout_s": -1}
+    before, detectors = {name: getattr(context, name) for name in wanted}, context.issue_detectors_config.detectors
+    try:
+        for name, value in wanted.items():
+            setattr(context, name, value)
+        context.issue_detectors_config.detectors = []
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(context, name, value)
+        context.issue_detectors_config.detectors = detectors
+
+
 def _knock(address: str) -> None:
     """Raise OSError unless somebody listens at HOST:PORT: Ray itself waits for minutes."""
     host, _, port = address.rpartition(":")
@@ -172,6 +188,14 @@ def _knock(address: str) -> None:
 def same(item: T) -> T:
     """For `Cluster.run`, where there is nothing to load."""
     return item
+
+
+def threads(settings: Settings) -> int:
+    """What a model in this actor may take: as is set, else the CPUs that the actor has, without hyper-threads."""
+    from wim_edge.engine.model import physical_cores
+
+    given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
+    return settings.n_threads or max(1, min(int(given), physical_cores()))
 
 
 def place() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import Field, asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -79,13 +79,14 @@ class Journal(Generic[R]):
         self._file.flush()
         self._rows[row.key] = row
 
-    def put_in_order(self, keys: Iterable[Hashable]) -> None:
-        """Write the file anew: rows of these keys first, in their order, each once. All of it or nothing changes."""
-        ordered = [self._rows[key] for key in dict.fromkeys(keys) if key in self._rows]
-        self._rows = {row.key: row for row in [*ordered, *self._rows.values()]}
+    def write(self, rows: Sequence[R]) -> None:
+        """Write the file anew, with these rows. All of it or nothing changes."""
+        self._rows = {row.key: row for row in rows}
         unfinished = self.path.with_suffix(".unfinished")
         with unfinished.open("wb") as file:
-            file.writelines(map(_line, self._rows.values()))
+            file.writelines(map(_line, rows))
+            file.flush()
+            os.fsync(file.fileno())
         self._file.close()
         os.replace(unfinished, self.path)
         self._file = self.path.open("ab")
@@ -102,8 +103,10 @@ class Journal(Generic[R]):
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._file.close()
-        self._lock.release()
+        try:
+            self._file.close()
+        finally:
+            self._lock.release()
 
 
 def described(settings: Settings, but: Container[str]) -> dict[str, Any]:
@@ -114,7 +117,7 @@ def described(settings: Settings, but: Container[str]) -> dict[str, Any]:
         if name not in but
     }
     if settings.templates is not None:
-        found["templates"] = _contents(settings.templates)
+        found["templates"] = contents(settings.templates)
     return found
 
 
@@ -131,7 +134,7 @@ def write_json(path: Path, data: object) -> None:
     os.replace(unfinished, path)
 
 
-def _contents(folder: Path) -> str:
+def contents(folder: Path) -> str:
     """A digest of the templates in a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.jinja")):

@@ -10,6 +10,7 @@ from wim_edge.catalog import resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.engine.api import Context, Model
 from wim_edge.errors import InvalidRequestError, ModelFileError
+from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_model
 from wim_edge.wim.chat import ChatFormat, chat_format
@@ -19,10 +20,13 @@ from wim_edge.wim.prompts import Prompts
 
 @dataclass(frozen=True)
 class Identity:
-    """Which model it is: its name, and the fingerprint of its file and of llama.cpp's build."""
+    """Which model it is: its name, the fingerprint of its file and of llama.cpp's build; and what else answers depend
+    on that is no setting: the fingerprint of the model that scores, the templates."""
 
     name: str
     fingerprint: str
+    scores: str = ""
+    templates: str = ""
 
 
 OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn")
@@ -50,7 +54,7 @@ class Loaded:
         if self._model is None:
             found = resolve(self.settings.model, Paths.from_environment())
             if found.entry is not None:
-                self.settings = _filled(self.settings, found.entry.settings)
+                self.settings = filled(self.settings, found.entry.settings)
                 self.chat_variables = found.entry.chat
             self._model = open_model(found, self.settings)
             self._opened.append(self._model)
@@ -108,19 +112,26 @@ class Loaded:
         self._opened = []
 
 
-def _filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
+def filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
     """What models.toml says of a model, where the user has left the choice open."""
     return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})
 
 
 def identify(settings: Settings) -> Identity:
     """The model that these settings name, without loading it. Raises ModelError."""
+    other, templates = settings.relevance_model, settings.templates
+    name, found = _fingerprint(settings.model)
+    return Identity(name, found, _fingerprint(other)[1] if other else "", contents(templates) if templates else "")
+
+
+def _fingerprint(model: str | None) -> tuple[str, str]:
+    """A model's name, and of its file and of llama.cpp's build."""
     from wim_edge.engine.fingerprint import fingerprint
     from wim_edge.engine.gguf import read_header
 
-    found = resolve(settings.model, Paths.from_environment())
+    found = resolve(model, Paths.from_environment())
     try:
-        return Identity(found.name, fingerprint(read_header(found.path)))
+        return found.name, fingerprint(read_header(found.path))
     except OSError as error:
         raise ModelFileError(f"{found.path}: {error.strerror or error}", "Check the file.") from error
 
@@ -129,7 +140,7 @@ def check_same(model: Identity, settings: Settings, where: str) -> None:
     """Raise ModelError unless these settings name the same model here, on the machine ``where``."""
     if identify(settings) != model:
         raise ModelFileError(
-            f"{where} has another file of {model.name}, or another llama-cpp-python, than where the run was begun",
+            f"{where} has other files of {model.name}, templates or llama-cpp-python than where the run was begun",
             "Install the same on each machine.",
         )
 

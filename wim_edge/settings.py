@@ -31,7 +31,7 @@ OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """Set to yes: nothing is fetched, and no socket is opened but those of ``serve``."""
 _PATHS = ("templates", "readings")
 _MOST_CONTENTS = 16 << 20
-_ENDPOINT = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}", re.ASCII)
+_ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 

@@ -13,22 +13,25 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
-import sys
 import threading
+import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from wim_edge import errors
+from wim_edge import errors, process
 from wim_edge.documents import Document, read_document
 from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.wim import events
 from wim_edge.wim.control import Decision, Policy
 
 _SECONDS = 10.0  # in which a worker that is let go must end by itself
+_PATIENCE = 5.0
+_NEW_GROUP = 0x200  # CREATE_NEW_PROCESS_GROUP
 
 
 class Worker:
@@ -39,13 +42,15 @@ class Worker:
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
-        self._command = list(command or [sys.executable, "-m", "wim_edge", "worker"])
+        self._command = list(command or process.command("wim_edge", "worker"))
         self._settings = _plain(settings)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self._number: int | None = None
         """Of the request under way."""
         self._writing = threading.Lock()
+        self._cancelled: float | None = None
+        """When it was asked for first."""
 
     def stream(
         self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
@@ -78,7 +83,13 @@ class Worker:
         self._control(do="answer_now")
 
     def cancel(self) -> None:
-        """Stop reading or answering."""
+        """Stop reading or answering. Asked again after five seconds, the process is ended: it may wait for ever for a
+        machine that is lost."""
+        now = time.monotonic()
+        if self._cancelled is None:
+            self._cancelled = now
+        elif now - self._cancelled > _PATIENCE and self._process is not None:
+            self._process.kill()
         self._control(do="cancel")
 
     def judge(self, segment: int, accepted: bool) -> None:
@@ -123,12 +134,12 @@ class Worker:
         if self._number is not None:
             raise InvalidRequestError("this worker is answering another question", "Finish or close its stream.")
         number = self._number = next(self._numbers)
-        over = False
+        over, self._cancelled = False, None
         try:
-            process = self._started()
+            child = self._started()
             self._send({"id": number, **request})
-            assert process.stdout is not None
-            for line in process.stdout:
+            assert child.stdout is not None
+            for line in child.stdout:
                 if not line.endswith("\n"):
                     break  # it was killed while it wrote
                 told = json.loads(line)
@@ -143,7 +154,7 @@ class Worker:
             over = True
             lost = self._settings.get("rpc")
             raise EngineError(
-                f"the worker process ended ({self._end(process)}){f': {lost} may be lost' if lost else ''}",
+                f"the worker process ended ({self._end(child)}){f': {lost} may be lost' if lost else ''}",
                 "What was saved of the reading is kept; ask again, and it goes on there.",
             )
         finally:
@@ -154,9 +165,12 @@ class Worker:
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             self.close()
+            # In a group of its own: Ctrl-C is heard here, and told by what is written
+            apart: dict[str, Any] = {"process_group": 0} if os.name != "nt" else {"creationflags": _NEW_GROUP}
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-            )
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+                env=process.environment(), **apart,
+            )  # fmt: skip
         return self._process
 
     def _send(self, request: dict[str, Any]) -> None:
@@ -196,6 +210,7 @@ def _shown(document: str | Path | Document) -> Any:
     found = asdict(document)
     marks = [(mark.start, mark.page, mark.section) for mark in document.marks]
     return {"name": found["name"], "text": found["text"], "title": found["title"], "marks": marks,
+            "notes": found["notes"], "parts": found["parts"],
             "path": str(document.path) if document.path else None}  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
 
 def test_each_document_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    for name in ("b.txt", "a.md", "sub/c.html", "picture.png", ".hidden.txt"):
+    for name in ("b.txt", "a.md", "sub/c.html", "picture.png", ".hidden.txt", "results.jsonl"):
         write(tmp_path / name, "text")
     one = questions_of_each(tmp_path, ["Who?"])
     assert [(q.id, q.document, q.path) for q in one] == [
@@ -95,3 +95,11 @@ def test_a_folder_without_documents(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", "text")
     with pytest.raises(InvalidRequestError, match="empty"):
         questions_of_each(tmp_path, [" "])
+
+
+def test_documents_are_found_from_wherever_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "q.csv", "document,question\na.txt,Who?\n")
+    write(tmp_path / "a.txt", "text")
+    monkeypatch.chdir(tmp_path)
+    assert read_questions(Path("q.csv"))[0].path == tmp_path / "a.txt"
+    assert questions_of_each(Path(), ["Who?"])[0].path == tmp_path / "a.txt"

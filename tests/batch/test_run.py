@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from wim_edge import Runtime, Settings
-from wim_edge.batch.answerer import answers, load
+from wim_edge.batch.answerer import answers, fetch
 from wim_edge.batch.questions import Group, Question, read_questions
 from wim_edge.batch.result import Result
 from wim_edge.batch.run import PARQUET, RESULTS, run
@@ -42,7 +42,7 @@ class Fake:
     def __call__(self, groups: Sequence[Group]) -> Iterator[Result]:
         with self.runtime:
             for group in groups:
-                yield from answers(self, load(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
+                yield from answers(self, fetch(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -128,6 +128,62 @@ def test_a_question_that_was_changed_is_asked(questions: list[Question], tmp_pat
     assert fake.asked == ["Whose?"]
     assert results[0].question == "Whose?"
     assert len(results) == 6
+    assert lines(tmp_path / "out")[6]["question"] == "Which 0 0?"  # what is no longer asked stands last
+
+
+def test_ids_may_shift(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    fake = Fake()
+    rest = (replace(question, id=f"{n}") for n, question in enumerate(questions, 1))
+    shifted = [replace(questions[0], id="0", question="Whose?"), *rest]
+    results, _ = run(shifted, SMALL, MODEL, tmp_path / "out", fake)
+    assert fake.asked == ["Whose?"]
+    assert ids(results) == [str(row["id"]) for row in lines(tmp_path / "out")] == [f"{n}" for n in range(7)]
+
+
+def test_what_is_asked_twice_is_answered_once(questions: list[Question], tmp_path: Path) -> None:
+    fake = Fake()
+    results, _ = run([*questions, replace(questions[0], id="again")], SMALL, MODEL, tmp_path / "out", fake)
+    assert len(fake.asked) == 6
+    assert ids(results) == [*(question.id for question in questions), "again"]
+    assert replace(results[6], id=results[0].id) == results[0]
+
+
+def test_what_fails_alike_everywhere_ends_it(tmp_path: Path) -> None:
+    asked = []
+    for number in range(8):
+        (tmp_path / f"{number}.txt").write_text("A text.")
+        asked.append(Question(str(number), f"{number}.txt", f"Which {number}?", tmp_path / f"{number}.txt"))
+    broken = Fake(fails={question.question: EngineError("it broke") for question in asked})
+    with pytest.raises(EngineError, match="5 documents in a row failed alike: EngineError: it broke"):
+        run(asked, SMALL, MODEL, tmp_path / "out", broken)
+    assert len(lines(tmp_path / "out")) == 5
+    for question in asked:
+        question.path.unlink()
+    results, _ = run(asked, SMALL, MODEL, tmp_path / "out", Fake())  # each has a fault of its own
+    assert len(results) == 8
+
+
+def test_what_is_wrong_with_all_is_looked_for_after_a_failure(questions: list[Question], tmp_path: Path) -> None:
+    fake = Fake(fails={"Which 0 1?": EngineError("it broke")})
+
+    def gone() -> None:
+        raise EngineError("no machine is there")
+
+    def execute(groups: Sequence[Group]) -> Iterator[Result]:
+        for group in groups:
+            yield from answers(fake, fetch(group, SMALL), SMALL, "here", gone)  # type: ignore[arg-type]
+
+    with pytest.raises(EngineError, match="no machine is there"):
+        run(questions, SMALL, MODEL, tmp_path / "out", execute)
+    assert len(lines(tmp_path / "out")) == 1
+
+
+def test_a_path_that_cannot_be(tmp_path: Path) -> None:
+    long = Question("1", "x" * 300, "Who?", tmp_path / ("x" * 300))
+    results, _ = run([long], SMALL, MODEL, tmp_path / "out", Fake())
+    assert results[0].error
+    assert results[0].error.startswith("DocumentError")
 
 
 def test_a_row_that_comes_twice_counts_once(questions: list[Question], tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from wim_edge.aio import astream
 from wim_edge.documents import Mark
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError
 from wim_edge.server.child import serve
+from wim_edge.wim.control import Decision
 from wim_edge.worker import Worker
 
 DOCS = Path(__file__).parents[2] / "docs" / "embedding.md"
@@ -145,6 +146,32 @@ def test_a_worker_that_crashes_is_started_again(command: list[str], story: Path,
     command = [sys.executable, "-c", "raise SystemExit(3)"]
     with Worker(command=command) as broken, pytest.raises(EngineError, match="exit code 3"):
         broken.ask(story, "Which?")
+
+
+def test_a_worker_reads_ahead_and_changes_settings_for_one_question(command: list[str], story: Path) -> None:
+    with Worker(command=command, pattern="llm") as worker:
+        *_, last = worker.read(story)
+        assert isinstance(last, events.ReadingFinished)
+        assert last.saved_tokens == last.tokens
+        assert worker.ask(story, "Which colour?").usage.reused_tokens == last.tokens
+        assert worker.ask(story, "Which colour?", settings={"pattern": "wim-shallow"}).pattern == "wim-shallow"
+        assert worker.ask(story, "Which colour?").pattern == "llm"
+
+
+@pytest.mark.parametrize(("wish", "reason"), [(Decision.ANSWER, "early_exit"), (Decision.CANCEL, "cancelled")])
+def test_a_workers_margins_are_judged_by_a_policy(
+    command: list[str], story: Path, monkeypatch: pytest.MonkeyPatch, wish: Decision, reason: str
+) -> None:
+    monkeypatch.setenv("SLOW", "0.05")
+    asked: list[int] = []
+
+    def policy(margin: events.MarginJudged) -> Decision:
+        asked.append(margin.segment)
+        return wish if len(asked) == 1 else Decision.GO_ON
+
+    with Worker(command=command, pattern="wim") as worker:
+        assert worker.ask(story, "Which colour?", on_margin=policy).finish_reason == reason
+    assert asked
 
 
 def test_a_worker_ends_with_its_parent(command: list[str], story: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +23,7 @@ class Asker(Protocol):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Fetched:
     """A document's bytes, and what is asked of it: what goes to the machine that reads it."""
 
     group: Group
@@ -30,19 +31,21 @@ class Loaded:
     error: DocumentError | None = None
 
 
-def load(group: Group, limits: Limits) -> Loaded:
+def fetch(group: Group, limits: Limits) -> Fetched:
     """The group with its document's bytes, or with what is wrong with the file."""
     try:
-        if group.path.exists() and not group.path.is_file():  # a pipe could be waited for for ever
+        if os.path.exists(group.path) and not os.path.isfile(group.path):  # a pipe could be waited for for ever
             raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
-        return Loaded(group, bytes_of(group.path, limits))
+        return Fetched(group, bytes_of(group.path, limits))
     except DocumentError as error:
-        return Loaded(group, error=error)
+        return Fetched(group, error=error)
 
 
-def answers(asker: Asker, given: Loaded, limits: Limits, worker: str) -> Iterator[Result]:
+def answers(
+    asker: Asker, given: Fetched, limits: Limits, worker: str, check: Callable[[], None] = lambda: None
+) -> Iterator[Result]:
     """The results of a document's questions. What is wrong with one of them is its result; raises ModelError, which is
-    wrong with all."""
+    wrong with all. ``check``: called where the engine failed, it may raise what is wrong with all."""
     try:
         if given.error is not None:
             raise given.error
@@ -52,7 +55,10 @@ def answers(asker: Asker, given: Loaded, limits: Limits, worker: str) -> Iterato
             yield failed(question, error, worker)
         return
     for question in given.group.questions:
-        yield _answer(asker, document, question, worker)
+        result = _answer(asker, document, question, worker)
+        if result.error is not None:
+            check()
+        yield result
 
 
 def _answer(asker: Asker, document: Document, question: Question, worker: str) -> Result:

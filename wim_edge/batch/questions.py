@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wim_edge.documents.rows import Row, read_rows, text_of
 from wim_edge.errors import InvalidRequestError
-from wim_edge.library.adding import Added, files_of
+from wim_edge.library.adding import ROWS, files_of
 
 _LAYOUT = "{document, question, id}; the id may be left out"
 _DELIMITERS = ",;\t"
@@ -19,7 +19,7 @@ _MOST_FIELD = 2**31 - 1  # characters; the csv module takes 131,072 unless told 
 
 @dataclass(frozen=True)
 class Question:
-    """One row. ``document`` is the path as it was given, ``path`` where it lies."""
+    """One row. ``document`` is the path as it was given, ``path`` where it lies, on whatever machine asks."""
 
     id: str
     document: str
@@ -27,8 +27,9 @@ class Question:
     path: Path
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return self.id, self.document, self.question
+    def key(self) -> tuple[str, str]:
+        """What it asks; ids may shift when rows are added."""
+        return self.document, self.question
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def read_questions(path: Path) -> list[Question]:
     found: dict[str, Question] = {}
     for number, row in enumerate(rows, 1):
         try:
-            question = _question(row, number, path.parent)
+            question = _question(row, number, path.parent.absolute())
             if question.id in found:
                 raise ValueError(f"the id {question.id!r} is there twice")
         except (KeyError, TypeError, ValueError) as error:
@@ -60,21 +61,26 @@ def read_questions(path: Path) -> list[Question]:
 
 
 def questions_of_each(folder: Path, questions: Sequence[str]) -> list[Question]:
-    """Each question of each document in a folder and those in it (as `library add` takes them); the id is the
-    document's path in the folder and, where there are several questions, the question's number."""
+    """Each question of each document in a folder and those in it (as `library add` takes them, but for files of rows);
+    the id is the document's path in the folder and, where there are several questions, the question's number."""
     if not all(map(str.strip, questions)):
         raise InvalidRequestError("the question is empty", "Give a question with --question.")
     if not folder.is_dir():
         raise InvalidRequestError(f"{folder}: no such folder", "Name the folder that holds the documents.")
-    files = [path for path in files_of(folder) if not isinstance(path, Added)]
+    files = []
+    for path in files_of(folder.absolute()):
+        if isinstance(path, Path):
+            files += [] if path.name.lower().endswith(ROWS) else [path]
+        elif path.state == "failed":
+            raise InvalidRequestError(f"{path.path}: {path.note}", "Make it readable, or take it out of the folder.")
     if not files:
         raise InvalidRequestError(f"{folder} holds no documents", "It takes text, Markdown, HTML, PDF, DOCX and EPUB.")
-    found = []
+    asked = []
     for path in files:
-        name = _well_formed(path.relative_to(folder).as_posix())
+        name = _well_formed(path.relative_to(folder.absolute()).as_posix())
         for number, question in enumerate(questions, 1):
-            found.append(Question(f"{name}#{number}" if len(questions) > 1 else name, name, question.strip(), path))
-    return found
+            asked.append(Question(f"{name}#{number}" if len(questions) > 1 else name, name, question.strip(), path))
+    return asked
 
 
 def grouped(questions: Iterable[Question]) -> list[Group]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.batch.questions import Question
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.wim import events
 
 INSTALL_HINT = "pip install 'wim-edge[parquet]'"
@@ -40,8 +40,8 @@ class Result:
     """Which process of which machine."""
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return self.id, self.document, self.question
+    def key(self) -> tuple[str, str]:
+        return self.document, self.question
 
 
 def failed(question: Question, error: Exception, worker: str) -> Result:
@@ -62,6 +62,8 @@ def observed(question: Question, found: Iterable[events.Event], worker: str) -> 
             relevance = event.relevance
         last = event
     assert isinstance(last, events.AnswerFinished)
+    if last.finish_reason == "cancelled":
+        raise EngineError("cancelled")
     return Result(
         id=question.id,
         document=question.document,

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from wim_edge.batch.answerer import Loaded, answers, load
+from wim_edge.batch.answerer import Fetched, answers, fetch
 from wim_edge.batch.questions import Group, Question, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
 from wim_edge.catalog import resolve
-from wim_edge.cluster import Cluster, place
+from wim_edge.cluster import Cluster, place, threads
+from wim_edge.errors import DocumentError, EngineError
 from wim_edge.journal import Journal, described
-from wim_edge.loaded import Identity, check_same
+from wim_edge.loaded import Identity, check_same, filled
 from wim_edge.settings import Limits, Paths, Settings
 from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
+_ALIKE = 5  # documents after which nothing else is expected
 _ANYWHERE = ("model", "save", "readings", "library_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
 """Settings that make no other answers: a run may go on with others."""
@@ -43,46 +49,87 @@ def run(
     the rows stand in the order of the questions. Raises InvalidRequestError, before anything is asked, if the folder
     holds another batch, and ModelError, CapacityError, EngineError where nothing can be asked.
     """
-    keys = [question.key for question in questions]
-    identity = {"model": model.name, "model_file": model.fingerprint, "settings": described(settings, _ANYWHERE)}
+    identity = {
+        "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
+        "settings": described(settings, _ANYWHERE),
+    }  # fmt: skip
     with Journal(folder, RESULTS, parse, identity, lambda *_: False) as journal:
         done = {row.key: row for row in journal.rows if row.error is None}
-        kept = [done[key] for key in keys if key in done]
+        asked = {question.key: question for question in questions}
         if watcher:
-            watcher.begin(kept, len(questions))
-        stopped, left = False, grouped(question for question in questions if question.key not in done)
+            watcher.begin([done[key] for key in asked if key in done], len(asked))
+        left = grouped(question for key, question in asked.items() if key not in done)
+        stopped = False
         try:
-            for row in execute(left) if left else ():
-                if row.key not in done:  # a machine that was lost may have told before it was
-                    journal.add(row)
-                    if row.error is None:
-                        done[row.key] = row
-                    if watcher:
-                        watcher.add(row)
+            _ask(execute(left) if left else (), journal, done, watcher)
         except KeyboardInterrupt:
             stopped = True
         finally:
-            journal.put_in_order(keys)
-        found = {row.key: row for row in journal.rows}
-        results = [found[key] for key in keys if key in found]
+            results = _in_order(journal, questions)
         if parquet:
             write_parquet(folder / PARQUET, results)
     return results, stopped
 
 
+def _ask(
+    found: Iterable[Result], journal: Journal[Result], done: dict[tuple[str, str], Result], watcher: Watcher | None
+) -> None:
+    """Write down what comes. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
+    last: str | None = None
+    alike: set[str] = set()
+    for row in found:
+        if row.key in done:  # a machine that was lost may have told before it was
+            continue
+        journal.add(row)
+        if row.error is None:
+            done[row.key] = row
+        if watcher:
+            watcher.add(row)
+        alike = alike | {row.document} if row.error == last else {row.document}
+        last = row.error
+        if last is not None and len(alike) == _ALIKE and not last.startswith(DocumentError.__name__):
+            raise EngineError(f"{_ALIKE} documents in a row failed alike: {last}", "The same command goes on.")
+
+
+def _in_order(journal: Journal[Result], questions: Sequence[Question]) -> list[Result]:
+    """The results of the questions, each with its id; the file has them first, in this order."""
+    found = {row.key: row for row in journal.rows}
+    results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
+    keys = {one.key for one in questions}
+    journal.write([*results, *(row for row in journal.rows if row.key not in keys)])
+    return results
+
+
 def settled(settings: Settings) -> Settings:
-    """With the model by name or path: which is best may differ from machine to machine. Raises ModelError."""
+    """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
+    of it; paths whole. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
-    return settings.but(model=found.name if found.entry else str(found.path.absolute()))
+    settings = settings if found.entry is None else filled(settings, found.entry.settings)
+    other, templates = settings.relevance_model, settings.templates
+    return settings.but(
+        model=found.name if found.entry else str(found.path.absolute()),
+        relevance_model=os.path.abspath(other) if other and os.path.isfile(other) else other,
+        templates=templates and templates.absolute(),
+    )
 
 
-def here(settings: Settings) -> Executor:
-    """One document after the other, in a process of this machine."""
+@contextmanager
+def _kept(settings: Settings) -> Iterator[Settings]:
+    """With a folder for what is read, where nothing is to be kept afterwards: the questions of a document need it."""
+    if settings.save:
+        yield settings
+        return
+    with TemporaryDirectory(prefix="wim-edge-batch-") as folder:
+        yield settings.but(save=True, readings=Path(folder))
+
+
+def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
+    """One document after the other, in a process of this machine. ``check``: see `answers`."""
 
     def execute(groups: Sequence[Group]) -> Iterator[Result]:
-        with Worker(**settings.given()) as worker:
+        with _kept(settings) as used, Worker(**used.given()) as worker:
             for group in groups:
-                yield from answers(worker, load(group, settings), settings, "local")
+                yield from answers(worker, fetch(group, settings), settings, "local", check)
 
     return execute
 
@@ -93,8 +140,7 @@ def spread(
     """On the machines of a cluster, each document where one of them is free."""
 
     def execute(groups: Sequence[Group]) -> Iterator[Result]:
-        read = partial(load, limits=settings)
-        return cluster.run(groups, read, partial(_Actor, settings, model), told)
+        return cluster.run(groups, partial(fetch, limits=settings), partial(_Actor, settings, model), told)
 
     return execute
 
@@ -104,7 +150,9 @@ class _Actor:
 
     def __init__(self, settings: Settings, model: Identity) -> None:
         check_same(model, settings, place())
-        self.settings, self.worker = settings, Worker(**settings.given())
+        self.settings, self._open = settings, ExitStack()
+        used = self._open.enter_context(_kept(settings.but(n_threads=threads(settings))))
+        self.worker = self._open.enter_context(Worker(**used.given()))
 
-    def __call__(self, given: Loaded) -> Iterable[Result]:
+    def __call__(self, given: Fetched) -> Iterable[Result]:
         return answers(self.worker, given, self.settings, place())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wim_edge.cli.options import (
+    check_rpc,
     cluster_from,
     cluster_options,
     engine_options,
@@ -73,13 +75,16 @@ def batch(
     from wim_edge.batch.result import require_pyarrow
     from wim_edge.batch.run import here, run, settled, spread
     from wim_edge.cli.progress import Failures, progress
+    from wim_edge.engine import rpc
     from wim_edge.loaded import identify
 
     if parquet:
         require_pyarrow()
     settings = settled(settings)
     model = identify(settings)
-    execute = here(settings) if cluster is None else spread(settings, model, cluster, _tell)
+    check_rpc(settings)
+    checked = partial(rpc.check, settings.rpc)
+    execute = here(settings, checked) if cluster is None else spread(settings, model, cluster, _tell)
     with progress(Failures()) as watcher:
         results, stopped = run(found, settings, model, out, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), out)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge import errors
+from wim_edge import errors, process
 from wim_edge.catalog.files import megabytes
-from wim_edge.cli.options import engine_options, rpc_option, settings_from, show_llama_log
+from wim_edge.cli.options import check_rpc, engine_options, rpc_option, settings_from, show_llama_log
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_json
 
@@ -94,13 +94,9 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 
 def _with_others(settings: Settings) -> dict[str, Any]:
     """The same with the devices of other machines, in a process of its own: they may end it."""
-    from wim_edge.engine import rpc
-
-    rpc.require()
-    for endpoint in str(settings.rpc).split(","):
-        rpc.knock(endpoint)
-    command = [sys.executable, "-m", "wim_edge.cli.doctor", json.dumps(settings.given())]
-    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    check_rpc(settings)
+    command = process.command("wim_edge.cli.doctor", json.dumps(settings.given()))
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=process.environment())
     try:
         found = json.loads(done.stdout)
         assert isinstance(found, dict)

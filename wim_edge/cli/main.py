@@ -99,7 +99,7 @@ def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 @click.version_option(wim_edge.__version__, prog_name="wim-edge")
 @debug_option
 @click.option("--offline", is_flag=True, expose_value=False, callback=_offline,
-              help="Fetch nothing: no command opens a socket then, but serve its own.")
+              help="Fetch nothing: no command opens a socket then, but serve its own, and --ray and --rpc.")
 def main() -> None:
     """Ask long documents with small models on your own machine.
 

@@ -150,16 +150,20 @@ def opened(settings: Settings) -> Iterator[Runtime | Worker]:
         with Runtime(settings) as runtime:
             yield runtime
         return
-    from wim_edge.engine import rpc
     from wim_edge.worker import Worker
 
-    rpc.require()
-    for endpoint in settings.rpc.split(","):
-        rpc.knock(endpoint)
-    for endpoint in rpc.beyond(settings.rpc.split(",")):
-        click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
+    check_rpc(settings)
     with Worker(**settings.given()) as worker:
         yield worker
+
+
+def check_rpc(settings: Settings) -> None:
+    """Raise beforehand what can be known of the machines, and warn of a wire that is not this machine's."""
+    from wim_edge.engine import rpc
+
+    rpc.check(settings.rpc)
+    for endpoint in rpc.beyond((settings.rpc or "").split(",")) if settings.rpc else ():
+        click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
 
 
 def save_option(command: F) -> F:
@@ -198,7 +202,10 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
     from wim_edge.cluster import Cluster
     from wim_edge.loaded import memory_of
 
-    memory = memory_of(settings_from(options))
+    settings = settings_from(options)
+    if settings.rpc is not None:
+        raise InvalidRequestError("--ray and --rpc exclude each other", "A server of RPC has one client at a time.")
+    memory = memory_of(settings)
     return Cluster(address, cpus or options.get("n_threads"), gpus, memory, actors)
 
 

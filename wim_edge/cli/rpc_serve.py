@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import signal
 from pathlib import Path
 
@@ -32,13 +33,17 @@ def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, e
 
     \b
       here:   wim-edge rpc-serve
-      there:  ssh -N -L 50052:127.0.0.1:50052 this-machine &
+      there:  ssh -o ServerAliveInterval=10 -N -L 50052:127.0.0.1:50052 this-machine &
               wim-edge ask --rpc 127.0.0.1:50052 report.pdf "What were the costs?"
     """
     from wim_edge.engine import rpc
     from wim_edge.engine.model import physical_cores
 
     rpc.require()
+    try:
+        host = str(ipaddress.IPv4Address("127.0.0.1" if host == "localhost" else host))
+    except ValueError:
+        raise InvalidRequestError(f"{host} is no IPv4 address", "llama.cpp listens at no others.") from None
     if rpc.beyond([f"{host}:{port}"]):
         if not expose:
             raise InvalidRequestError(

@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from wim_edge.errors import EngineError, InvalidRequestError
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
 DEFAULT_PORT = 50052
 _SECONDS = 5.0  # to answer in
+_AT_ONCE = 0.3  # in which a tunnel closes that leads nowhere
 # RPC_CMD_HELLO: a command, the size of what follows, our capabilities (none); answered with a size, a version, theirs
 _CAPABILITIES = 24
 _HELLO = struct.pack("<BQ", 14, _CAPABILITIES) + bytes(_CAPABILITIES)
@@ -47,11 +49,9 @@ def register(endpoints: str | None) -> None:
         raise InvalidRequestError(
             "a model on other machines runs in a process of its own", "Use wim_edge.worker.Worker, ask, read or batch."
         )
-    require()
-    for endpoint in endpoints.split(","):
-        if endpoint in _registered:
-            continue
-        knock(endpoint)
+    new = [endpoint for endpoint in endpoints.split(",") if endpoint not in _registered]
+    check(",".join(new) or None)
+    for endpoint in new:
         add = _function("ggml_backend_rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p])
         found = add(endpoint.encode())
         if not found:
@@ -85,6 +85,14 @@ def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
     raise EngineError(f"the RPC server at {host}:{port} could not go on", "The port may be taken; give another --port.")
 
 
+def check(endpoints: str | None) -> None:
+    """Raise now what `register` would raise, and what would end its process as far as that can be known."""
+    if endpoints is not None:
+        require()
+        for endpoint in endpoints.split(","):
+            knock(endpoint)
+
+
 def require() -> None:
     """Raise InvalidRequestError unless this build of llama.cpp has RPC."""
     if not lib.llama_supports_rpc():
@@ -94,28 +102,45 @@ def require() -> None:
 def knock(endpoint: str) -> None:
     """Raise EngineError unless a server answers there: llama.cpp would end the process, or wait for ever.
 
-    A server that closes the line without a word may speak another version of the greeting; llama.cpp tells.
+    A server that closes the line on our greeting may speak another version of it; llama.cpp tells.
     """
     host, _, port = endpoint.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS) as line:
-            line.sendall(_HELLO)
-            said = line.recv(8)
-    except TimeoutError as error:
-        raise EngineError(
-            f"the RPC server at {endpoint} does not answer", "It serves one client at a time: wait for the other one."
-        ) from error
-    except (OSError, OverflowError) as error:
+        line = socket.create_connection((host, int(port)), timeout=_SECONDS)
+    except (OSError, ValueError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         hint = "Start `wim-edge rpc-serve` there, or the tunnel to it."
         raise EngineError(f"no RPC server at {endpoint}: {why}", hint) from error
+    with line:
+        said = _heard(line, _AT_ONCE)
+        if said is None:
+            with suppress(OSError):
+                line.sendall(_HELLO)
+            said = _heard(line, _SECONDS)
+            if said is None:
+                raise EngineError(
+                    f"the RPC server at {endpoint} does not answer", "It serves one client at a time: wait for it."
+                )
+        elif not said:
+            raise EngineError(f"{endpoint} is closed at once", "A tunnel without a server? Start `wim-edge rpc-serve`.")
     if said and said != _ANSWER[: len(said)]:
         raise EngineError(f"what listens at {endpoint} is no RPC server", "Check the port.")
 
 
+def _heard(line: socket.socket, seconds: float) -> bytes | None:
+    """What is said in this time; nothing where the line was closed, None where it is silent."""
+    line.settimeout(seconds)
+    try:
+        return line.recv(8)
+    except TimeoutError:
+        return None
+    except OSError:
+        return b""
+
+
 def beyond(endpoints: Iterable[str]) -> list[str]:
     """Those that are not on this machine's loopback."""
-    return [endpoint for endpoint in endpoints if not _is_loopback(endpoint.rpartition(":")[0].strip("[]"))]
+    return [endpoint for endpoint in endpoints if not _is_loopback(endpoint.rpartition(":")[0])]
 
 
 def _is_loopback(host: str) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge import errors
+from wim_edge import errors, process
 from wim_edge.engine.gguf import read_header
 from wim_edge.errors import ModelFileError, WimEdgeError
 from wim_edge.settings import Paths, Settings
@@ -37,11 +37,9 @@ def check(path: Path) -> None:
     read_header(path)  # which refuses most without a process
     known = _known(path)
     seconds = _seconds(path)
-    command = [sys.executable, "-P", "-m", "wim_edge.engine.trial", str(path)]  # -P: no module of the working directory
-    found = os.pathsep.join(filter(None, sys.path))
-    environment = {**os.environ, "PYTHONPATH": found, "GGML_NO_BACKTRACE": "1"}
+    command = process.command("wim_edge.engine.trial", str(path))
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=environment)
+        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=process.environment())
     except subprocess.TimeoutExpired as error:
         raise ModelFileError(f"{path}: llama.cpp is not done with it after {seconds:.0f} seconds", _HINT) from error
     if done.returncode == 0:

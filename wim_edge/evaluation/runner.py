@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from wim_edge.cluster import Cluster, place, same
+from wim_edge.cluster import Cluster, place, same, threads
 from wim_edge.documents import Document
 from wim_edge.documents.rows import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
@@ -73,7 +73,7 @@ def evaluate(
         left = [(example, pattern) for example, pattern in jobs if (pattern.label, example.id) not in done]
         for record in _asked(runtime, task, left, cluster):
             if record.key not in done:  # a machine that was lost may have told before it was
-                done.add(record.key)
+                done |= set() if record.error else {record.key}
                 store.add(record)
                 if watcher:
                     watcher.add(record)
@@ -95,7 +95,8 @@ class _Actor:
 
     def __init__(self, settings: Settings, task_name: str, model: Identity) -> None:
         check_same(model, settings, place())
-        self.settings, self.task, self.worker = settings, task_named(task_name), Worker(**settings.given())
+        self.settings, self.task = settings.but(n_threads=threads(settings)), task_named(task_name)
+        self.worker = Worker(**self.settings.given())
 
     def __call__(self, jobs: Sequence[Job]) -> Iterator[Record]:
         return (ask(partial(self._asking, pattern), self.task, example, pattern) for example, pattern in jobs)

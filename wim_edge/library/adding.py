@@ -18,9 +18,9 @@ from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.collection import Collection, Source
 from wim_edge.settings import Limits
 
-_ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
+ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".org", ".adoc", ".tex", ".html", ".htm", ".xhtml", ".pdf",
-          ".docx", ".epub", *_ROWS[:3])  # fmt: skip
+          ".docx", ".epub", *ROWS[:3])  # fmt: skip
 """What is taken out of a folder. A file that is named is taken whatever its ending."""
 _LAYOUT = "{title, text}"
 _LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
@@ -129,7 +129,7 @@ def _one(collection: Collection, path: Path, known: Source | None, limits: Limit
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
     """What a file holds, each with its title; and what is missing of it. Raises DocumentError, InvalidRequestError."""
-    if not path.name.lower().endswith(_ROWS):
+    if not path.name.lower().endswith(ROWS):
         document = read_document(path, limits=limits or DEFAULTS)
         return [(title_of(document), document)], "; ".join(document.notes)
     rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)

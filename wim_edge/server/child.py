@@ -118,7 +118,9 @@ def _document(given: Any) -> Source:
         raise InvalidRequestError(f"a document's text is {given['text']!r:.50}", "Send it as a text.")
     marks = tuple(_mark(*mark) for mark in given.get("marks") or ())
     path = Path(given["path"]) if given.get("path") else None
-    return Document(str(given["name"]), given["text"], marks, path, title=str(given.get("title") or ""))
+    notes = tuple(str(note) for note in given.get("notes") or ())
+    parts = tuple((int(start), int(end)) for start, end in given.get("parts") or ())
+    return Document(str(given["name"]), given["text"], marks, path, notes, str(given.get("title") or ""), parts)
 
 
 def _mark(start: Any, page: Any = None, section: Any = None) -> Mark:
