@@ -39,6 +39,7 @@ with _short_spins():
     import llama_cpp
     import llama_cpp as lib
     from llama_cpp import _ctypes_extensions, _ggml
+    from llama_cpp.llama_cpp import _lib as llama_library
 
 __all__ = ["BUILD", "Device", "base_library", "devices", "ggml_library", "last_errors", "lib", "system_info"]
 
@@ -97,8 +98,12 @@ class Device:
 
 @cache
 def ggml_library() -> ctypes.CDLL:
-    """ggml's registry of backends."""
-    ggml: ctypes.CDLL = _ggml.libggml
+    """ggml's registry of backends: the one that llama.cpp asks.
+
+    A wheel has no links, so that libggml.so and the libggml.so.0 that libllama.so needs are two files, two libraries in
+    memory, and two registries. Through libllama's handle its own is found; Windows knows libraries by their names.
+    """
+    ggml: ctypes.CDLL = _ggml.libggml if os.name == "nt" else llama_library
     ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
     ggml.ggml_backend_dev_get.restype = ctypes.c_void_p
     ggml.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
@@ -108,7 +113,9 @@ def ggml_library() -> ctypes.CDLL:
 @cache
 def base_library() -> ctypes.CDLL:
     """What is asked of ggml's devices."""
-    base: ctypes.CDLL = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
+    base: ctypes.CDLL = llama_library
+    if os.name == "nt":
+        base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
     for name in ("name", "description"):
         getattr(base, f"ggml_backend_dev_{name}").restype = ctypes.c_char_p
         getattr(base, f"ggml_backend_dev_{name}").argtypes = [ctypes.c_void_p]
