@@ -66,8 +66,8 @@ class Cluster:
             cpus = self.cpus or min((node["CPU"] for node in nodes if node.get("CPU")), default=1)
             room = self._room(nodes, cpus)
             actors = min(self.actors or room, room, len(items))
-            told(f"{actors} actors of {cpus:g} CPUs{f' and {self.gpus:g} GPUs' if self.gpus else ''} "
-                 f"on {len(nodes)} machines")  # fmt: skip
+            each = f"{_many(cpus, 'CPU')}{f' and {self.gpus:g} GPU' if self.gpus else ''}"
+            told(f"{_many(actors, 'actor')} of {each} on {_many(len(nodes), 'machine')}")
             try:
                 found = self._dataset(ray, items, load, actor, cpus, actors)
                 for batch in found.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
@@ -204,9 +204,14 @@ def place() -> str:
     return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}/{os.getpid()}"
 
 
+def _many(n: float, what: str) -> str:
+    return f"{n:g} {what}{'' if n == 1 else 's'}"
+
+
 def _require_ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it reports to its makers else
-    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
+    # It reports to its makers else, and tells what nobody asked
+    for name, value in (("USAGE_STATS_ENABLED", "0"), ("DATA_LOG_LEVEL", "ERROR"), ("BACKEND_LOG_LEVEL", "fatal")):
+        os.environ.setdefault(f"RAY_{name}", value)
     try:
         import ray
         import ray.data
