@@ -51,7 +51,10 @@ class Journal(Generic[R]):
         self, folder: Path, file: str, parse: Callable[[dict[str, Any]], R], identity: Mapping[str, Any], grows: Grows
     ) -> None:
         self.folder, self.path = folder, folder / file
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise InvalidRequestError(f"{folder} is no folder", "Give another --out.") from None
         self._lock = FileLock(folder / LOCK)
         try:
             self._lock.acquire(timeout=0)
@@ -152,10 +155,13 @@ def _read(path: Path, parse: Callable[[dict[str, Any]], R]) -> tuple[dict[Hashab
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}
     for number, line in enumerate(data[:sound].splitlines(), 1):
+        if not line.strip():
+            continue
         try:
             row = parse(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InvalidRequestError(f"{path}, line {number} is damaged", "Give another --out.") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            hint = "Give another --out, or remove the line: it is asked again."
+            raise InvalidRequestError(f"{path}, line {number} is damaged", hint) from error
         rows.pop(row.key, None)
         rows[row.key] = row
     return rows, sound
@@ -164,7 +170,7 @@ def _read(path: Path, parse: Callable[[dict[str, Any]], R]) -> tuple[dict[Hashab
 def _load(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
         raise InvalidRequestError(f"{path} is damaged", "Give another --out.")
@@ -189,5 +195,5 @@ def _flat(identity: dict[str, Any]) -> dict[str, Any]:
 
 def _short(value: object) -> str:
     if isinstance(value, dict) and "sha256" in value:
-        return f"{value['name']} (sha256 {str(value['sha256'])[:8]})"
+        return f"{value.get('name')} (sha256 {str(value['sha256'])[:8]})"
     return str(value)

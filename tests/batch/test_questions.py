@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,8 +60,11 @@ def test_questions_of_a_document_stand_together(tmp_path: Path) -> None:
         ("q.jsonl", "", "holds no rows"),
         ("q.jsonl", "nonsense", "line 1"),
         ("q.csv", "document,question\n", "holds no rows"),
-        ("q.csv", "doc,question\na,Who?\n", "row 1: no 'document'"),
-        ("q.csv", "document,question\na\n", "row 1"),
+        ("q.csv", "doc,question\na,Who?\n", "has the headings doc, question"),
+        ("q.csv", "document,question,question\na,Who?,Where?\n", "has the headings document, question, question"),
+        ("q.csv", "", "has the headings none"),
+        ("q.csv", "document,question\na\n", "row 1: 1 fields under 2 headings"),
+        ("q.csv", "document,question\na,Who, then?\n", "row 1: 3 fields under 2 headings"),
         ("q.csv", 'document,question\na,"Who?\n', "unexpected end"),
     ],
 )
@@ -69,6 +73,24 @@ def test_what_is_wrong_with_a_row_is_told(tmp_path: Path, name: str, text: str, 
         read_questions(write(tmp_path / name, text))
     assert says in str(told.value)
     assert told.value.hint
+
+
+def test_headings_may_be_written_otherwise(tmp_path: Path) -> None:
+    (found,) = read_questions(write(tmp_path / "q.csv", '\n Document , QUESTION\na.txt,"Who, then?"\n\n'))
+    assert (found.document, found.question) == ("a.txt", "Who, then?")
+
+
+@pytest.mark.parametrize("name", ["q.csv", "q.jsonl"])
+def test_a_pipe_of_questions_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InvalidRequestError, match="no regular file"):
+        read_questions(tmp_path / name)
+
+
+def test_names_that_are_no_unicode_stay_apart(tmp_path: Path) -> None:
+    for name in (b"\xff.txt", b"\xfe.txt"):
+        (tmp_path / os.fsdecode(name)).write_text("text")
+    assert [one.id for one in questions_of_each(tmp_path, ["Who?"])] == ["\\xfe.txt", "\\xff.txt"]
 
 
 @pytest.mark.parametrize("name", ["none.jsonl", "none.csv"])

@@ -179,6 +179,36 @@ def test_what_is_wrong_with_all_is_looked_for_after_a_failure(questions: list[Qu
     assert len(lines(tmp_path / "out")) == 1
 
 
+def test_what_failed_comes_last(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=1, fails={"Which 0 0?": EngineError("it broke")}))
+    fake = Fake()
+    run(questions, SMALL, MODEL, tmp_path / "out", fake)
+    assert fake.asked == ["Which 1 0?", "Which 1 1?", "Which 2 0?", "Which 2 1?", "Which 0 1?", "Which 0 0?"]
+
+
+def test_other_documents_are_another_batch(questions: list[Question], tmp_path: Path) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    moved = [replace(question, folder=tmp_path / "other") for question in questions]
+    with pytest.raises(InvalidRequestError, match="documents is"):
+        run(moved, SMALL, MODEL, tmp_path / "out", Fake())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["garbage", "[" * 100_000, "[]", '{"id": 1}', '{"id": "1", "document": "a", "question": "b"}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "worker": {}}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "warnings": 5}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "margins": [7]}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "usage": {"prefilled_tokens": "x"}}'],
+)  # fmt: skip
+def test_damaged_results_are_told(questions: list[Question], tmp_path: Path, line: str) -> None:
+    run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    with (tmp_path / "out" / RESULTS).open("a") as file:
+        file.write(f"\n{line}\n")
+    with pytest.raises(InvalidRequestError, match="line 8 is damaged"):
+        run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+
+
 def test_a_path_that_cannot_be(tmp_path: Path) -> None:
     long = Question("1", "x" * 300, "Who?", tmp_path / ("x" * 300))
     results, _ = run([long], SMALL, MODEL, tmp_path / "out", Fake())

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wim_edge.documents.rows import Row, read_rows, text_of
+from wim_edge.documents.rows import Row, read_rows, text_of, text_of_file
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library.adding import ROWS, files_of
 
 _LAYOUT = "{document, question, id}; the id may be left out"
+_HEADINGS = "The first line of a CSV file has the headings document,question and perhaps id."
+_CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _DELIMITERS = ",;\t"
 _MOST_FIELD = 2**31 - 1  # characters; the csv module takes 131,072 unless told otherwise
 
@@ -25,6 +28,8 @@ class Question:
     document: str
     question: str
     path: Path
+    folder: Path = Path()
+    """What ``document`` is relative to."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -46,7 +51,7 @@ def read_questions(path: Path) -> list[Question]:
 
     Raises InvalidRequestError for a file that cannot be read, another layout, or an id that is there twice.
     """
-    rows = _csv_rows(path) if path.suffix.lower() in (".csv", ".tsv") else read_rows(path)
+    rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
     found: dict[str, Question] = {}
     for number, row in enumerate(rows, 1):
         try:
@@ -67,8 +72,8 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[Question]:
         raise InvalidRequestError("the question is empty", "Give a question with --question.")
     if not folder.is_dir():
         raise InvalidRequestError(f"{folder}: no such folder", "Name the folder that holds the documents.")
-    files = []
-    for path in files_of(folder.absolute()):
+    folder, files = folder.absolute(), []
+    for path in files_of(folder):
         if isinstance(path, Path):
             files += [] if path.name.lower().endswith(ROWS) else [path]
         elif path.state == "failed":
@@ -77,9 +82,10 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[Question]:
         raise InvalidRequestError(f"{folder} holds no documents", "It takes text, Markdown, HTML, PDF, DOCX and EPUB.")
     asked = []
     for path in files:
-        name = _well_formed(path.relative_to(folder.absolute()).as_posix())
+        name = _well_formed(path.relative_to(folder).as_posix())
         for number, question in enumerate(questions, 1):
-            asked.append(Question(f"{name}#{number}" if len(questions) > 1 else name, name, question.strip(), path))
+            own = f"{name}#{number}" if len(questions) > 1 else name
+            asked.append(Question(own, name, question.strip(), path, folder))
     return asked
 
 
@@ -92,22 +98,25 @@ def grouped(questions: Iterable[Question]) -> list[Group]:
 
 
 def _csv_rows(path: Path) -> list[Row]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidRequestError(f"{path}: {error.strerror or error}", "Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise InvalidRequestError(f"{path} cannot be read: {error}", "It takes UTF-8 text.") from error
-    head = text.split("\n", 1)[0]
+    text = text_of_file(path)
     csv.field_size_limit(_MOST_FIELD)
     try:
-        reader = csv.DictReader(io.StringIO(text), delimiter=max(_DELIMITERS, key=head.count), strict=True)
-        rows: list[Row] = list(reader)
+        delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
     except csv.Error as error:
-        raise InvalidRequestError(f"{path}: {error}", "It takes CSV with a line of headings.") from error
-    if not rows:
-        raise InvalidRequestError(f"{path} holds no rows", "It takes the headings document,question,id, and rows.")
-    return rows
+        raise InvalidRequestError(f"{path.name}: {error}", _HEADINGS) from error
+    headings = [heading.strip().lower() for heading in lines[0]] if lines else []
+    if not {"document", "question"} <= set(headings) or len(set(headings)) < len(headings):
+        raise InvalidRequestError(f"{path.name} has the headings {', '.join(headings) or 'none'}"[:200], _HEADINGS)
+    if len(lines) == 1:
+        raise InvalidRequestError(f"{path.name} holds no rows", _HEADINGS)
+    for number, line in enumerate(lines[1:], 1):
+        if len(line) != len(headings):
+            raise InvalidRequestError(
+                f"{path.name}, row {number}: {len(line)} fields under {len(headings)} headings",
+                "A field that holds the mark between fields stands in double quotes.",
+            )
+    return [dict(zip(headings, line, strict=True)) for line in lines[1:]]
 
 
 def _question(row: Row, number: int, folder: Path) -> Question:
@@ -118,7 +127,7 @@ def _question(row: Row, number: int, folder: Path) -> Question:
     if not document.strip() or "\0" in document:
         raise ValueError("it names no document")
     name = str(number) if given in (None, "") else str(given)
-    return Question(name, document, _asked(text_of(row["question"])), folder / document)
+    return Question(name, document, _asked(text_of(row["question"])), folder / document, folder)
 
 
 def _asked(question: str) -> str:
@@ -128,4 +137,5 @@ def _asked(question: str) -> str:
 
 
 def _well_formed(name: str) -> str:
-    return name.encode("utf-8", "replace").decode()
+    """Bytes that are no UTF-8 as escapes, so that two names stay two."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -12,6 +12,7 @@ from wim_edge.batch.questions import Question
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.wim import events
 
+_COUNTS = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
 INSTALL_HINT = "pip install 'wim-edge[parquet]'"
 
 
@@ -84,9 +85,14 @@ def observed(question: Question, found: Iterable[events.Event], worker: str) -> 
 def parse(row: dict[str, Any]) -> Result:
     """The result of a line. Raises TypeError for another layout."""
     found = Result(**row)
-    texts = (found.id, found.document, found.question, found.answer or "", found.error or "")
-    if not all(isinstance(text, str) for text in texts) or not isinstance(found.usage, dict | None):
+    texts = (found.id, found.document, found.question, found.answer or "", found.error or "", found.worker)
+    rows, usage = (*found.margins, *found.sources), found.usage or {}
+    if not all(isinstance(text, str) for text in (*texts, *found.warnings)) or not all(
+        isinstance(row, dict) for row in (*rows, usage)
+    ):
         raise TypeError("a value of another type")
+    if (found.answer is None) == (found.error is None) or any(type(usage.get(name, 0)) is not int for name in _COUNTS):
+        raise ValueError("neither answered nor failed")
     return found
 
 
@@ -96,7 +102,7 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
     import pyarrow.parquet
 
     table = arrow.Table.from_pylist(list(map(asdict, results)), schema=_schema(arrow))
-    unfinished = path.with_suffix(".unfinished")
+    unfinished = path.with_name(f"{path.name}.unfinished")
     pyarrow.parquet.write_table(table, unfinished)
     os.replace(unfinished, path)
 
@@ -122,8 +128,7 @@ def _schema(arrow: Any) -> Any:
     place = [("segment", whole), ("page", whole), ("section", text), ("chars", span)]
     margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_())]
     source = [*place, ("relevance", real), ("margin", text), ("quote", span)]
-    counts = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
-    usage = [*((name, whole) for name in counts), ("seconds", arrow.map_(text, real))]
+    usage = [*((name, whole) for name in _COUNTS), ("seconds", arrow.map_(text, real))]
     texts = ("pattern", "relevance", "model")
     return arrow.schema([
         *((name, text) for name in ("id", "document", "question", "answer", "finish_reason", "error")),

@@ -16,7 +16,7 @@ from wim_edge.batch.questions import Group, Question, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
 from wim_edge.catalog import resolve
 from wim_edge.cluster import Cluster, place, threads
-from wim_edge.errors import DocumentError, EngineError
+from wim_edge.errors import EngineError
 from wim_edge.journal import Journal, described
 from wim_edge.loaded import Identity, check_same, filled
 from wim_edge.settings import Limits, Paths, Settings
@@ -24,6 +24,7 @@ from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
 _ALIKE = 5  # documents after which nothing else is expected
+_OF_ALL = ("EngineError", "MemoryBudgetError")  # and no fault of a question or a document
 _ANYWHERE = ("model", "save", "readings", "library_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
 """Settings that make no other answers: a run may go on with others."""
@@ -51,14 +52,16 @@ def run(
     """
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
-        "settings": described(settings, _ANYWHERE),
+        "documents": str(questions[0].folder), "settings": described(settings, _ANYWHERE),
     }  # fmt: skip
     with Journal(folder, RESULTS, parse, identity, lambda *_: False) as journal:
         done = {row.key: row for row in journal.rows if row.error is None}
         asked = {question.key: question for question in questions}
         if watcher:
             watcher.begin([done[key] for key in asked if key in done], len(asked))
-        left = grouped(question for key, question in asked.items() if key not in done)
+        failed = {row.key for row in journal.rows if row.error is not None}  # which come last: they may fail again
+        todo = (question for key, question in asked.items() if key not in done)
+        left = grouped(sorted(todo, key=lambda question: question.key in failed))
         stopped = False
         try:
             _ask(execute(left) if left else (), journal, done, watcher)
@@ -87,7 +90,7 @@ def _ask(
             watcher.add(row)
         alike = alike | {row.document} if row.error == last else {row.document}
         last = row.error
-        if last is not None and len(alike) == _ALIKE and not last.startswith(DocumentError.__name__):
+        if last is not None and len(alike) == _ALIKE and last.startswith(_OF_ALL):
             raise EngineError(f"{_ALIKE} documents in a row failed alike: {last}", "The same command goes on.")
 
 

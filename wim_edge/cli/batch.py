@@ -112,7 +112,7 @@ def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -
 
 def _show(results: list[Result], total: int, out: Path) -> None:
     bad = [result for result in results if result.error]
-    used = [result.usage for result in results if result.usage]
+    used = [result.usage for result in {result.key: result for result in results}.values() if result.usage]
     read, known = (sum(usage[name] for usage in used) for name in ("prefilled_tokens", "reused_tokens"))
     click.echo(f"{len(results) - len(bad)} of {total} answered, {len(bad)} failed: {out / 'results.jsonl'}")
     click.echo(f"{len({result.document for result in results})} documents, {read:,} tokens read, {known:,} known")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -199,6 +200,8 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
         if actors or cpus or gpus:
             raise InvalidRequestError("--ray-actors, --ray-cpus and --ray-gpus need a cluster", "Add --ray auto.")
         return None
+    if not all(math.isfinite(one) for one in (cpus or 0, gpus)):
+        raise InvalidRequestError("--ray-cpus and --ray-gpus take numbers", "Give 1, 2, 0.5 and so on.")
     from wim_edge.cluster import Cluster
     from wim_edge.loaded import memory_of
 

@@ -39,7 +39,6 @@ def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, e
     from wim_edge.engine import rpc
     from wim_edge.engine.model import physical_cores
 
-    rpc.require()
     try:
         host = str(ipaddress.IPv4Address("127.0.0.1" if host == "localhost" else host))
     except ValueError:
@@ -51,6 +50,7 @@ def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, e
                 "Leave --host away and use an SSH tunnel; or, on a network of your own, add --expose.",
             )
         click.echo(_WARNING.format(host=host), err=True)
+    rpc.require()
     if cache is not None:
         cache.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # llama.cpp's loop hears nothing of Python

@@ -27,7 +27,7 @@ def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
 
     Raises InvalidRequestError if the file cannot be read or holds no rows, and DocumentError above the limits.
     """
-    text = _text(path, limits)
+    text = text_of_file(path, limits)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
@@ -103,7 +103,8 @@ def _bytes(path: Path, limits: Limits | None = None) -> bytes:
         raise InvalidRequestError(f"{path}: {error.strerror or error}", "Check the path.") from error
 
 
-def _text(path: Path, limits: Limits | None) -> str:
+def text_of_file(path: Path, limits: Limits | None = None) -> str:
+    """UTF-8, or that in gzip. Raises InvalidRequestError, and DocumentError above the limits."""
     data = _bytes(path, limits)
     try:
         if data[:2] == b"\x1f\x8b":
