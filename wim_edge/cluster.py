@@ -12,7 +12,7 @@ import logging
 import os
 import pickle
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +36,7 @@ class Cluster:
     address: str = "auto"
     """``auto``: the one that runs on this machine; HOST:PORT; ``local``: one of this machine alone, begun for this."""
     cpus: float | None = None
-    """CPUs of an actor; None: all of the smallest machine that has any, so that each machine has one actor."""
+    """CPUs of an actor; None: all of the smallest machine that has any, so that machines alike have one each."""
     gpus: float = 0
     memory: int | None = None
     """Bytes."""
@@ -49,8 +49,8 @@ class Cluster:
         load: Callable[[T], U],
         actor: Callable[[], Callable[[U], Iterable[R]]],
         told: Callable[[str], None] = lambda _: None,
-    ) -> Iterator[R]:
-        """The results of all items.
+    ) -> Generator[R, None, None]:
+        """The results of all items; closing it ends the work.
 
         Args:
             load: runs on this machine, a little ahead of the actors: what they need of it travels with the item.
@@ -72,7 +72,7 @@ class Cluster:
                 found = self._dataset(ray, items, load, actor, cpus, actors)
                 for batch in found.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
                     yield from map(pickle.loads, batch["out"].to_pylist())
-            except Exception as error:
+            except ray.exceptions.RayError as error:
                 raise _cause(error) from error
 
     def _dataset(self, ray: Any, items: Sequence[T], load: Any, actor: Any, cpus: float, actors: int) -> Any:
@@ -213,8 +213,9 @@ def _require_ray() -> Any:
     for name, value in (("USAGE_STATS_ENABLED", "0"), ("DATA_LOG_LEVEL", "ERROR"), ("BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(f"RAY_{name}", value)
     try:
-        import ray
         import ray.data
+
+        import ray
     except ImportError:
         raise InvalidRequestError("this needs Ray", INSTALL_HINT) from None
     return ray
@@ -225,5 +226,6 @@ def _cause(error: Exception) -> WimEdgeError:
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own
-    why = str(error).strip().split("\n")[-1]
+    # Of a bug in an actor its own line: Ray's last one is advice
+    why = f"{type(ours).__name__}: {ours}".split("\n")[0] if ours else str(error).strip().split("\n")[-1]
     return EngineError(f"Ray gave up: {why}", "The logs are under /tmp/ray; the same command goes on.")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 from ray.cluster_utils import Cluster as Machines
 
+import ray
 from wim_edge.cluster import Cluster, place, same
-from wim_edge.errors import DocumentError, InvalidRequestError, WimEdgeError
+from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
 
 MACHINE = {"num_cpus": 2, "object_store_memory": 100 << 20}
 
@@ -48,6 +48,8 @@ class Fails:
     def __call__(self, number: int) -> Iterable[int]:
         if number == 3:
             raise DocumentError("three is none", "Take four.")
+        if number == 99:
+            raise TypeError("a bug of ours")
         yield number
 
 
@@ -90,6 +92,8 @@ def test_what_an_actor_raises_is_raised_here(machines: Machines) -> None:
     with pytest.raises(InvalidRequestError, match=r"^no room$") as wrong:
         list(Cluster(machines.address).run([1], same, partial(Fails, InvalidRequestError("no room", "Make some."))))
     assert wrong.value.hint == "Make some."
+    with pytest.raises(EngineError, match=r"^Ray gave up: TypeError: a bug of ours$"):
+        list(Cluster(machines.address).run([99], same, Fails))
 
 
 @pytest.mark.parametrize(

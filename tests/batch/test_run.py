@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class Fake:
             raise self.fails[question]
         return self.runtime.stream(documents, question)  # type: ignore[arg-type]
 
-    def __call__(self, groups: Sequence[Group]) -> Iterator[Result]:
+    def __call__(self, groups: Sequence[Group]) -> Generator[Result, None, None]:
         with self.runtime:
             for group in groups:
                 yield from answers(self, fetch(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_what_is_wrong_with_all_is_looked_for_after_a_failure(questions: list[Qu
     def gone() -> None:
         raise EngineError("no machine is there")
 
-    def execute(groups: Sequence[Group]) -> Iterator[Result]:
+    def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
         for group in groups:
             yield from answers(fake, fetch(group, SMALL), SMALL, "here", gone)  # type: ignore[arg-type]
 
@@ -217,7 +217,7 @@ def test_a_path_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_a_row_that_comes_twice_counts_once(questions: list[Question], tmp_path: Path) -> None:
-    def twice(groups: Sequence[Group]) -> Iterator[Result]:
+    def twice(groups: Sequence[Group]) -> Generator[Result, None, None]:
         for result in Fake()(groups):
             yield from (result, replace(result, answer="another"))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ _ANYWHERE = ("model", "save", "readings", "library_bytes", "n_threads", "n_gpu_l
              *Limits.__dataclass_fields__)  # fmt: skip
 """Settings that make no other answers: a run may go on with others."""
 
-Executor = Callable[[Sequence[Group]], Iterator[Result]]
+Executor = Callable[[Sequence[Group]], Generator[Result, None, None]]
 
 
 class Watcher(Protocol):
@@ -64,7 +64,8 @@ def run(
         left = grouped(sorted(todo, key=lambda question: question.key in failed))
         stopped = False
         try:
-            _ask(execute(left) if left else (), journal, done, watcher)
+            with closing(execute(left)) as found:  # whatever ends it here ends the workers too
+                _ask(found if left else (), journal, done, watcher)
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -129,7 +130,7 @@ def _kept(settings: Settings) -> Iterator[Settings]:
 def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
     """One document after the other, in a process of this machine. ``check``: see `answers`."""
 
-    def execute(groups: Sequence[Group]) -> Iterator[Result]:
+    def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
         with _kept(settings) as used, Worker(**used.given()) as worker:
             for group in groups:
                 yield from answers(worker, fetch(group, settings), settings, "local", check)
@@ -142,7 +143,7 @@ def spread(
 ) -> Executor:
     """On the machines of a cluster, each document where one of them is free."""
 
-    def execute(groups: Sequence[Group]) -> Iterator[Result]:
+    def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
         return cluster.run(groups, partial(fetch, limits=settings), partial(_Actor, settings, model), told)
 
     return execute

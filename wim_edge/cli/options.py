@@ -160,10 +160,12 @@ def opened(settings: Settings) -> Iterator[Runtime | Worker]:
 
 def check_rpc(settings: Settings) -> None:
     """Raise beforehand what can be known of the machines, and warn of a wire that is not this machine's."""
+    if settings.rpc is None:
+        return
     from wim_edge.engine import rpc
 
     rpc.check(settings.rpc)
-    for endpoint in rpc.beyond((settings.rpc or "").split(",")) if settings.rpc else ():
+    for endpoint in rpc.beyond(settings.rpc.split(",")):
         click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
 
 

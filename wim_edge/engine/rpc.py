@@ -19,7 +19,6 @@ from wim_edge.engine.native import base_library, ggml_library, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
-DEFAULT_PORT = 50052
 _SECONDS = 5.0  # to answer in
 _AT_ONCE = 0.3  # in which a tunnel closes that leads nowhere
 # RPC_CMD_HELLO: a command, the size of what follows, our capabilities (none); answered with a size, a version, theirs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -71,8 +71,10 @@ def evaluate(
         if watcher:
             watcher.begin(kept, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
         left = [(example, pattern) for example, pattern in jobs if (pattern.label, example.id) not in done]
-        for record in _asked(runtime, task, left, cluster):
-            if record.key not in done:  # a machine that was lost may have told before it was
+        with closing(_asked(runtime, task, left, cluster)) as found:
+            for record in found:
+                if record.key in done:  # a machine that was lost may have told before it was
+                    continue
                 done |= set() if record.error else {record.key}
                 store.add(record)
                 if watcher:
@@ -80,7 +82,9 @@ def evaluate(
         return store.rows
 
 
-def _asked(runtime: Runtime, task: Task, jobs: Sequence[Job], cluster: Cluster | None) -> Iterator[Record]:
+def _asked(
+    runtime: Runtime, task: Task, jobs: Sequence[Job], cluster: Cluster | None
+) -> Generator[Record, None, None]:
     """Job by job; on a cluster all of an example on one machine."""
     if cluster is None:
         yield from (ask(partial(_asking, runtime, pattern), task, example, pattern) for example, pattern in jobs)
