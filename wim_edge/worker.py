@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import subprocess
 import threading
@@ -42,7 +43,7 @@ class Worker:
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
-        self._command = list(command or process.command("wim_edge", "worker"))
+        self._command = list(command or process.command("wim_edge", "worker", *_verbosity()))
         self._settings = _plain(settings)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
@@ -192,6 +193,11 @@ class Worker:
         code = process.wait()
         self.close()
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _verbosity() -> list[str]:
+    """Whether llama.cpp's log is wanted, as here."""
+    return ["--debug"] if logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG) else []
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,9 @@ def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path) -> None
             break
     process.communicate(timeout=60)
     before = rows(out)
-    subprocess.run(command, check=True, timeout=600, capture_output=True)
+    done = subprocess.run([*command, "--debug"], check=True, timeout=600, capture_output=True, encoding="utf-8")
+    assert f"{len(before)} of 4 asked before" in done.stderr
+    assert "wim_edge.llama: " in done.stderr  # of the process that answers
     after = rows(out)
     assert len(after) == 4
     assert 2 <= len(before) <= 4

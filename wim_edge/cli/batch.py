@@ -117,6 +117,7 @@ def _show(results: list[Result], total: int, out: Path) -> None:
     click.echo(f"{len(results) - len(bad)} of {total} answered, {len(bad)} failed: {out / 'results.jsonl'}")
     click.echo(f"{len({result.document for result in results})} documents, {read:,} tokens read, {known:,} known")
     for result in bad[:_SHOWN]:
-        click.echo(one_line(f"failed: {result.id}: {result.error}"), err=True)
+        which = result.id if result.id.startswith(result.document) else f"{result.id}, {result.document}"
+        click.echo(one_line(f"failed: {which}: {result.error}"), err=True)
     if len(bad) > _SHOWN:
         click.echo(f"and {len(bad) - _SHOWN} more; the same command asks them again", err=True)

@@ -75,6 +75,8 @@ class Lines:
         self._kept = len(kept)
         for row in kept:
             self._count(row)
+        if kept:
+            click.echo(f"{len(kept)} of {total} asked before", err=True)
         self._began = self._last = time.monotonic()
 
     def add(self, row: Any) -> None:

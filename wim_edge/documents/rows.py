@@ -111,7 +111,9 @@ def text_of_file(path: Path, limits: Limits | None = None) -> str:
             with gzip.open(io.BytesIO(data)) as file:
                 data = read_whole(path.name, file, limits) if limits else file.read()
         return data.decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(f"{path} is not UTF-8", "Save it as UTF-8 (in Excel: CSV UTF-8).") from error
+    except (OSError, EOFError, zlib.error) as error:
         raise InvalidRequestError(f"{path} cannot be read: {error}", "It takes UTF-8 text, or that in gzip.") from error
 
 
