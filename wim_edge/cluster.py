@@ -53,7 +53,8 @@ class Cluster:
         """The results of all items; closing it ends the work.
 
         Args:
-            load: runs on this machine, a little ahead of the actors: what they need of it travels with the item.
+            load: runs on this machine, as far ahead of the actors as Ray's object store has room: what they need of
+                it travels with the item.
             actor: makes an actor, once on each machine that has one.
             told: is given a line about what the cluster has.
 
@@ -61,6 +62,8 @@ class Cluster:
         no room in it; EngineError where Ray gives up.
         """
         ray = _require_ray()
+        if not items:
+            return
         with _connected(ray, self.address), _row_by_row():
             nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
             cpus = self.cpus or min((node["CPU"] for node in nodes if node.get("CPU")), default=1)
@@ -213,9 +216,8 @@ def _require_ray() -> Any:
     for name, value in (("USAGE_STATS_ENABLED", "0"), ("DATA_LOG_LEVEL", "ERROR"), ("BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(f"RAY_{name}", value)
     try:
-        import ray.data
-
         import ray
+        import ray.data
     except ImportError:
         raise InvalidRequestError("this needs Ray", INSTALL_HINT) from None
     return ray

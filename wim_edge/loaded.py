@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +116,19 @@ class Loaded:
 def filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
     """What models.toml says of a model, where the user has left the choice open."""
     return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})
+
+
+def settled(settings: Settings) -> Settings:
+    """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
+    of it; paths whole. Raises ModelError."""
+    found = resolve(settings.model, Paths.from_environment())
+    settings = settings if found.entry is None else filled(settings, found.entry.settings)
+    other, templates = settings.relevance_model, settings.templates
+    return settings.but(
+        model=found.name if found.entry else str(found.path.absolute()),
+        relevance_model=os.path.abspath(other) if other and os.path.isfile(other) else other,
+        templates=templates and templates.absolute(),
+    )
 
 
 def identify(settings: Settings) -> Identity:

@@ -79,6 +79,11 @@ class Worker:
         assert isinstance(last, events.AnswerFinished)
         return last
 
+    @property
+    def running(self) -> bool:
+        """Whether there is a process; one that has crashed is started with the next request."""
+        return self._process is not None and self._process.poll() is None
+
     def answer_now(self) -> None:
         """Read no further and answer from what has been read."""
         self._control(do="answer_now")
@@ -164,7 +169,7 @@ class Worker:
             self._number = None
 
     def _started(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or not self.running:
             self.close()
             # In a group of its own: Ctrl-C is heard here, and told by what is written
             apart: dict[str, Any] = {"process_group": 0} if os.name != "nt" else {"creationflags": _NEW_GROUP}

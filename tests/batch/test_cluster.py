@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 from ray.cluster_utils import Cluster as Machines
 
-import ray
 from wim_edge.cluster import Cluster, place, same
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
 
@@ -112,6 +112,10 @@ def test_a_cluster_that_does_not_do(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=says):
         list(cluster(machines.address).run([1], same, Fails))
+
+
+def test_nothing_to_do_needs_no_cluster() -> None:
+    assert list(Cluster("127.0.0.1:1").run([], same, Fails)) == []
 
 
 def test_a_program_that_is_connected_stays_so(machines: Machines) -> None:

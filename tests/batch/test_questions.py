@@ -110,6 +110,11 @@ def test_each_document_of_a_folder(tmp_path: Path) -> None:
     assert [q.id for q in questions_of_each(tmp_path, ["Who?", "Why?"])][:3] == ["a.md#1", "a.md#2", "b.txt#1"]
 
 
+def test_a_question_is_as_the_results_have_it(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "text")
+    assert questions_of_each(tmp_path, ["Qui a sign\udce9?"])[0].question == "Qui a sign??"
+
+
 def test_a_folder_without_documents(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(InvalidRequestError):

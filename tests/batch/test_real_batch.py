@@ -97,6 +97,23 @@ def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path) -> None
     assert [row for row in after if row["id"] in {old["id"] for old in before}] == before  # nothing of it again
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there SIGTERM is no signal")
+def test_what_is_not_to_be_kept_goes_when_it_is_ended(documents: Path, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "wim_edge", "batch", "--each-document", str(documents), "--question", QUESTIONS[0],
+               "--out", str(tmp_path / "out"), "--no-save", "--model", "smollm2-135m", "--threads", "1"]  # fmt: skip
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", env=environment)
+    assert process.stderr is not None
+    process.stderr.readline()  # the first row
+    assert any((tmp_path / "tmp").rglob("*.reading"))
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert len(rows(tmp_path / "out")) >= 1
+
+
 def test_a_wrong_model_ends_it_at_once(documents: Path, tmp_path: Path) -> None:
     asked = ("--each-document", documents, "--question", "Why?", "--out", tmp_path / "out")
     wim_edge("batch", *asked, "-m", "none", code=4)
@@ -106,7 +123,10 @@ def test_an_evaluation_on_a_cluster_is_the_same(machines: Machines, tmp_path: Pa
     common = ("eval", "kv", "--documents", "5", "--limit", "2", "--positions", "0,4", "--pattern", "llm,wim-shallow",
               "-m", "smollm2-135m", "--threads", "1", "--answer-tokens", "12")  # fmt: skip
     wim_edge(*common, "--out", tmp_path / "here")
-    wim_edge(*common, "--out", tmp_path / "there", "--ray", machines.address)
+    templates = ("--templates", os.path.relpath(tmp_path))  # the machines have another working directory
+    for _ in range(2):  # the second one has nothing left to ask
+        told = wim_edge(*common, *templates, "--out", tmp_path / "there", "--ray", machines.address)
+        assert "wim-shallow" in told
     kept = ("id", "pattern", "resolved_pattern", "answer", "error", "scores", "gold_rank", "prefilled_tokens")
     found = []
     for name in ("here", "there"):

@@ -14,7 +14,7 @@ from wim_edge import Runtime, Settings
 from wim_edge.batch.answerer import answers, fetch
 from wim_edge.batch.questions import Group, Question, read_questions
 from wim_edge.batch.result import Result
-from wim_edge.batch.run import PARQUET, RESULTS, run
+from wim_edge.batch.run import PARQUET, RESULTS, here, run
 from wim_edge.errors import EngineError, InvalidRequestError, ModelError
 from wim_edge.loaded import Identity
 from wim_edge.testing import FakeModel
@@ -164,18 +164,32 @@ def test_what_fails_alike_everywhere_ends_it(tmp_path: Path) -> None:
     assert len(results) == 8
 
 
-def test_what_is_wrong_with_all_is_looked_for_after_a_failure(questions: list[Question], tmp_path: Path) -> None:
-    fake = Fake(fails={"Which 0 1?": EngineError("it broke")})
+@pytest.mark.parametrize("running", [True, False])
+def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
+    questions: list[Question], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: bool
+) -> None:
+    class InProcess(Fake):
+        def __init__(self, **_: object) -> None:
+            super().__init__(fails={"Which 0 1?": EngineError("it broke")})
+            self.running = running
+
+        def __enter__(self) -> InProcess:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.runtime.close()
 
     def gone() -> None:
         raise EngineError("no machine is there")
 
-    def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
-        for group in groups:
-            yield from answers(fake, fetch(group, SMALL), SMALL, "here", gone)  # type: ignore[arg-type]
-
+    monkeypatch.setattr("wim_edge.batch.run.Worker", InProcess)
+    if running:  # a fault of this row
+        results, _ = run(questions, SMALL, MODEL, tmp_path / "out", here(SMALL, gone))
+        assert [result.error for result in results if result.error] == ["EngineError: it broke"]
+        assert len(results) == 6
+        return
     with pytest.raises(EngineError, match="no machine is there"):
-        run(questions, SMALL, MODEL, tmp_path / "out", execute)
+        run(questions, SMALL, MODEL, tmp_path / "out", here(SMALL, gone))
     assert len(lines(tmp_path / "out")) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,11 +41,9 @@ def fetch(group: Group, limits: Limits) -> Fetched:
         return Fetched(group, error=error)
 
 
-def answers(
-    asker: Asker, given: Fetched, limits: Limits, worker: str, check: Callable[[], None] = lambda: None
-) -> Iterator[Result]:
+def answers(asker: Asker, given: Fetched, limits: Limits, worker: str) -> Iterator[Result]:
     """The results of a document's questions. What is wrong with one of them is its result; raises ModelError, which is
-    wrong with all. ``check``: called where the engine failed, it may raise what is wrong with all."""
+    wrong with all."""
     try:
         if given.error is not None:
             raise given.error
@@ -55,10 +53,7 @@ def answers(
             yield failed(question, error, worker)
         return
     for question in given.group.questions:
-        result = _answer(asker, document, question, worker)
-        if result.error is not None:
-            check()
-        yield result
+        yield _answer(asker, document, question, worker)
 
 
 def _answer(asker: Asker, document: Document, question: Question, worker: str) -> Result:

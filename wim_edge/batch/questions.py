@@ -85,7 +85,8 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[Question]:
         name = _well_formed(path.relative_to(folder).as_posix())
         for number, question in enumerate(questions, 1):
             own = f"{name}#{number}" if len(questions) > 1 else name
-            asked.append(Question(own, name, question.strip(), path, folder))
+            # What is no UTF-8 as the results have it
+            asked.append(Question(own, name, question.strip().encode("utf-8", "replace").decode(), path, folder))
     return asked
 
 

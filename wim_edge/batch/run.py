@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -14,12 +13,11 @@ from typing import Protocol
 from wim_edge.batch.answerer import Fetched, answers, fetch
 from wim_edge.batch.questions import Group, Question, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
-from wim_edge.catalog import resolve
 from wim_edge.cluster import Cluster, place, threads
 from wim_edge.errors import EngineError
 from wim_edge.journal import Journal, described
-from wim_edge.loaded import Identity, check_same, filled
-from wim_edge.settings import Limits, Paths, Settings
+from wim_edge.loaded import Identity, check_same
+from wim_edge.settings import Limits, Settings
 from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
@@ -48,7 +46,7 @@ def run(
 
     A question that fails is a row with its error, and asked again next time. When all are asked, or it is stopped,
     the rows stand in the order of the questions. Raises InvalidRequestError, before anything is asked, if the folder
-    holds another batch, and ModelError, CapacityError, EngineError where nothing can be asked.
+    holds another batch, and ModelError, EngineError where nothing can be asked.
     """
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
@@ -65,7 +63,7 @@ def run(
         stopped = False
         try:
             with closing(execute(left)) as found:  # whatever ends it here ends the workers too
-                _ask(found if left else (), journal, done, watcher)
+                _ask(found, journal, done, watcher)
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -104,19 +102,6 @@ def _in_order(journal: Journal[Result], questions: Sequence[Question]) -> list[R
     return results
 
 
-def settled(settings: Settings) -> Settings:
-    """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
-    of it; paths whole. Raises ModelError."""
-    found = resolve(settings.model, Paths.from_environment())
-    settings = settings if found.entry is None else filled(settings, found.entry.settings)
-    other, templates = settings.relevance_model, settings.templates
-    return settings.but(
-        model=found.name if found.entry else str(found.path.absolute()),
-        relevance_model=os.path.abspath(other) if other and os.path.isfile(other) else other,
-        templates=templates and templates.absolute(),
-    )
-
-
 @contextmanager
 def _kept(settings: Settings) -> Iterator[Settings]:
     """With a folder for what is read, where nothing is to be kept afterwards: the questions of a document need it."""
@@ -128,12 +113,16 @@ def _kept(settings: Settings) -> Iterator[Settings]:
 
 
 def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
-    """One document after the other, in a process of this machine. ``check``: see `answers`."""
+    """One document after the other, in a process of this machine. ``check``: called where that process ended, it may
+    raise what is wrong with all."""
 
     def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
         with _kept(settings) as used, Worker(**used.given()) as worker:
             for group in groups:
-                yield from answers(worker, fetch(group, settings), settings, "local", check)
+                for result in answers(worker, fetch(group, settings), settings, "local"):
+                    if result.error is not None and not worker.running:
+                        check()
+                    yield result
 
     return execute
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wim_edge.cli.interrupt import ending_in_order
 from wim_edge.cli.options import (
     check_rpc,
     cluster_from,
@@ -73,10 +74,10 @@ def batch(
     found = _questions(questions, each_document, asked)
     show_llama_log(ctx)
     from wim_edge.batch.result import require_pyarrow
-    from wim_edge.batch.run import here, run, settled, spread
+    from wim_edge.batch.run import here, run, spread
     from wim_edge.cli.progress import Failures, progress
     from wim_edge.engine import rpc
-    from wim_edge.loaded import identify
+    from wim_edge.loaded import identify, settled
 
     if parquet:
         require_pyarrow()
@@ -85,7 +86,7 @@ def batch(
     check_rpc(settings)
     checked = partial(rpc.check, settings.rpc)
     execute = here(settings, checked) if cluster is None else spread(settings, model, cluster, _tell)
-    with progress(Failures()) as watcher:
+    with ending_in_order(), progress(Failures()) as watcher:
         results, stopped = run(found, settings, model, out, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), out)
     if stopped:

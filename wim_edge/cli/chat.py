@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import click
 
-from wim_edge.cli.interrupt import Interruptible
+from wim_edge.cli.interrupt import Interruptible, ending_in_order
 from wim_edge.cli.options import (
     check_display,
     display_options,
@@ -68,8 +67,7 @@ def chat(
         Collection(library)  # that there is none must not come out with the first question
     with ExitStack() as stack:
         if not settings.save:
-            for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # which would leave the folder behind
-                signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
+            stack.enter_context(ending_in_order())
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-chat-"))
             settings = settings.but(save=True, readings=Path(folder))
         runtime = stack.enter_context(Runtime(settings))

@@ -1,11 +1,13 @@
-"""Ctrl-C while the engine works: the first one asks for the answer, the second one cancels."""
+"""Ctrl-C while the engine works: the first one asks for the answer, the second one cancels. And other signals."""
 
 from __future__ import annotations
 
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
 
 EXIT_EARLY, EXIT_CANCELLED = 10, 130
 STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the process as an error does, so that folders of its own go with it."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 class Interruptible:
@@ -54,7 +68,10 @@ class Interruptible:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._abandoned.set()
             self._runtime.cancel()
-            worker.join()
+            # One more may be needed: a process of its own that hears nothing is ended by a later one
+            signal.signal(signal.SIGINT, lambda *_: self._runtime.cancel())
+            while worker.is_alive():
+                worker.join(0.2)
             signal.signal(signal.SIGINT, before)
 
     def _next(self) -> Event | BaseException | None:

@@ -182,7 +182,7 @@ def cluster_options(command: F) -> F:
         (
             click.option("--ray", metavar="ADDRESS",
                          help="Do the work on a Ray cluster: auto is the one this machine is part of, local one of "
-                              "this machine alone, or HOST:PORT. Needs wim-edge[ray]; default: this process."),
+                              "this machine alone, or HOST:PORT. Needs wim-edge[ray]; default: no cluster."),
             click.option("--ray-actors", type=click.IntRange(min=1), metavar="N",
                          help="Model instances. Default: as many as the machines hold."),
             click.option("--ray-cpus", type=click.FloatRange(min=0, min_open=True), metavar="N",
@@ -211,7 +211,7 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
     if settings.rpc is not None:
         raise InvalidRequestError("--ray and --rpc exclude each other", "A server of RPC has one client at a time.")
     memory = memory_of(settings)
-    return Cluster(address, cpus or options.get("n_threads"), gpus, memory, actors)
+    return Cluster(address, cpus or settings.n_threads, gpus, memory, actors)
 
 
 def settings_from(options: dict[str, Any]) -> Settings:

@@ -7,7 +7,6 @@ patterns alike. Each asking has a cache of its own, opened and closed outside of
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from wim_edge.evaluation.patterns import Pattern
 from wim_edge.evaluation.store import Record, Store
 from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
 from wim_edge.journal import described
-from wim_edge.loaded import Identity, check_same, identify
+from wim_edge.loaded import Identity, check_same, identify, settled
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
@@ -90,7 +89,9 @@ def _asked(
         yield from (ask(partial(_asking, runtime, pattern), task, example, pattern) for example, pattern in jobs)
         return
     of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].id)]
-    actor = partial(_Actor, runtime.settings, task.name, identify(runtime.settings))
+    settings = settled(runtime.settings)
+    runtime.close()  # its memory is an actor's
+    actor = partial(_Actor, settings, task.name, identify(settings))
     yield from cluster.run(of_one, same, actor)
 
 
@@ -199,9 +200,8 @@ class _Observed:
 
 
 def _observe(asker: Asker, documents: Sequence[Document], question: str, found: _Observed) -> None:
-    """Ask, and note what the events tell. The seconds are those on the clock, less those of loading."""
+    """Ask, and note what the events tell. The seconds are its own, less those of loading."""
     margins: list[Any] = []
-    start = time.perf_counter()
     with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
         for event in stream:
             if event.type == "reading.started":
@@ -213,7 +213,8 @@ def _observe(asker: Asker, documents: Sequence[Document], question: str, found: 
             elif isinstance(event, events.AnswerFinished):
                 found.finished = event
     assert found.finished is not None
-    found.seconds = time.perf_counter() - start - found.finished.usage.seconds.get("load", 0.0)
+    seconds = found.finished.usage.seconds
+    found.seconds = seconds["total"] - seconds.get("load", 0.0)
     if found.finished.finish_reason == "cancelled":
         raise KeyboardInterrupt
     found.located = _located(margins, {document.name: document.text for document in documents}, asker.settings)
