@@ -38,6 +38,7 @@ def main() -> None:
             answers(work, rpc, pattern)
         worked = [server.seconds() - then for server, then in zip(servers, before, strict=True)]
         check(f"it was they who computed: {', '.join(f'{one:.1f} s' for one in worked)}", min(worked) > 5)
+        batch(work, rpc)
         lost(work, rpc, servers)
         wrong(work, servers)
     print(f"{len(failed)} failed: {', '.join(failed)}" if failed else "all as it should be")
@@ -59,6 +60,23 @@ def answers(work: Path, rpc: tuple[str, ...], pattern: str) -> None:
     check(f"{pattern}: the tokens of one machine's", there["said"] == here["said"])
     check(f"{pattern}: restored across them, {again['known']} of {there['read']} tokens known, the same",
           again["said"] == here["said"] and again["read"] == 0 and again["known"] == there["read"])  # fmt: skip
+
+
+def batch(work: Path, rpc: tuple[str, ...]) -> None:
+    """A row that is wrong by itself stops no other, though the servers are busy with the model that goes on."""
+    (work / "long.txt").write_text(2 * TEXT.read_text(encoding="utf-8"), encoding="utf-8")
+    rows = [{"document": f"{name}.txt", "question": QUESTION} for name in ("long", "part")]
+    (work / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for home, more in (("here-llm", ()), ("there-llm", rpc)):
+        wim_edge(work / home, "batch", str(work / "questions.jsonl"), "--out", str(work / f"batch-{home}"),
+                 "--pattern", "llm", *MODEL, *more, code=1)  # fmt: skip
+    here, there = (
+        [json.loads(line) for line in (work / f"batch-{home}" / "results.jsonl").read_text("utf-8").splitlines()]
+        for home in ("here-llm", "there-llm")
+    )
+    said = [[(row["answer"], row["error"]) for row in found] for found in (here, there)]
+    check(f"batch: {there[0]['error']}; the other row as of one machine",
+          said[0] == said[1] and [row["error"] is None for row in there] == [False, True])  # fmt: skip
 
 
 def lost(work: Path, rpc: tuple[str, ...], servers: list[Server]) -> None:
