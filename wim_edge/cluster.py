@@ -11,7 +11,9 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import signal
 import socket
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -149,7 +151,10 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         _knock(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
+        before = signal.getsignal(signal.SIGTERM)
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)  # Ray takes it for itself
     except (OSError, RuntimeError, ValueError, AssertionError) as error:
         why = str(error).split("\n")[0]
         raise InvalidRequestError(

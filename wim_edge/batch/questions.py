@@ -15,6 +15,7 @@ from wim_edge.library.adding import ROWS, files_of
 
 _LAYOUT = "{document, question, id}; the id may be left out"
 _HEADINGS = "The first line of a CSV file has the headings document,question and perhaps id."
+_QUOTES = "A field that holds the mark between fields, or a line's end, stands in double quotes"
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _DELIMITERS = ",;\t"
 _MOST_FIELD = 2**31 - 1  # characters; the csv module takes 131,072 unless told otherwise
@@ -103,9 +104,10 @@ def _csv_rows(path: Path) -> list[Row]:
     csv.field_size_limit(_MOST_FIELD)
     try:
         delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
-        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
+        found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        lines = [list(map(str.strip, line)) for line in found if any(map(str.strip, line))]
     except csv.Error as error:
-        raise InvalidRequestError(f"{path.name}: {error}", _HEADINGS) from error
+        raise InvalidRequestError(f"{path.name}: {error}", f"{_QUOTES}; each quote has its other one.") from error
     headings = [heading.strip().lower() for heading in lines[0]] if lines else []
     if not {"document", "question"} <= set(headings) or len(set(headings)) < len(headings):
         raise InvalidRequestError(f"{path.name} has the headings {', '.join(headings) or 'none'}"[:200], _HEADINGS)
@@ -115,7 +117,7 @@ def _csv_rows(path: Path) -> list[Row]:
         if len(line) != len(headings):
             raise InvalidRequestError(
                 f"{path.name}, row {number}: {len(line)} fields under {len(headings)} headings",
-                "A field that holds the mark between fields stands in double quotes.",
+                f"{_QUOTES}.",
             )
     return [dict(zip(headings, line, strict=True)) for line in lines[1:]]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from wim_edge.batch.answerer import Fetched, answers, fetch
+from wim_edge.batch.meanwhile import kept_meanwhile, sweep
 from wim_edge.batch.questions import Group, Question, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
 from wim_edge.cluster import Cluster, place, threads
@@ -102,22 +102,12 @@ def _in_order(journal: Journal[Result], questions: Sequence[Question]) -> list[R
     return results
 
 
-@contextmanager
-def _kept(settings: Settings) -> Iterator[Settings]:
-    """With a folder for what is read, where nothing is to be kept afterwards: the questions of a document need it."""
-    if settings.save:
-        yield settings
-        return
-    with TemporaryDirectory(prefix="wim-edge-batch-") as folder:
-        yield settings.but(save=True, readings=Path(folder))
-
-
 def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
     """One document after the other, in a process of this machine. ``check``: called where that process ended, it may
     raise what is wrong with all."""
 
     def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
-        with _kept(settings) as used, Worker(**used.given()) as worker:
+        with kept_meanwhile(settings) as used, Worker(**used.given()) as worker:
             for group in groups:
                 for result in answers(worker, fetch(group, settings), settings, "local"):
                     if result.error is not None and not worker.running:
@@ -133,7 +123,10 @@ def spread(
     """On the machines of a cluster, each document where one of them is free."""
 
     def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
-        return cluster.run(groups, partial(fetch, limits=settings), partial(_Actor, settings, model), told)
+        try:
+            yield from cluster.run(groups, partial(fetch, limits=settings), partial(_Actor, settings, model), told)
+        finally:
+            sweep()  # an actor that Ray kills cannot
 
     return execute
 
@@ -144,7 +137,7 @@ class _Actor:
     def __init__(self, settings: Settings, model: Identity) -> None:
         check_same(model, settings, place())
         self.settings, self._open = settings, ExitStack()
-        used = self._open.enter_context(_kept(settings.but(n_threads=threads(settings))))
+        used = self._open.enter_context(kept_meanwhile(settings.but(n_threads=threads(settings))))
         self.worker = self._open.enter_context(Worker(**used.given()))
 
     def __call__(self, given: Fetched) -> Iterable[Result]:

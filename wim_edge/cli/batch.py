@@ -38,7 +38,7 @@ _SHOWN = 5  # failures that are told; the file has all
 @click.option("--each-document", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Instead of FILE: ask each document in DIR.")
 @click.option("--question", "asked", multiple=True, metavar="TEXT", help="What to ask each; may be given again.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+@click.option("--out", type=click.Path(file_okay=False), required=True, metavar="DIR",
               help="Where results.jsonl and run.json are kept; a stopped run goes on from there.")
 @click.option("--parquet", is_flag=True, help="Write DIR/results.parquet too (needs wim-edge[parquet]).")
 @cluster_options
@@ -54,7 +54,7 @@ def batch(
     questions: Path | None,
     each_document: Path | None,
     asked: tuple[str, ...],
-    out: Path,
+    out: str,
     parquet: bool,
     **options: Any,
 ) -> None:
@@ -70,7 +70,9 @@ def batch(
       wim-edge batch questions.jsonl --out answers --parquet --ray auto
     """
     cluster = cluster_from(options)
-    settings = settings_from(options)
+    settings, folder = settings_from(options), Path(out)
+    if not out:
+        raise InvalidRequestError("--out names no folder", "Give --out DIR.")
     found = _questions(questions, each_document, asked)
     show_llama_log(ctx)
     from wim_edge.batch.result import require_pyarrow
@@ -87,8 +89,8 @@ def batch(
     checked = partial(rpc.check, settings.rpc)
     execute = here(settings, checked) if cluster is None else spread(settings, model, cluster, _tell)
     with ending_in_order(), progress(Failures()) as watcher:
-        results, stopped = run(found, settings, model, out, execute, parquet=parquet, watcher=watcher)
-    _show(results, len(found), out)
+        results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
+    _show(results, len(found), folder)
     if stopped:
         click.echo("stopped; the same command goes on", err=True)
         sys.exit(EXIT_CANCELLED)
@@ -119,6 +121,6 @@ def _show(results: list[Result], total: int, out: Path) -> None:
     click.echo(f"{len({result.document for result in results})} documents, {read:,} tokens read, {known:,} known")
     for result in bad[:_SHOWN]:
         which = result.id if result.id.startswith(result.document) else f"{result.id}, {result.document}"
-        click.echo(one_line(f"failed: {which}: {result.error}"), err=True)
+        click.echo(one_line(f"failed: {which:.200}: {result.error}"), err=True)
     if len(bad) > _SHOWN:
         click.echo(f"and {len(bad) - _SHOWN} more; the same command asks them again", err=True)

@@ -1,0 +1,45 @@
+"""Where a batch keeps what it reads until it ends, where nothing is to be kept afterwards (``--no-save``)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from wim_edge.settings import Settings
+
+PREFIX, LOCK = "wim-edge-batch-", "lock"
+_YOUNG = 5.0  # seconds in which a folder may not have its lock yet
+
+
+@contextmanager
+def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
+    """With a folder for what is read, which goes at the end: the questions of a document need it."""
+    if settings.save:
+        yield settings
+        return
+    sweep()
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, ExitStack() as held:
+        with suppress(NotImplementedError):  # a file system without locks
+            held.enter_context(FileLock(Path(folder, LOCK)))
+        yield settings.but(save=True, readings=Path(folder))
+
+
+def sweep() -> None:
+    """Remove the folders of processes that were killed: theirs are not locked."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError, Timeout, NotImplementedError):
+            if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
+                with FileLock(folder / LOCK, timeout=0):
+                    shutil.rmtree(folder)
+
+
+def _ours(folder: Path) -> bool:
+    """Whether this user made it: others may write to the folder for temporary files too."""
+    return os.name == "nt" or folder.lstat().st_uid == os.getuid()
