@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from wim_edge.batch.answerer import Fetched, answers, fetch
-from wim_edge.batch.meanwhile import kept_meanwhile, sweep
 from wim_edge.batch.questions import Group, Question, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
 from wim_edge.cluster import Cluster, place, threads
 from wim_edge.errors import EngineError
 from wim_edge.journal import Journal, described
+from wim_edge.library.meanwhile import kept_meanwhile, sweep
 from wim_edge.loaded import Identity, check_same
 from wim_edge.settings import Limits, Settings
 from wim_edge.worker import Worker

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
-from pathlib import Path
+from contextlib import closing, suppress
 from typing import Any
 
 import click
@@ -61,16 +59,12 @@ def chat(
     from wim_edge.cli.display import display_for
     from wim_edge.documents import read_documents
     from wim_edge.library.collection import Collection
+    from wim_edge.library.meanwhile import kept_meanwhile
     from wim_edge.runtime import Runtime
 
     if library is not None:
         Collection(library)  # that there is none must not come out with the first question
-    with ExitStack() as stack:
-        if not settings.save:
-            stack.enter_context(ending_in_order())
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-chat-"))
-            settings = settings.but(save=True, readings=Path(folder))
-        runtime = stack.enter_context(Runtime(settings))
+    with ending_in_order(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
         runtime.open()
         read = read_documents(documents, limits=settings)
         for question in _questions():

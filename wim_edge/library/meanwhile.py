@@ -1,4 +1,4 @@
-"""Where a batch keeps what it reads until it ends, where nothing is to be kept afterwards (``--no-save``)."""
+"""Readings that are kept until a command ends, where nothing is to be kept afterwards (``--no-save``)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from filelock import FileLock, Timeout
 
 from wim_edge.settings import Settings
 
-PREFIX, LOCK = "wim-edge-batch-", "lock"
+PREFIX, LOCK = "wim-edge-readings-", "lock"
 _YOUNG = 5.0  # seconds in which a folder may not have its lock yet
 
 
 @contextmanager
 def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
-    """With a folder for what is read, which goes at the end: the questions of a document need it."""
+    """With a folder for what is read, which goes at the end: the next question of the same document needs it."""
     if settings.save:
         yield settings
         return
