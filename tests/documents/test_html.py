@@ -67,11 +67,11 @@ def test_a_page_without_text_is_empty(refuse, markup: str) -> None:
     ],
 )
 def test_hostile_markup_costs_no_more_than_its_length(read, markup: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert read("a.html", "<p>x</p>" + markup).text.startswith("x")
     read("page", "<!doctype html><p>x</p>" + markup)
     read("other", "x" + markup)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_too_deep(refuse) -> None:

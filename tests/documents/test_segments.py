@@ -160,7 +160,7 @@ def test_the_tokenizer_sees_each_character_a_few_times(budget: int, tokenize: To
 
 
 def test_white_space_without_end_is_quick() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("\n" * 400_000, " " * 400_000 + "x", "." * 400_000, "\u0301" * 400_000):
         split(text, 4096, by_character)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -48,7 +48,10 @@ class Slow(FakeModel):
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """Its address."""
-    config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1, http=Timed)
+    config = uvicorn.Config(
+        app, port=0, log_level="warning", timeout_graceful_shutdown=1, http=Timed,
+        timeout_keep_alive=600,  # so that whoever is let go was let go by us
+    )  # fmt: skip
     sock = config.bind_socket()
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
@@ -80,7 +83,7 @@ class Client(httpx.Client):
 
     def wait(self, number: str, *states: str) -> dict[str, Any]:
         wanted = states or ("done", "failed", "cancelled")
-        for _ in range(2000):
+        for _ in range(6000):
             found = self.asked(number)
             if found["state"] in wanted:
                 return found

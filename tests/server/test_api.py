@@ -96,15 +96,13 @@ def test_asking_streams_the_same_events_as_everywhere(client: Client) -> None:
 def test_the_first_event_comes_at_once_though_the_model_is_busy(client: Client, model: Slow) -> None:
     client.upload()
     model.seconds = 0.05
-    client.question()
+    busy = client.question()
     body = {"documents": [1], "question": "And now?"}
-    begun = time.monotonic()
     with client.stream("POST", "/api/ask", json=body) as response:
         first = next(parsed(response))
-        seconds = time.monotonic() - begun
+        assert client.asked(busy["id"])["state"] != "done"
     assert first["type"] == "queued"
     assert first["before"] == 1
-    assert seconds < 5  # benchmarks say how soon; here only that it does not wait for the model
 
 
 def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
@@ -137,7 +135,7 @@ def test_answer_now_and_cancel(client: Client, model: Slow) -> None:
     refused = client.post(f"/api/questions/{second['id']}/answer-now")
     assert refused.status_code == 400
     assert "nothing has been read" in refused.json()["error"]["message"]
-    for _ in range(500):
+    for _ in range(6000):
         if client.asked(first["id"])["events"] > 12:
             break
         time.sleep(0.01)
@@ -237,12 +235,10 @@ def test_all_in_line_are_answered_in_their_order(client: Client, model: Slow) ->
     client.upload()
     model.seconds = 0.002
     asked = [client.question(f"Question {n}?")["id"] for n in range(3)]
-    ends = {}
-    while len(ends) < 3:
-        for number in asked:
-            if number not in ends and client.asked(number)["state"] == "done":
-                ends[number] = time.monotonic()
-    assert list(ends) == asked
+    seen = set()
+    while not {(True, True, True)} <= seen:
+        seen.add(tuple(client.asked(number)["state"] == "done" for number in reversed(asked)))  # the last one first
+    assert all(list(done) == sorted(done) for done in seen)
 
 
 def test_what_fails_is_the_last_event_and_the_next_one_is_served(client: Client, model: Slow) -> None:
@@ -354,7 +350,7 @@ def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pyt
     assert client.post("/api/models/nothing/pull").status_code == 404
     with client.stream("POST", "/api/models/qwen3-4b/pull") as response:
         next(parsed(response))
-    for _ in range(300):
+    for _ in range(6000):
         if stopped:
             break
         time.sleep(0.01)

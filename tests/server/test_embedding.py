@@ -264,7 +264,7 @@ def test_the_window_example(story: Path) -> None:
         pytest.skip(f"no display: {error}")
     with Runtime(SMALL, model=Slow()) as runtime:
         window = example("A window (Tk; Qt alike)")["Window"](root, runtime, str(story), "Which colour?")
-        for _ in range(500):
+        for _ in range(6000):
             root.update()
             time.sleep(0.01)
             if "an answer" in window.text.get("1.0", "end"):

@@ -34,7 +34,7 @@ def started(*options: str, **variables: str) -> Iterator[tuple[str, subprocess.P
 
 def get(address: str, **headers: str) -> httpx.Response:
     transport = httpx.HTTPTransport(retries=20)
-    with httpx.Client(transport=transport, timeout=10) as client:
+    with httpx.Client(transport=transport, timeout=60) as client:
         return client.get(address, headers=headers)
 
 
@@ -45,7 +45,7 @@ def test_it_serves_this_machine_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         assert get(found[1] + "/api/status").json()["folders"] == [str(tmp_path)]
         assert "<title>wim-edge</title>" in get(found[1]).text
         server.send_signal(signal.SIGINT)
-        assert server.wait(10) == 0
+        assert server.wait(60) == 0
 
 
 def test_others_need_the_token_that_is_printed() -> None:
@@ -68,5 +68,5 @@ def test_the_token_may_come_from_the_environment() -> None:
 def test_what_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     for options in (["--token", ""], ["--host", "0.0.0.0", "--token", "a b"], [str(tmp_path / "nothing")]):
         with started(*options) as (line, server):
-            assert server.wait(20) == 2, options
+            assert server.wait(60) == 2, options
             assert line.startswith(("error: the token is empty", "Usage: "))

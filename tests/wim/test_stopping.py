@@ -132,7 +132,7 @@ def test_closing_the_runtime_from_another_thread_waits_for_the_reading() -> None
     reader = threading.Thread(target=lambda: found.extend(stream))
     reader.start()
     runtime.close()
-    reader.join(10)
+    reader.join(60)
     assert not reader.is_alive()
 
 
@@ -149,9 +149,9 @@ def test_closing_while_another_thread_sets_the_reading_up_waits_for_it(monkeypat
     runtime = Runtime(SMALL, model=model)
     reader = threading.Thread(target=lambda: found.extend(runtime.stream(Document("d", TEXT), "Which colour?")))
     reader.start()
-    begun.wait(10)
+    begun.wait(60)
     runtime.close()
-    reader.join(10)
+    reader.join(60)
     assert not reader.is_alive()
     assert all(context.closed for context in model.contexts)
 
