@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wim_edge.catalog import resolve
+from wim_edge.catalog import ResolvedModel, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
+from wim_edge.documents import Document
 from wim_edge.engine.api import Context, Model
 from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings
-from wim_edge.tuning import open_model
+from wim_edge.tuning import open_model, ready
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.methods import Judge
+from wim_edge.wim.pattern import Choices
+from wim_edge.wim.plan import check_room, context_limit
 from wim_edge.wim.prompts import Prompts
 
 
@@ -53,13 +56,38 @@ class Loaded:
     def model(self) -> Model:
         """The one that reads. Raises ModelError, CapacityError."""
         if self._model is None:
-            found = resolve(self.settings.model, Paths.from_environment())
-            if found.entry is not None:
-                self.settings = filled(self.settings, found.entry.settings)
-                self.chat_variables = found.entry.chat
-            self._model = open_model(found, self.settings)
+            self._model = open_model(self._resolved(), self.settings)
             self._opened.append(self._model)
         return self._model
+
+    def check_room(self, documents: Sequence[Document]) -> None:
+        """Before the weights are loaded, which may take long: raise ContextOverflowError where the pattern reads the
+        documents whole and no context of the model holds them. Raises as `model` too."""
+        if self._model is not None:
+            return
+        found = self._resolved()
+        if not Choices.of(self.settings).pattern.whole:
+            return
+        from wim_edge.engine import beforehand, budget
+        from wim_edge.engine.gguf import read_header
+
+        path, settings = ready(found, self.settings)
+        header = read_header(path)
+        trained = header.number("context_length", USUAL_CONTEXT)
+        limit = context_limit(
+            settings, trained, lambda: beforehand.largest_n_ctx(header, settings, trained, budget.available())
+        )
+        if sum(len(document.text) for document in documents) > limit.tokens:  # else it is hardly so
+            with beforehand.vocabulary(path) as count:
+                check_room(count, documents, limit)
+
+    def _resolved(self) -> ResolvedModel:
+        """The file of the model that reads; the settings are filled with what models.toml says of it."""
+        found = resolve(self.settings.model, Paths.from_environment())
+        if found.entry is not None:
+            self.settings = filled(self.settings, found.entry.settings)
+            self.chat_variables = found.entry.chat
+        return found
 
     def chat(self) -> tuple[ChatFormat, str | None]:
         """How a conversation with it is written, and a warning where that was not clear."""

@@ -209,6 +209,7 @@ class Runtime:
         read = _read(documents, self.settings)
         stack.callback(self._forget, unless_read=True)
         with clock.stage("load"):
+            self._loaded.check_room(read)
             self.open()
         request = (read, query)
         if self._asked is None or judged is None or self._asked.request != request:

@@ -36,18 +36,25 @@ class Tuned:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> Model:
-    """Load a model's file, or its tuned copy, as was measured best. One that no catalog vouches for is first tried in a
-    process of its own. Raises ModelError, CapacityError, and as `engine.rpc.register`."""
+    """Load a model's file. Raises ModelError, CapacityError, and as `engine.rpc.register`."""
+    from wim_edge.engine.model import Model  # the native library loads here, not before
+
+    path, settings = ready(found, settings)
+    return Model(path, settings, found.name)
+
+
+def ready(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:
+    """A model's file, or its tuned copy, that can be loaded, and the settings to load it with, as was measured best.
+    One that no catalog vouches for is first tried in a process of its own. Raises as `open_model`."""
     from wim_edge.engine import rpc, trial
-    from wim_edge.engine.model import Model, check_weights  # the native library loads here, not before
+    from wim_edge.engine.beforehand import check_weights
 
     rpc.register(settings.rpc)
     tuned = load(Paths.from_environment(), found.path)
     check_weights(found.path, settings)
     if settings.rpc is None and (found.entry is None or isinstance(found.entry.source, PathSource)):
         trial.check(found.path)
-    path = Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path
-    return Model(path, _with(settings, tuned), found.name)
+    return Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path, _with(settings, tuned)
 
 
 def load(paths: Paths, model: Path) -> Tuned:

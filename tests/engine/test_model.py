@@ -16,9 +16,11 @@ pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
+from wim_edge import Document, Runtime  # noqa: E402
 from wim_edge.engine import budget  # noqa: E402
+from wim_edge.engine.beforehand import vocabulary  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
-from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
+from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")
@@ -91,6 +93,27 @@ def test_a_context_beyond_memory_is_refused_with_the_numbers(
     monkeypatch.setattr(budget, "available", lambda _mapped=0: 10 << 20)
     with pytest.raises(MemoryBudgetError, match="weights"):
         Model(smollm2)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_ctx": 512}, {"memory": 200 << 20}])
+def test_a_text_that_no_context_holds_is_refused_before_the_weights_are_loaded(
+    smollm2: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
+) -> None:
+    monkeypatch.setattr("wim_edge.loaded.open_model", lambda *_: pytest.fail("loaded"))
+    if free := options.pop("memory", 0):
+        monkeypatch.setattr(budget, "available", lambda _mapped=0: free)
+    text = "The ferry sails at noon, and the harbour is cold. " * (500 if free or options else 2000)
+    with Runtime(Settings(model=str(smollm2), pattern="llm", save=False, **options)) as runtime:
+        with pytest.raises(ContextOverflowError, match=r"have about [\d,]+ tokens, and the context holds") as caught:
+            runtime.stream(Document("d", text), "When?")
+        assert ("memory holds" in caught.value.hint, "--ctx" in caught.value.hint) == (bool(free), bool(options))
+
+
+def test_the_vocabulary_alone_counts_as_the_model_does(model: Model) -> None:
+    text = "The ferry sails at noon, and the harbour is cold.\n\nÜnïcödé 🚢 " * 50
+    with vocabulary(model.info.path) as count:
+        assert abs(count(text) - len(model.tokenize(text))) <= 1
+        assert count("") == 0
 
 
 def test_where_memory_is_short_batches_are_smaller_and_the_numbers_the_same(

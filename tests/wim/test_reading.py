@@ -126,12 +126,29 @@ def test_llm_pattern_refuses_what_does_not_fit_before_any_work() -> None:
 def test_the_message_is_about_what_does_not_fit() -> None:
     small = FakeModel(reply, n_ctx_train=900)
     with Runtime(SMALL.but(pattern="llm", segment_tokens=1024), model=small) as runtime:
-        with pytest.raises(ContextOverflowError, match="the documents have 1,"):
+        with pytest.raises(ContextOverflowError, match="the documents have about 1,"):
             runtime.stream(Document("d", TEXT), "Which colour?")
         assert runtime.ask(Document("d", TEXT[:500]), "Which colour?").text == "the answer is blue"
         for documents in ((), Document("d", TEXT)):
             with pytest.raises(ContextOverflowError, match="question and prompts do not fit"):
                 runtime.stream(documents, "why " * 900)
+
+
+def test_of_a_text_far_too_long_no_more_is_looked_at_than_the_context_holds() -> None:
+    model, seen = FakeModel(reply, n_ctx_train=900), []
+    tokenize = model.tokenize
+
+    def watched(text: str, *, special: bool = False) -> list[int]:
+        seen.append(text)
+        return tokenize(text, special=special)
+
+    model.tokenize = watched  # type: ignore[method-assign]
+    n = len(tokenize(TEXT * 500))
+    with Runtime(SMALL.but(pattern="llm"), model=model) as runtime, pytest.raises(ContextOverflowError) as caught:
+        runtime.stream([Document(name, TEXT * 250) for name in "ab"], "Which colour?")
+    told = int(re.search(r"about ([\d,]+) tokens", str(caught.value))[1].replace(",", ""))  # type: ignore[index]
+    assert 0.99 * n < told < 1.01 * n
+    assert sum(map(len, seen)) < 20_000 < 500 * len(TEXT)
 
 
 def test_a_segment_larger_than_the_context_is_an_error_with_the_numbers() -> None:

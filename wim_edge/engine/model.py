@@ -14,15 +14,15 @@ import numpy as np
 
 from wim_edge.engine import budget, memory
 from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
+from wim_edge.engine.beforehand import batches, check_weights, largest_n_ctx
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
-from wim_edge.engine.gguf import GGUFHeader, read_header, shards
+from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.native import Device, devices, last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
-_SMALLEST_BATCH = 64
 
 
 class Model:
@@ -169,12 +169,7 @@ class Model:
     # Contexts
 
     def largest_n_ctx(self) -> int:
-        best, step, free = 256, 256, self._free()
-        for n_ctx in range(step, memory.padded(self.info.n_ctx_train) + 1, step):
-            if self._need(n_ctx, False, self._batches()[-1]).total > free:
-                break
-            best = n_ctx
-        return min(best, self.info.n_ctx_train) if self.info.n_ctx_train > 256 else best
+        return largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
 
     def context(
         self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None
@@ -203,19 +198,14 @@ class Model:
         """Whether sliding windows are kept whole, and how many tokens a batch has: the first that fits, else the
         smallest. The attention scores of a batch are much of the memory where the context is long, and smaller
         batches give the same numbers at the same speed."""
-        free = self._free()
-        ways = [(whole, n) for whole in ((True, False) if swa_full is None else (swa_full,)) for n in self._batches()]
+        free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
+        ways = list(itertools.product(wholes, batches(self.settings)))
         return next((way for way in ways if self._need(n_ctx, *way, n_sequences).total <= free), ways[-1])
-
-    def _batches(self) -> list[int]:
-        """Tokens of a batch, by halves: what is set first."""
-        n = self.settings.n_batch
-        return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
     def _smaller(self, n_ctx: int) -> str:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
-        if largest >= n_ctx or self._need(largest, False, self._batches()[-1]).total > self._free():
+        if largest >= n_ctx or self._need(largest, False, batches(self.settings)[-1]).total > self._free():
             return f"Use a smaller model, or {budget.relief()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
@@ -246,18 +236,6 @@ class Model:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def check_weights(path: Path, settings: Settings) -> None:
-    """Whether memory holds a model's file, which is known before it is opened. Raises MemoryBudgetError."""
-    if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
-        return
-    need, free = sum(part.stat().st_size for part in shards(path)), budget.available()
-    if need > free and not any(device.is_gpu for device in devices()):
-        raise MemoryBudgetError(
-            f"{path.name} needs {memory.readable(need)} for its weights, {memory.readable(free)} are free",
-            f"Use a smaller model or a smaller quantization (`wim-edge models list`), or {budget.relief()}.",
-        )
 
 
 def _adds_space(header: GGUFHeader) -> bool:

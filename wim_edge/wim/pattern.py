@@ -30,6 +30,11 @@ class Pattern:
     def scores(self) -> bool:
         return self.margins or self.focus
 
+    @property
+    def whole(self) -> bool:
+        """Documents that are longer than the context cannot be read."""
+        return self.deep and not self.margins
+
 
 PATTERNS = {
     pattern.name: pattern

@@ -6,6 +6,7 @@ where margins are written the named strategy of reading in windows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +24,7 @@ from wim_edge.wim.quote import LONGEST_PREFIX
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
+_COUNTED = 1 << 14  # characters that are counted at once
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
@@ -68,6 +70,15 @@ class Plan:
         return sum(len(piece.segment.tokens) for piece in self.segments)
 
 
+@dataclass(frozen=True)
+class Limit:
+    """What the context may hold at most."""
+
+    tokens: int
+    larger: str
+    """What would raise it."""
+
+
 def make_plan(
     model: Model,
     chat: ChatFormat,
@@ -88,10 +99,8 @@ def make_plan(
     Raises ContextOverflowError, InvalidRequestError.
     """
     pattern = choices.pattern
-    limit = min(settings.n_ctx or model.info.n_ctx_train, model.info.n_ctx_train)
-    larger = "raise --ctx" if limit < model.info.n_ctx_train else "use a model with a larger context"
-    if settings.n_ctx is None and (fits := model.largest_n_ctx()) < limit:
-        limit, larger = fits, f"{relief()}: memory holds no larger context of this model"
+    most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
+    limit, larger = most.tokens, most.larger
     before = prompts.query_first(query) if settings.query_first else ""
     opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
     extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
@@ -112,22 +121,50 @@ def make_plan(
             f"segments of {choices.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
             f"Use --segment-tokens {limit - beside:,} or less, or {larger}.",
         )
+    if pattern.whole:
+        check_room(lambda text: len(tokenize(text)), documents, most)
     pieces = _segment(tokenize, prompts, choices, documents)
     total = sum(piece.size for piece in pieces)
     passages = choices.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
     need = beside + (total if pattern.deep else 0)
-    if need > limit and not pattern.margins:
-        raise ContextOverflowError(
-            f"the documents have {total:,} tokens; with the question and the answer that is {need:,}, "
-            f"and the context holds {limit:,}",
-            f"Use --pattern wim-shallow or wim, which read longer documents, or {larger}.",
-        )
+    if need > limit and pattern.whole:
+        raise _too_long(f"{total:,} tokens; with the question and the answer that is {need:,}", most)
     windows: tuple[tuple[Piece, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved)
+
+
+def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
+    """``largest``: what memory holds."""
+    limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
+    if settings.n_ctx is None and (fits := largest()) < limit:
+        return Limit(fits, f"{relief()}: memory holds no larger context of this model")
+    return Limit(limit, "raise --ctx" if limit < n_ctx_train else "use a model with a larger context")
+
+
+def check_room(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
+    """Raise ContextOverflowError where the documents alone are longer than the context, counting hardly more of their
+    tokens than it holds: a whole book takes many seconds. ``count``: tokens of a text."""
+    size = sum(len(document.text) for document in documents)
+    seen = tokens = slack = 0
+    for document in documents:
+        for start in range(0, len(document.text), _COUNTED):
+            piece = document.text[start : start + _COUNTED]
+            seen += len(piece)
+            tokens += count(piece)
+            slack += _SLACK
+            if tokens - slack > limit.tokens:
+                raise _too_long(f"about {tokens * size // seen:,} tokens", limit)
+
+
+def _too_long(have: str, limit: Limit) -> ContextOverflowError:
+    return ContextOverflowError(
+        f"the documents have {have}, and the context holds {limit.tokens:,}",
+        f"Use --pattern wim-shallow or wim, which read longer documents, or {limit.larger}.",
+    )
 
 
 def _numbers(limit: int, beside: int) -> str:
