@@ -76,14 +76,15 @@ class Bench:
         command = [sys.executable, "-m", "wim_edge", "batch", str(questions), "--out", str(out), "--threads", "1",
                    "--model", self.model, "--answer-tokens", "48", *more]  # fmt: skip
         began = time.monotonic()
-        process = subprocess.Popen(command, env={**os.environ, **self._home()}, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)  # fmt: skip
+        log = self.work / f"{name}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(command, env={**os.environ, **self._home()}, stdout=file, stderr=file)
         third = sum(1 for _ in questions.open()) // 3
         while lose is not None and len(self._lines(out)) < third:
             time.sleep(0.2)
         if lose is not None:
             self._kill_machine(lose, self._lines(out))
-        assert process.wait() == 0
+        assert process.wait() == 0, log.read_text(errors="replace")
         self.seconds = time.monotonic() - began
         return self._lines(out)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while the engine works: the first one asks for the answer, the second one cancels. And other signals."""
+"""Ctrl-C while the engine works: the first asks for the answer, the second cancels. SIGTERM and SIGHUP end in order."""
 
 from __future__ import annotations
 
