@@ -49,9 +49,10 @@ def test_who_answers_is_a_server() -> None:
     assert heard == [struct.pack("<BQ", 14, 24) + bytes(24)]
 
 
-def test_a_tunnel_that_leads_nowhere() -> None:
+def test_a_tunnel_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     from wim_edge.engine import rpc
 
+    monkeypatch.setattr(rpc, "_AT_ONCE", 10.0)
     with listening(lambda line: None) as endpoint, pytest.raises(EngineError, match="is closed at once"):
         rpc.knock(endpoint)
 
