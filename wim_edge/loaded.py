@@ -35,6 +35,9 @@ class Identity:
 
 OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn")
 """Settings that a loaded model keeps."""
+_LONG = 1 << 15
+"""Characters. What is shorter is soon counted by the loaded model, and the vocabulary alone costs the context some
+memory."""
 
 
 class Loaded:
@@ -63,7 +66,8 @@ class Loaded:
     def check_room(self, documents: Sequence[Document]) -> None:
         """Before the weights are loaded, which may take long: raise ContextOverflowError where the pattern reads the
         documents whole and no context of the model holds them. Raises as `model` too."""
-        if self._model is not None:
+        size = sum(len(document.text) for document in documents)
+        if self._model is not None or size < _LONG:
             return
         found = self._resolved()
         if not Choices.of(self.settings).pattern.whole:
@@ -77,7 +81,7 @@ class Loaded:
         limit = context_limit(
             settings, trained, lambda: beforehand.largest_n_ctx(header, settings, trained, budget.available())
         )
-        if sum(len(document.text) for document in documents) > limit.tokens:  # else it is hardly so
+        if size > limit.tokens:
             with beforehand.vocabulary(path) as count:
                 check_room(count, documents, limit)
 

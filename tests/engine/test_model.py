@@ -102,7 +102,7 @@ def test_a_text_that_no_context_holds_is_refused_before_the_weights_are_loaded(
     monkeypatch.setattr("wim_edge.loaded.open_model", lambda *_: pytest.fail("loaded"))
     if free := options.pop("memory", 0):
         monkeypatch.setattr(budget, "available", lambda _mapped=0: free)
-    text = "The ferry sails at noon, and the harbour is cold. " * (500 if free or options else 2000)
+    text = "The ferry sails at noon, and the harbour is cold. " * 2000
     with Runtime(Settings(model=str(smollm2), pattern="llm", save=False, **options)) as runtime:
         with pytest.raises(ContextOverflowError, match=r"have about [\d,]+ tokens, and the context holds") as caught:
             runtime.stream(Document("d", text), "When?")
