@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,11 +41,12 @@ def batches(settings: Settings) -> list[int]:
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: int) -> int:
     """The longest context that ``free`` bytes hold beside the weights, or the shortest that there is."""
-    best, step = 256, 256
-    for n_ctx in range(step, memory.padded(n_ctx_train) + 1, step):
-        if memory.estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES).total > free:
-            break
-        best = n_ctx
+
+    def need(n_ctx: int) -> int:
+        return memory.estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES).total
+
+    sizes = range(256, memory.padded(n_ctx_train) + 1, 256)
+    best = 256 * max(1, bisect_right(sizes, free, key=need))
     return min(best, n_ctx_train) if n_ctx_train > 256 else best
 
 
