@@ -60,7 +60,10 @@ def test_json_summary_and_folder(model: FakeModel, data: Path, tmp_path: Path) -
     by_name = {found["pattern"]: found for found in summary["patterns"]}
     assert list(by_name) == FULL.split(",")
     assert {name: found["n"] for name, found in by_name.items()} == {
-        "llm": 6, "wim:verdict": 6, "rag:bm25": 6, "default": 6, "oracle": 2, "closed-book": 2,
+        "llm": 2, "wim:verdict": 2, "rag:bm25": 2, "default": 2, "oracle": 2, "closed-book": 2,
+    }  # fmt: skip
+    assert {name: found["examples"] for name, found in by_name.items()} == {
+        "llm": 6, "wim:verdict": 6, "rag:bm25": 2, "default": 6, "oracle": 2, "closed-book": 2,
     }  # fmt: skip
     assert by_name["llm"]["accuracy"] == by_name["oracle"]["accuracy"] == 1
     assert by_name["closed-book"]["accuracy"] == 0
@@ -69,8 +72,8 @@ def test_json_summary_and_folder(model: FakeModel, data: Path, tmp_path: Path) -
     assert by_name["wim:verdict"]["resolved_pattern"] == "wim:verdict"
     assert by_name["default"]["resolved_pattern"] not in (None, "default")
     assert all(not found["errors"] for found in summary["patterns"])
-    assert len((out / "examples.jsonl").read_text().splitlines()) == 28
-    assert "28 of 28 asked" in result.stderr
+    assert len((out / "examples.jsonl").read_text().splitlines()) == 24
+    assert "24 of 24 asked" in result.stderr
     assert "accuracy llm 100.0%" in result.stderr
 
 
@@ -103,12 +106,12 @@ def test_ctrl_c_stops_and_the_same_command_goes_on(model: FakeModel, data: Path,
     result = evaluate(*args)
     assert result.exit_code == 130
     assert "the same command goes on" in result.stderr
-    assert json.loads(result.stdout)["patterns"][0]["n"] == 3
+    assert json.loads(result.stdout)["patterns"][0]["examples"] == 3
     assert all(not context.live for context in model.contexts)
     model.reply, before = reply, len(model.contexts)
     result = evaluate(*args)
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["patterns"][0]["n"] == 6
+    assert json.loads(result.stdout)["patterns"][0]["examples"] == 6
     assert len(model.contexts) - before == 4  # only what was missing, and the check before
 
 

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.report import write_report
-from wim_edge.evaluation.store import Record
-from wim_edge.evaluation.summary import bootstrap, summarize
+from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.table import rows
 from wim_edge.evaluation.tasks import TASKS
 
@@ -30,8 +28,8 @@ def record(group: str, x: int | None, pattern: str, accuracy: float | None, **mo
 RECORDS = [
     record("a", 0, "llm", 1.0), record("a", 4, "llm", 0.0), record("b", 0, "llm", 1.0, seconds=4.0),
     record("b", 4, "llm", 1.0, seconds=None, prefilled_tokens=None, error="CapacityError: 9 of 5"),
-    record("a", 0, "wim", 0.0, seconds=6.0, gold_rank=1, margins_located=(2, 2), resolved_pattern="wim:cascade"),
-    record("a", 4, "wim", 1.0, seconds=6.0, gold_rank=2, margins_located=(1, 2), resolved_pattern="wim:cascade"),
+    record("a", 0, "wim", 0.0, seconds=6.0, gold_rank=1, resolved_pattern="wim:cascade"),
+    record("a", 4, "wim", 1.0, seconds=6.0, gold_rank=2, resolved_pattern="wim:cascade"),
     record("b", 0, "wim", 1.0, seconds=12.0, gold_rank=3), record("b", 4, "wim", 1.0, seconds=50.0, gold_rank=0),
     record("a", None, "oracle", 1.0, seconds=1.0), record("b", None, "oracle", 0.0, seconds=1.0),
 ]  # fmt: skip
@@ -46,16 +44,16 @@ def test_figures() -> None:
     found = summary()
     assert (found["task"], found["model"], found["command"]) == ("multidoc", "fake", "wim-edge eval <x>")
     llm, wim, oracle = found["patterns"]
-    assert (llm["pattern"], llm["resolved_pattern"], llm["n"], llm["accuracy"]) == ("llm", "llm", 4, 0.75)
+    assert (llm["pattern"], llm["resolved_pattern"], llm["n"], llm["accuracy"]) == ("llm", "llm", 2, 0.75)
+    assert llm["examples"] == 4  # two questions, at two positions each
     assert {x: (y["n"], y["accuracy"]) for x, y in llm["by_position"].items()} == {"0": (2, 1.0), "4": (2, 0.5)}
     assert llm["spread"] == 0.5
     assert llm["seconds_per_example"] == pytest.approx(8 / 3)
-    assert (llm["prefilled_tokens"], llm["cost_vs_llm"]) == (100, 1)
+    assert (llm["read_tokens_per_example"], llm["cost_vs_llm"]) == (100, 1)
     assert llm["errors"] == [{"id": "b@4", "error": "CapacityError: 9 of 5"}]
-    assert (llm["gold_ranked_first"], llm["margins_located"]) == (None, None)
+    assert llm["gold_ranked_first"] is None
     assert wim["resolved_pattern"] == "wim:cascade"
     assert (wim["gold_ranked_first"], wim["gold_in_first_two"]) == (0.25, 0.5)
-    assert wim["margins_located"] == [3, 4]
     assert wim["cost_vs_llm"] == pytest.approx((6 + 6 + 12) / (2 + 2 + 4))  # b@4, which llm failed, is left out
     assert "by_position" not in oracle
     assert (oracle["n"], oracle["accuracy"], oracle["spread"]) == (2, 0.5, None)
@@ -72,7 +70,7 @@ def test_recall_counts_queries_that_are_not_asked() -> None:
     records = [record("a", 5, "llm", 1.0, scores={"recall": 1.0}),
                record("b", 5, "llm", None, scores={"recall": 0.0}, seconds=None)]  # fmt: skip
     (found,) = summary(records, "reader", ["llm"])["patterns"]
-    assert (found["n"], found["accuracy"], found["recall"]) == (1, 1.0, 0.5)
+    assert (found["n"], found["accuracy"], found["recall"]) == (2, 1.0, 0.5)
     assert found["by_documents"]["5"]["recall"] == 0.5
 
 
@@ -83,39 +81,42 @@ def test_f1_is_the_main_metric_of_cwe() -> None:
     assert found["by_length"]["4000"]["f1"] == 0.4
 
 
-def test_bootstrap_of_coins() -> None:
-    low, high = bootstrap([(str(n), float(n % 2)) for n in range(100)])  # type: ignore[misc]
-    assert low == pytest.approx(0.5 - 1.96 * 0.05, abs=0.02)  # the normal approximation
-    assert high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.02)
+def document_record(group: str, answer: bool, scores: dict[str, float], **more: Any) -> Record:
+    return Record(id=group, group=group, pattern="default", x=None, question="Which?", scores=scores,
+                  answers=("right",) if answer else (), unanswerable=not answer, **more)  # fmt: skip
 
 
-def test_bootstrap_resamples_questions_whole() -> None:
-    one_each = [(f"{n}", float(n % 2)) for n in range(40)]
-    copied = [(group, score) for group, score in one_each for _ in range(5)]
-    assert bootstrap(copied) == bootstrap(one_each)  # five positions that agree say no more than one
-    apart = bootstrap([(f"{group}-{n}", score) for n, (group, score) in enumerate(copied)])
-    assert apart is not None
-    assert apart[1] - apart[0] < 0.6 * (bootstrap(copied)[1] - bootstrap(copied)[0])  # type: ignore[index]
-    assert bootstrap([]) is None
-    assert bootstrap([("a", 0.25), ("a", 0.75)]) == [0.5, 0.5]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.floats(0, 1)), min_size=1, max_size=30))
-def test_bootstrap_bounds(scores: list[tuple[str, float]]) -> None:
-    low, high = bootstrap(scores, 200)  # type: ignore[misc]
-    assert -1e-6 <= low <= high <= 1 + 1e-6
-    assert [low, high] == bootstrap(scores, 200)
+def test_figures_of_whole_documents() -> None:
+    right = {"f1": 0.5, "exact": 0.0, "contains": 1.0, "in_quotes": 1.0, "in_passages": 1.0}
+    shown = {"not_found": 0.0, "loops": 0.0, "echoes": 0.0}
+    records = [
+        document_record("a", True, right | shown, is_first=True, seconds=40.0, confidence=9.0),
+        document_record("b", True, dict.fromkeys(right, 0.0) | {**shown, "not_found": 1.0}, is_first=False,
+                        seconds=4.0, confidence=2.0),
+        document_record("c", False, {**shown, "not_found": 1.0}, is_first=False, seconds=6.0, confidence=1.0),
+        document_record("d", False, {**shown, "loops": 1.0}, is_first=False, seconds=8.0, confidence=3.0),
+    ]  # fmt: skip
+    (found,) = summary(records, "documents", ["default"])["patterns"]
+    assert (found["n"], found["n_unanswerable"]) == (4, 2)
+    assert (found["f1"], found["contains"], found["in_quotes"]) == (0.25, 0.5, 0.5)  # of those with an answer
+    assert (found["not_found_rate"], found["false_not_found_rate"]) == (0.5, 0.5)
+    assert found["loops"] == 0.25
+    assert found["auroc"] == 0.75  # 9 is above 1 and 3, 2 above 1
+    assert (found["seconds_first"], found["seconds_later"], found["seconds_per_example"]) == (40, 6, 14.5)
+    assert found["ci95"] == found["intervals"]["contains"]
+    head, row = rows(summary(records, "documents", ["default"]))
+    assert dict(zip(head, row, strict=True))["s first"] == "40.0"
+    assert "s/example" not in head
 
 
 def test_the_table() -> None:
     head, llm, wim, oracle = rows(summary())
-    assert head == ["pattern", "n", "accuracy", "95% of accuracy", "position 0", "position 4", "gold first",
-                    "in first two", "s/example", "x llm", "errors"]  # fmt: skip
-    assert llm[:3] == ["llm", "4", "75.0%"]
-    assert (llm[4:8], llm[-1]) == (["100.0%", "50.0%", "-", "-"], "1")
+    assert head == ["pattern", "n", "accuracy", "gold first", "in first two", "95% of accuracy", "position 0",
+                    "position 4", "s/example", "x llm", "errors"]  # fmt: skip
+    assert llm[:3] == ["llm", "2", "75.0%"]
+    assert (llm[3:5], llm[6:8], llm[-1]) == (["-", "-"], ["100.0%", "50.0%"], "1")
     assert wim[0] == "wim (wim:cascade)"
-    assert oracle[4:6] == ["-", "-"]
+    assert oracle[6:8] == ["-", "-"]
 
 
 def test_the_report_is_one_page_without_links(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.evaluation.stub import multidoc_row, words, write
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Example, Passage
+from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import TASKS, Options, task_named
 from wim_edge.evaluation.tasks.cwe import made_up_words
 from wim_edge.evaluation.tasks.kv import generate_kv
@@ -45,11 +46,15 @@ def test_multidoc_moves_gold_and_nothing_else(tmp_path: Path) -> None:
         others.append(texts)
     assert others[0] == others[1] == others[2]
     best = [f"Nothing 1 {n}." for n in range(5)]
-    assert sorted(others[0]) == best  # the most relevant ones
-    orders = {tuple(d.text for d in build("multidoc", data=data, documents=(6,), seed=seed)[0].documents)
-              for seed in range(5)}  # fmt: skip
-    assert len(orders) > 1  # in random order
-    assert build("multidoc", data=data, documents=(6,)) == build("multidoc", data=data, documents=(6,))
+    assert others[0] == best  # the most relevant ones, in their order
+    at_random = [build("multidoc", data=data, documents=(6,), seed=seed, order="random")[0] for seed in range(5)]
+    orders = {tuple(document.text for document in example.documents) for example in at_random}
+    assert len(orders) > 1
+    assert at_random[0] == build("multidoc", data=data, documents=(6,), order="random")[0]
+    assert {frozenset(order) for order in orders} == {frozenset(d.text for d in found[0].documents)}
+    for example in (found[0], at_random[0]):
+        prompt = TASKS["multidoc"].source_prompt(example)
+        assert ("ordered randomly" in prompt) == (example.facts["order"] == "random")
 
 
 def test_multidoc_defaults_and_rows_with_few_distractors(tmp_path: Path) -> None:
@@ -57,7 +62,8 @@ def test_multidoc_defaults_and_rows_with_few_distractors(tmp_path: Path) -> None
     found = build("multidoc", data=data, limit=1)
     assert [example.x for example in found] == [0, 4, 9]
     last = found[-1]
-    assert (len(last.documents), last.gold, last.facts) == (10, (9,), {"documents": 10, "position": 9})
+    assert (len(last.documents), last.gold) == (10, (9,))
+    assert last.facts == {"documents": 10, "position": 9, "order": "relevance"}
     with pytest.raises(InvalidRequestError, match=r"1 of 2 rows of d\.jsonl have fewer than 10 documents"):
         build("multidoc", data=data)
     assert len(build("multidoc", data=data, documents=(5,))) == 6
@@ -212,8 +218,8 @@ def test_cwe_counts(length: int, frequencies: tuple[int, int]) -> None:
     assert not set(listed[: 10 * frequencies[0]]) <= set(example.answers)  # shuffled
     assert not set(example.answers) & set(other.answers)
     task = TASKS["cwe"]
-    assert task.score(example, ", ".join(example.answers)) == {"accuracy": 1.0, "f1": 1.0}
-    half = task.score(example, " ".join(example.answers[:5]))
+    assert task.score(example, Reply(text=", ".join(example.answers), pattern="llm")) == {"accuracy": 1.0, "f1": 1.0}
+    half = task.score(example, Reply(text=" ".join(example.answers[:5]), pattern="llm"))
     assert half == {"accuracy": 0.5, "f1": pytest.approx(2 * 5 / 15)}
 
 

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wim_edge.cluster import Cluster
-    from wim_edge.evaluation.patterns import Pattern
+    from wim_edge.evaluation.conditions import Condition
+    from wim_edge.evaluation.split import Part
     from wim_edge.evaluation.tasks import Options, Task
+    from wim_edge.evaluation.tasks.task import Order
     from wim_edge.settings import Settings
 
 EXIT_CANCELLED = 130
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
+PARTS = ("all", "choose", "report")  # as in evaluation/split.py, which --help need not load
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -59,8 +62,12 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
 @click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
               help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
-                   "oracle shows the gold documents alone, closed-book none.")
-@click.option("--data", type=_FILE, metavar="FILE", help="The task's rows, .json or .jsonl, gzip-compressed or not.")
+                   "rag:embed: chunks and an embedding model; llm:source: the publication's own prompt; "
+                   "margins-alone; oracle shows the gold documents alone, closed-book none.")
+@click.option("--data", type=click.Path(path_type=Path), metavar="PATH",
+              help="The task's rows, .json or .jsonl, gzip-compressed or not; of documents a folder of them.")
+@click.option("--part", type=click.Choice(PARTS),
+              help="Of the data: the first third, to choose settings on, or the rest, to report. Default: all.")
 @click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, multihoprag).")
 @click.option("--chooser", "choosers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
               help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
@@ -69,11 +76,14 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
               help="recall: of a passage, decoded at most.")
 @click.option("--titles", type=click.IntRange(1, 15), default=5, show_default=True, metavar="K",
               help="recall: titles whose passages are searched.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N questions. Default: all, or 50.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N",
+              help="The first N questions; of documents N drawn evenly from them. Default: all, or 50.")
 @click.option("--documents", callback=_numbers, metavar="K[,K...]",
               help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.")
 @click.option("--positions", callback=_numbers, metavar="I[,I...]",
               help="Where gold stands, from 0 (multidoc, kv). Default: first, middle, last.")
+@click.option("--order", type=click.Choice(("relevance", "random")),
+              help="Of the documents that do not answer (multidoc). Default: relevance.")
 @click.option("--length", callback=_numbers, metavar="TOKENS[,TOKENS...]",
               help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.")
 @reading_options
@@ -97,16 +107,19 @@ def eval_command(
     as_json: bool,
     report: bool,
     data: Path | None,
+    part: Part | None,
     library: Path | None,
     limit: int | None,
     documents: tuple[int, ...],
     positions: tuple[int, ...],
+    order: Order | None,
     length: tuple[int, ...],
     **options: Any,
 ) -> None:
     """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
 
     \b
+    documents    whole documents with questions of their own
     multidoc     one of K documents answers, at each position   Lost in the Middle 3
     kv           the value of one of K UUID keys                Lost in the Middle 4
     reader       BM25 finds k passages, the model answers       Lost in the Middle 6
@@ -122,9 +135,10 @@ def eval_command(
 
     \b
       wim-edge eval multidoc --data nq.jsonl.gz --positions 0,4,9 --pattern llm,rag:bm25,default,oracle
+      wim-edge eval documents --data docs --pattern default,rag:bm25,rag:embed --part report --limit 100
       wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
     """
-    from wim_edge.evaluation.patterns import parse_patterns
+    from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.tasks import Options, task_named
 
     cluster = cluster_from(options)
@@ -136,17 +150,17 @@ def eval_command(
 
         if report:
             _check_report(out)
-        request = eval_recall.Request(choosers, data, library, limit, size, prefix, titles, out, report)
+        request = eval_recall.Request(choosers, data, library, part, limit, size, prefix, titles, out, report)
         show_llama_log(ctx)
         found, stopped = eval_recall.run(request, settings_from(options), _command(ctx))
         eval_recall.show(found, as_json)
         if stopped:
             sys.exit(EXIT_CANCELLED)
         return
-    task, chosen = task_named(task_name), parse_patterns(patterns)
+    task, chosen = task_named(task_name), parse_conditions(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
-    wanted = Options(data=data, library=library, limit=limit, documents=documents, positions=positions,
-                     length=length, seed=settings.seed)  # fmt: skip
+    wanted = Options(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,
+                     order=order, length=length, seed=settings.seed)  # fmt: skip
     if report:
         _check_report(out)
     show_llama_log(ctx)
@@ -162,13 +176,13 @@ def eval_command(
 
 
 def _run(
-    task: Task, patterns: Sequence[Pattern], options: Options, settings: Settings, folder: Path, command: str,
+    task: Task, patterns: Sequence[Condition], options: Options, settings: Settings, folder: Path, command: str,
     report: bool, cluster: Cluster | None,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
     from wim_edge.cli.progress import Scores, progress
+    from wim_edge.evaluation.records import read_records
     from wim_edge.evaluation.runner import evaluate
-    from wim_edge.evaluation.store import read_records
     from wim_edge.evaluation.summary import summarize
     from wim_edge.journal import write_json
     from wim_edge.runtime import Runtime

@@ -16,6 +16,7 @@ import click
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from wim_edge.evaluation.split import Part
     from wim_edge.settings import Settings
 
 
@@ -26,6 +27,7 @@ class Request:
     choosers: str
     data: Path | None
     library: Path | None
+    part: Part | None
     limit: int | None
     size: int | None
     prefix: int
@@ -39,9 +41,18 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.documents.rows import fingerprint
     from wim_edge.evaluation.queries import load_queries
-    from wim_edge.evaluation.recall import Choosing, Widths, evaluate, of_size, parse_choosers, summarize, table_of
+    from wim_edge.evaluation.recall import (
+        RetrieverComparison,
+        SearchLimits,
+        evaluate,
+        of_size,
+        parse_choosers,
+        summarize,
+        table_of,
+    )
+    from wim_edge.evaluation.records import RecordStore, read_records
     from wim_edge.evaluation.report import write_recall_report
-    from wim_edge.evaluation.store import Store, read_records
+    from wim_edge.evaluation.split import take_part
     from wim_edge.journal import write_json
     from wim_edge.library.adding import rows_of
     from wim_edge.library.collection import Collection
@@ -53,8 +64,9 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
 
     if request.data is None or request.library is None:
         raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
-    choosers, queries = parse_choosers(request.choosers), load_queries(request.data)[: request.limit]
-    widths, stopped = Widths(request.prefix, request.titles), False
+    rows = take_part(load_queries(request.data), request.part or "all", key=lambda row: row.question)
+    choosers, queries = parse_choosers(request.choosers), rows[: request.limit]
+    limits, stopped = SearchLimits(request.prefix, request.titles), False
     with ExitStack() as stack:
         runtime = stack.enter_context(Runtime(settings))
         model = runtime.open()
@@ -63,13 +75,14 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
         identity = {
             "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
             "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
-            "patterns": choosers, "widths": asdict(widths), "templates": str(settings.templates),
+            "patterns": choosers, "part": request.part or "all", "widths": asdict(limits),
+            "templates": str(settings.templates),
         }  # fmt: skip
         passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
         if request.size is not None:  # which ones depends on the queries and the seed
             titles = "\n".join(title for title, _ in passages)
             identity["passages"] = hashlib.sha256(titles.encode("utf-8", "replace")).hexdigest()[:16]
-        with Store(folder, identity) as store:
+        with RecordStore(folder, identity) as store:
             collection = Collection("passages", Paths(made, made, made, made), create=True)
             collection.put(str(request.library), 0, 0, passages)
             held = {title for title, _ in passages}
@@ -80,10 +93,11 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
                 index = open_index(collection, model, lambda done, _of: bar.update(done - bar.pos))
             chat, _ = chat_format(model)
             prompts = Prompts(settings.templates, chat=chat.is_chat)
-            choosing = stack.enter_context(closing(Choosing(model, chat, prompts, collection, index, widths)))
+            comparison = RetrieverComparison(model, chat, prompts, collection, index, limits)
+            stack.enter_context(closing(comparison))
             try:
                 with progress(Scores("recall_at_1")) as watcher:
-                    evaluate(choosing, collection, queries, choosers, store, watcher)
+                    evaluate(comparison, collection, queries, choosers, store, watcher)
             except KeyboardInterrupt:
                 stopped = True
         summary = summarize(model.info.name, command, read_records(folder), choosers)

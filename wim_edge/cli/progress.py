@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from wim_edge.batch.result import Result
-    from wim_edge.evaluation.store import Record
+    from wim_edge.evaluation.records import Record
 
 _LINE_SECONDS = 30.0
 """A line so often, or every tenth of the way."""

@@ -86,10 +86,15 @@ def flag_of(value: Any) -> bool:
 
 
 def fingerprint(path: Path | None) -> dict[str, str] | None:
-    """Name and SHA-256 of a data file."""
+    """Name and SHA-256 of a data file, or of a folder with the names and contents of its files."""
     if path is None:
         return None
-    return {"name": path.name, "sha256": hashlib.sha256(_bytes(path)).hexdigest()}
+    if not path.is_dir():
+        return {"name": path.name, "sha256": hashlib.sha256(_bytes(path)).hexdigest()}
+    digest = hashlib.sha256()
+    for file in sorted(file for file in path.iterdir() if file.is_file()):
+        digest.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(_bytes(file)).digest())
+    return {"name": path.name, "sha256": digest.hexdigest()}
 
 
 def _bytes(path: Path, limits: Limits | None = None) -> bytes:

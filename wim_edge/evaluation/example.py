@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wim_edge.documents import Document, told_apart
@@ -20,7 +20,7 @@ class Example:
     id: str
     """Unique within a run."""
     group: str
-    """The question it asks: examples of one group are not independent, and are resampled together."""
+    """The question it asks: examples of one group are not independent, and count as one question."""
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
@@ -33,6 +33,22 @@ class Example:
     """The value of what the task sweeps: a position, a number of documents, a length in tokens."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What else is worth writing down about it; JSON values."""
+    unanswerable: bool = False
+    """Whether the documents do not hold the answer: saying so is right."""
+    shelf: str | None = None
+    """The name of what is read, where several questions are asked of it one after the other: it is then read once,
+    as `ask` does. None: every question reads as if for the first time."""
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the model is asked; else the example's facts alone count."""
+        return bool(self.answers) or self.unanswerable
+
+    @property
+    def gold_documents(self) -> tuple[Document, ...]:
+        """The documents that hold the answer, or the place in them that does."""
+        place = slice(*(self.gold_chars or (None,)))
+        return tuple(replace(one, text=one.text[place], marks=()) for one in map(self.documents.__getitem__, self.gold))
 
 
 @dataclass(frozen=True)
@@ -48,7 +64,11 @@ class Passage:
 
 
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
-    """Passages as documents with names of their own, and which of them are gold."""
+    """Passages as documents with names of their own, and which of them are gold.
+
+    The name is the title too, so that a document shown alone has the heading that it has among others.
+    """
     passages = tuple(passages)
-    documents = told_apart(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
-    return tuple(documents), tuple(index for index, passage in enumerate(passages) if passage.gold)
+    found = told_apart(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
+    documents = tuple(replace(document, title=document.name) for document in found)
+    return documents, tuple(index for index, passage in enumerate(passages) if passage.gold)

@@ -1,9 +1,13 @@
-"""How an answer is scored; every score is 0 to 1.
+"""How an answer is scored, as the publications score it; every score is 0 to 1.
 
-- best-subspan match: any right answer occurs in the output ("Lost in the Middle", section 3.1, after
-  Kandpal et al. 2022 and Mallen et al. 2023);
-- token F1: overlap of the output's words with those of the nearest right answer (SQuAD, Rajpurkar et al. 2016);
-- the scores of a set of words (RULER, Hsieh et al. 2024, and the F1 that Writing in the Margins reports).
+    best_subspan_em   any right answer occurs in the answer's first line ("Lost in the Middle", section 2.2 and
+                      `evaluate_qa_responses.py`: cut at the line's end, so that a copied context wins nothing)
+    contains          any right answer occurs in the text, with two guards (below); our own
+    exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016), per character for Chinese
+    literal           the value occurs as it is, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
+    one_label         the first sentence names the right label and no other (BABILong, `metrics.py`)
+    string_match_all  the share of the wanted strings that occur (RULER, Hsieh et al. 2024)
+    words_f1          F1 of the answer's set of words, every other word a mistake (Writing in the Margins, section 4)
 """
 
 from __future__ import annotations
@@ -14,58 +18,99 @@ from collections import Counter
 from collections.abc import Iterable
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PUNCTUATION = str.maketrans("", "", string.punctuation + "，。、；：？！「」『』（）《》“”‘’…·،؛؟¿¡")
+_CHINESE = re.compile(r"([\u3400-\u9fff\uf900-\ufaff])")
+
+_LABELS = (
+    frozenset({"bathroom", "bedroom", "garden", "hallway", "kitchen", "office"}),
+    frozenset({"bill", "fred", "jeff", "mary", "apple", "football", "milk"}),
+    frozenset({"yes", "no", "maybe"}),
+    frozenset({"none", "one", "two", "three"}),
+)
+"""BABILong's, by the tasks that share them."""
 
 
 def normalize(text: str) -> str:
-    """SQuAD's normal form: lower case, no punctuation, no articles, single spaces."""
+    """Returns SQuAD's normal form: lower case, no punctuation, no articles, single spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def match(output: str, answers: Iterable[str]) -> float:
-    """1 if the normal form of any answer occurs in the output's, else 0.
+def first_line(output: str) -> str:
+    """Returns the answer up to its first line's end."""
+    return output.strip().split("\n")[0].strip()
+
+
+def best_subspan_em(output: str, answers: Iterable[str]) -> float:
+    """Returns 1 if the normal form of any answer occurs in that of the output's first line, else 0."""
+    line = normalize(first_line(output))
+    return float(any(normalize(answer) in line for answer in answers))
+
+
+def contains(text: str, answers: Iterable[str]) -> float:
+    """Returns 1 if the normal form of any answer occurs in the text's, else 0.
 
     Two guards on the published definition: a plain yes or no must be a word of its own ("no" is in
     "known"), and an answer without any normal form ("a") is never found rather than always.
     """
-    said = normalize(output)
-    words = set(said.split())
+    normal = normalize(text)
+    words = set(normal.split())
     wanted = filter(None, map(normalize, answers))
-    return float(any(one in (words if one in ("yes", "no") else said) for one in wanted))
+    return float(any(one in (words if one in ("yes", "no") else normal) for one in wanted))
+
+
+def exact(output: str, answers: Iterable[str]) -> float:
+    """Returns 1 if the output's normal form is that of any answer, else 0."""
+    return float(any(normalize(output) == normalize(answer) for answer in answers))
 
 
 def f1(output: str, answers: Iterable[str]) -> float:
-    """The best token F1 of the output against any answer."""
-    return max((_f1(normalize(output).split(), normalize(answer).split()) for answer in answers), default=0.0)
+    """Returns the best token F1 of the output against any answer."""
+    return max((_f1(_tokens(output), _tokens(answer)) for answer in answers), default=0.0)
 
 
-def _f1(said: list[str], wanted: list[str]) -> float:
-    if not said or not wanted:
-        return float(said == wanted)
-    return _harmonic((Counter(said) & Counter(wanted)).total(), len(said), len(wanted))
+def literal(output: str, value: str) -> float:
+    """Returns 1 if the value occurs in the output, in any case, else 0."""
+    return float(value.lower() in output.lower())
 
 
-def words_f1(output: str, wanted: Iterable[str], prompt: str = "") -> float:
-    """F1 of the set of words in the output against the wanted ones.
+def one_label(output: str, question: str, target: str) -> float:
+    """Returns 1 if the output's first sentence names the target and no other label of its task, else 0.
 
-    Numbers and the prompt's own words ("The 10 most common words in the list are:") are no answer
-    and count neither for nor against it.
+    Labels that the question itself names do not count. The task is told by the target; a target that is no label of
+    BABILong's must be in the sentence.
     """
-    said, right = _said(output, prompt), {word.lower() for word in wanted}
-    return _harmonic(len(said & right), len(said), len(right))
+    sentence, target = output.lower().split(".")[0], target.strip().lower()
+    labels = next((labels for labels in _LABELS if target in labels), frozenset({target}))
+    named = {label for label in labels if label in sentence and label not in question.lower()}
+    return float(named == {target})
 
 
-def words_found(output: str, wanted: Iterable[str]) -> float:
-    """The share of the wanted words that the output names (RULER's ``string_match_all``, by whole words)."""
-    said, right = _said(output, ""), {word.lower() for word in wanted}
-    return len(said & right) / len(right) if right else 0.0
+def string_match_all(output: str, wanted: Iterable[str]) -> float:
+    """Returns the share of the wanted strings that occur in the output, in any case."""
+    wanted = list(wanted)
+    return sum(one.lower() in output.lower() for one in wanted) / len(wanted) if wanted else 0.0
 
 
-def _said(output: str, prompt: str) -> set[str]:
-    """Words of the output, without numbers, the prompt's words and the small words of any sentence."""
-    own = {*normalize(prompt).split(), "are", "is"}
-    return {word for word in normalize(output).split() if not word.isdigit()} - own
+def words_f1(output: str, wanted: Iterable[str]) -> float:
+    """Returns F1 of the set of words in the output against the wanted ones; every other word is a mistake.
+
+    The numbers of a list ("1. word") are no words.
+    """
+    words = {word for word in normalize(output).split() if not word.isdigit()}
+    right = {word.lower() for word in wanted}
+    return _harmonic(len(words & right), len(words), len(right))
 
 
-def _harmonic(common: int, said: int, wanted: int) -> float:
-    return 2 * common / (said + wanted) if said + wanted else 0.0
+def _tokens(text: str) -> list[str]:
+    """The words of the normal form; a Chinese character is a word."""
+    return _CHINESE.sub(r" \1 ", normalize(text)).split()
+
+
+def _f1(predicted: list[str], wanted: list[str]) -> float:
+    if not predicted or not wanted:
+        return float(predicted == wanted)
+    return _harmonic((Counter(predicted) & Counter(wanted)).total(), len(predicted), len(wanted))
+
+
+def _harmonic(common: int, predicted: int, wanted: int) -> float:
+    return 2 * common / (predicted + wanted) if predicted + wanted else 0.0

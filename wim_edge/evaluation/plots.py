@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.patterns import CONTROLS
+from wim_edge.evaluation.conditions import CONTROLS
 from wim_edge.evaluation.tasks import task_named
 
 if TYPE_CHECKING:

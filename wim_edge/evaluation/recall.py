@@ -1,9 +1,10 @@
 """How well choosers find the pages of a library that answer: KILT's page-level figures (Petroni et al. 2021).
 
-    r_precision         share of the first R pages that are gold, R being their number
-    recall_at_K         gold pages among the first K, of as many as K may hold
-    answer_in_context   whether any of the first five passages holds an answer (best-subspan match)
-    valid_fraction      share of what was recalled, titles and passages, that the library really holds
+    r_precision         share of the first R pages that are gold, R being their number, for the best evidence set
+    recall_at_K         evidence sets that are complete among the first K pages, of all; the pages of a set count
+                        as one page, at the place of its last
+    answer_in_context   whether any of the first five passages holds an answer
+    titles_exist        share of decoded titles, as text, that the library has (recall:titles, recall:free)
 
 A chooser is asked for by name, perhaps with a variant:
 
@@ -26,13 +27,14 @@ from typing import Any
 import numpy as np
 
 from wim_edge.documents import Document
+from wim_edge.documents.document import short
 from wim_edge.engine.api import Model
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.intervals import interval
+from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.queries import Query
+from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.runner import Watcher
-from wim_edge.evaluation.store import Record, Store
-from wim_edge.evaluation.summary import bootstrap
 from wim_edge.library.collection import Collection
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import PASSAGE, MindRef, Title
@@ -47,6 +49,7 @@ _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
 KNOWN = (*CHOOSERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
 """Passages that are listed, and that an answer is looked for in."""
+SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
 def parse_choosers(text: str) -> list[str]:
@@ -61,33 +64,40 @@ def parse_choosers(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Widths:
+class SearchLimits:
     """What may be varied: tokens of a prefix, and recalled documents whose passages are searched."""
 
     prefix: int = 16
     documents: int = 5
 
 
-class Choosing:
+@dataclass(frozen=True)
+class Retrieved:
+    """What a chooser found, the best first; ``decoded_titles`` as the model wrote them, before they are looked up."""
+
+    recalled: events.PassagesRecalled
+    decoded_titles: tuple[str, ...] | None = None
+
+
+class RetrieverComparison:
     """A library, a model, and the choosers under comparison."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, collection: Collection, index: TokenIndex,
-        widths: Widths,
+        limits: SearchLimits,
     ) -> None:  # fmt: skip
         self._model, self._chat, self._prompts = model, chat, prompts
-        self._collection, self._index, self._widths = collection, index, widths
+        self._collection, self._index, self._limits = collection, index, limits
         self._recallers: dict[bool, Recaller] = {}
 
-    def choose(self, chooser: str, query: str) -> events.PassagesRecalled:
-        """What this chooser finds, the best first."""
+    def retrieve(self, chooser: str, query: str) -> Retrieved:
+        """Returns what this chooser finds."""
         name, _, variant = chooser.partition(":")
         recaller = self._recaller(whole=variant == "whole")
         if variant in ABLATIONS and variant != "whole":
             return self._ablated(recaller, variant, query)
-        found = recaller.recall(query, name, listed=LISTED, documents=self._widths.documents, read=_READ.get(chooser))
-        last = [event for event in found if isinstance(event, events.PassagesRecalled)]
-        return last[0]
+        found = recaller.recall(query, name, listed=LISTED, documents=self._limits.documents, read=_READ.get(chooser))
+        return Retrieved(next(event for event in found if isinstance(event, events.PassagesRecalled)))
 
     def close(self) -> None:
         for recaller in self._recallers.values():
@@ -95,29 +105,33 @@ class Choosing:
 
     def _recaller(self, *, whole: bool) -> Recaller:
         if whole not in self._recallers:
-            mindref = MindRef(self._model, self._prompts, self._index, prefix=self._widths.prefix, whole=whole)
+            mindref = MindRef(self._model, self._prompts, self._index, prefix=self._limits.prefix, whole=whole)
             self._recallers[whole] = Recaller(
                 self._model, self._chat, self._prompts, self._collection, self._index, mindref
             )
         return self._recallers[whole]
 
-    def _ablated(self, recaller: Recaller, variant: str, query: str) -> events.PassagesRecalled:
+    def _ablated(self, recaller: Recaller, variant: str, query: str) -> Retrieved:
         mindref, context = recaller.mindref, recaller.open(query)
         begin, decoded = time.perf_counter(), mindref.decoded_tokens
+        titles: list[Title] | None = None
         if variant == "flat":
             found = [
                 Candidate(one.document, one.start, one.end, {"passage": one.score})
                 for one in mindref.flat(context, query, LISTED)
             ]
-        elif variant == "free":
-            title = mindref.unconstrained(context, query)
-            found = self._beginnings([title] if title else [])
         else:
-            found = self._beginnings(mindref.titles(context, query, LISTED))
-        return events.PassagesRecalled(
+            is_free = variant == "free"
+            titles = [mindref.free_title(context, query)] if is_free else mindref.titles(context, query, LISTED)
+            found = self._beginnings(titles)
+        recalled = events.PassagesRecalled(
             tuple(recaller.recalled(one, chosen=False) for one in found), mindref.decoded_tokens - decoded, 0,
             time.perf_counter() - begin,
         )  # fmt: skip
+        return Retrieved(recalled, None if titles is None else tuple(map(self._text, titles)))
+
+    def _text(self, title: Title) -> str:
+        return short(b"".join(map(self._model.piece, title.tokens)).decode("utf-8", "replace"))
 
     def _beginnings(self, titles: Sequence[Title]) -> list[Candidate]:
         """Of these titles' documents."""
@@ -129,36 +143,34 @@ class Choosing:
         return found
 
 
-def evaluate(choosing: Choosing, collection: Collection, queries: Sequence[Query], choosers: Sequence[str],
-             store: Store, watcher: Watcher) -> None:  # fmt: skip
-    """Ask what is not in the store yet, query by query, all choosers of one before the next."""
-    titles, texts = _contents(collection)
+def evaluate(comparison: RetrieverComparison, collection: Collection, queries: Sequence[Query],
+             choosers: Sequence[str], store: RecordStore, watcher: Watcher) -> None:  # fmt: skip
+    """Asks what is not in the store yet, query by query, all choosers of one before the next."""
+    titles = {one.title for one in collection.documents([number for number, _ in collection.digests()])}
     kept = [record for record in store.rows if not record.error]
     done = {record.key for record in kept}
     watcher.begin(kept, len(done | {(name, str(at)) for at in range(len(queries)) for name in choosers}))
     for at, query in enumerate(queries):
         for name in choosers:
             if (name, str(at)) not in done:
-                record = _ask(choosing, name, at, query, titles, texts)
+                record = _ask(comparison, name, at, query, titles)
                 store.add(record)
                 watcher.add(record)
 
 
 def summarize(model: str, command: str, records: Sequence[Record], choosers: Sequence[str]) -> dict[str, Any]:
-    """An object a chooser; a query that failed counts as not found."""
+    """Returns an object a chooser; a query that failed counts as not found."""
     return {"task": "recall", "model": model, "command": command,
             "choosers": [_figures(name, [r for r in records if r.pattern == name]) for name in choosers]}  # fmt: skip
 
 
 def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
     answered = [record for record in records if record.error is None]
-    figures: dict[str, Any] = {"chooser": name, "n": len(records)}
-    for score in ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context"):
-        figures[score] = _mean([r.scores.get(score, 0.0) for r in records if score in r.scores or r.error])
-    figures["ci95_recall_at_1"] = bootstrap([(r.group, r.scores.get("recall_at_1", 0.0)) for r in records])
-    valid = [record.facts["valid"] for record in answered]
-    recalled = sum(pair[1] for pair in valid)
-    figures["valid_fraction"] = sum(pair[0] for pair in valid) / recalled if recalled else None
+    pages = sorted({record.facts["gold_pages"] for record in records})
+    figures: dict[str, Any] = {"chooser": name, **_scores(records)}
+    figures["by_gold_pages"] = {str(n): _scores([r for r in records if r.facts["gold_pages"] == n]) for n in pages}
+    exist = [found for record in answered for found in record.facts.get("titles_exist") or ()]
+    figures["titles_exist"] = _mean(exist)
     seconds = [record.seconds for record in answered if record.seconds is not None]
     figures["seconds_per_query"] = _mean(seconds)
     figures["median_seconds"] = float(np.median(seconds)) if seconds else None
@@ -168,10 +180,19 @@ def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
     return figures
 
 
+def _scores(records: Sequence[Record]) -> dict[str, Any]:
+    figures: dict[str, Any] = {"n": len(records)}
+    for score in SCORES:
+        figures[score] = _mean([r.scores.get(score, 0.0) for r in records if score in r.scores or r.error])
+    figures["ci95_recall_at_1"] = interval([(r.group, r.scores.get("recall_at_1", 0.0)) for r in records])
+    return figures
+
+
 def table_of(summary: dict[str, Any]) -> list[list[str]]:
-    """The summary as rows of text: a head, then a row for each chooser; shares in percent."""
+    """Returns the summary as rows of text: a head, then a row for each chooser; shares in percent."""
     shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
-              "valid_fraction": "valid"}  # fmt: skip
+              "titles_exist": "titles"}  # fmt: skip
+    shares = {key: label for key, label in shares.items() if any(one[key] is not None for one in summary["choosers"])}
     numbers = {"seconds_per_query": ("seconds", ".2f"), "decoded_tokens": ("decoded", ".0f"),
                "prefilled_tokens": ("read", ".0f")}  # fmt: skip
     rows = [["chooser", "n", *shares.values(), *(label for label, _ in numbers.values())]]
@@ -182,17 +203,17 @@ def table_of(summary: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _ask(
-    choosing: Choosing, name: str, at: int, query: Query, titles: dict[str, str], texts: dict[str, str]
-) -> Record:
-    found, error = None, None
+def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titles: set[str]) -> Record:
+    retrieved, error = None, None
     try:
-        found = choosing.choose(name, query.question)
+        retrieved = comparison.retrieve(name, query.question)
     except WimEdgeError as failed:
         error = f"{type(failed).__name__}: {failed}"
+    found = retrieved.recalled if retrieved else None
     passages = found.passages if found else ()
     pages = list(dict.fromkeys(passage.title for passage in passages))
-    valid = sum(titles.get(p.document) == p.title and p.text == texts[p.document][slice(*p.chars)] for p in passages)
+    decoded = retrieved.decoded_titles if retrieved else None
+    exist = None if decoded is None else [float(title in titles) for title in decoded]
     return Record(
         id=str(at), group=str(at), pattern=name, x=None, question=query.question, answers=query.answers,
         answer=pages[0] if pages else None, error=error,
@@ -200,24 +221,35 @@ def _ask(
         seconds=found.seconds if found else None,
         decoded_tokens=found.decoded_tokens if found else None,
         prefilled_tokens=found.prefilled_tokens if found else None,
-        facts={"pages": pages, "valid": [valid, len(passages)], "scores": [passage.scores for passage in passages]},
+        facts={"pages": pages, "gold_pages": len(query.titles), "titles_exist": exist,
+               "scores": [passage.scores for passage in passages]},
     )  # fmt: skip
 
 
 def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
-    """The figures of one query, of the pages and passages that were found, the best first."""
-    gold = set(query.titles)
-    found = {f"recall_at_{k}": len(gold.intersection(pages[:k])) / min(k, len(gold)) for k in (1, 5)}
-    found["r_precision"] = len(gold.intersection(pages[: len(gold)])) / len(gold)
+    """Returns the figures of one query, of the pages and passages that were found, the best first."""
+    ranks = _ranks(pages, query.evidence)
+    found = {f"recall_at_{k}": sum(rank <= k for rank in ranks) / len(query.evidence) for k in (1, 5)}
+    found["r_precision"] = max(len(one.intersection(pages[: len(one)])) / len(one) for one in query.evidence)
     if query.answers:
-        found["answer_in_context"] = max((match(text, query.answers) for text in texts[:IN_CONTEXT]), default=0.0)
+        found["answer_in_context"] = max((contains(text, query.answers) for text in texts[:IN_CONTEXT]), default=0.0)
     return found
 
 
-def _contents(collection: Collection) -> tuple[dict[str, str], dict[str, str]]:
-    """Titles and texts, by name."""
-    kept = collection.documents([number for number, _ in collection.digests()])
-    return {one.document.name: one.title for one in kept}, {one.document.name: one.document.text for one in kept}
+def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int]:
+    """Returns the ranks, from 1, at which sets of evidence are complete, as KILT counts them (`eval_retrieval.py`):
+    the pages of a set count as one entry, at the place of the last of them; every other page is an entry."""
+    left = [set(one) for one in evidence]
+    entries: list[int | None] = []  # the number of a set, or None for another page
+    for page in pages:
+        numbers = [number for number, one in enumerate(left) if page in one]
+        for number in numbers:
+            left[number].discard(page)
+            entries = [entry for entry in entries if entry != number]
+            entries.append(number)
+        if not numbers:
+            entries.append(None)
+    return [rank for rank, number in enumerate(entries, 1) if number is not None and not left[number]]
 
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int

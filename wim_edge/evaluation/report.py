@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.evaluation.plots import draw, draw_choosers
-from wim_edge.evaluation.store import Record
+from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.table import rows
 
 SHOWN = 10
@@ -98,6 +98,6 @@ def _examples(records: Iterable[Record]) -> Iterable[str]:
 
 
 def _answer(record: Record) -> str:
-    score = record.scores.get("accuracy", 0.0)
+    score = next((record.scores[name] for name in ("accuracy", "contains", "f1") if name in record.scores), 0.0)
     kind, said = ("right" if score == 1 else "wrong"), record.answer if record.error is None else record.error
     return f'<dt>{escape(record.pattern)} <span class="{kind}">{score:.2g}</span></dt><dd>{escape(said or "")}</dd>'

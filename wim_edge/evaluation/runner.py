@@ -1,36 +1,35 @@
-"""Asks every example with every pattern and writes down what came of it.
+"""Asks every example under every condition and writes down what came of it.
 
-Example by example, all patterns of one before the next: a machine that grows slower, or warmer, slows all
-patterns alike. Each asking has a cache of its own, opened and closed outside of the time that counts.
+Example by example, all conditions of one before the next: a machine that grows slower, or warmer, slows all
+alike. Each question has a cache of its own, opened and closed outside of the time that counts.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from wim_edge.cluster import Cluster, place, same, threads
-from wim_edge.documents import Document
 from wim_edge.documents.rows import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
+from wim_edge.evaluation import reply as replies
+from wim_edge.evaluation.asking import ConditionAsker, check_condition
+from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition
 from wim_edge.evaluation.example import Example
-from wim_edge.evaluation.patterns import Pattern
-from wim_edge.evaluation.store import Record, Store
+from wim_edge.evaluation.records import Record, RecordStore
+from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
 from wim_edge.journal import described
 from wim_edge.loaded import Identity, check_same, identify, settled
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
-from wim_edge.wim import events
-from wim_edge.wim.pattern import Choices
 from wim_edge.worker import Worker
 
-Job = tuple[Example, Pattern]
+Job = tuple[Example, Condition]
 _ANYWHERE = ("model", "seed", "save", "library_bytes")
 
 
@@ -48,29 +47,30 @@ def evaluate(
     runtime: Runtime,
     task_name: str,
     examples: Sequence[Example],
-    patterns: Sequence[Pattern],
+    conditions: Sequence[Condition],
     out_dir: Path,
     *,
     options: Options | None = None,
     watcher: Watcher | None = None,
     cluster: Cluster | None = None,
 ) -> list[Record]:
-    """Ask what is not yet in ``out_dir``, here or on a cluster; the records of the whole run, old and new.
+    """Asks what is not yet in ``out_dir``, here or on a cluster; returns the records of the whole run, old and new.
 
     An example that fails is a record with its error, and asked again next time. Raises InvalidRequestError,
-    before anything is asked, if the folder holds another run or a pattern cannot be asked; KeyboardInterrupt
+    before anything is asked, if the folder holds another run or a condition cannot be asked; KeyboardInterrupt
     leaves the folder whole.
     """
     task = task_named(task_name)
-    _check(runtime, examples, patterns)
-    jobs = plan(examples, patterns)
-    with Store(out_dir, _identity(runtime, task, options or Options(), patterns)) as store:
+    runtime.open()  # its settings are then those of the model
+    jobs = plan(task, examples, conditions, runtime.settings)
+    _check(runtime, task, examples, conditions, cluster)
+    with RecordStore(out_dir, _identity(runtime, task, options or Options(), conditions)) as store:
         kept = [record for record in store.rows if not record.error]
         done = {record.key for record in kept}
         if watcher:
-            watcher.begin(kept, len(done | {(pattern.label, example.id) for example, pattern in jobs}))
-        left = [(example, pattern) for example, pattern in jobs if (pattern.label, example.id) not in done]
-        with closing(_asked(runtime, task, left, cluster)) as found:
+            watcher.begin(kept, len(done | {(condition.label, example.id) for example, condition in jobs}))
+        left = [(example, condition) for example, condition in jobs if (condition.label, example.id) not in done]
+        with closing(_ask_all(runtime, task, left, cluster)) as found:
             for record in found:
                 if record.key in done:  # a machine that was lost may have told before it was
                     continue
@@ -81,18 +81,50 @@ def evaluate(
         return store.rows
 
 
-def _asked(
+def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition], settings: Settings) -> list[Job]:
+    """Returns what to ask, in order. Where the answer cannot depend on what the task sweeps, the first example of a
+    question is asked alone."""
+    once = {c.label for c in conditions if c.is_control or (task.reorders and c.ignores_order(settings))}
+    jobs: list[Job] = []
+    groups: set[str] = set()
+    for example in examples:
+        jobs += [(example, one) for one in conditions if not (one.label in once and example.group in groups)]
+        groups.add(example.group)
+    return jobs
+
+
+def _ask_all(
     runtime: Runtime, task: Task, jobs: Sequence[Job], cluster: Cluster | None
 ) -> Generator[Record, None, None]:
-    """Job by job; on a cluster all of an example on one machine."""
+    """Job by job; on a cluster all of an example, or of what several examples read, on one machine."""
     if cluster is None:
-        yield from (ask(partial(_asking, runtime, pattern), task, example, pattern) for example, pattern in jobs)
+        with ConditionAsker(runtime, task) as asker:
+            firsts = _Firsts()
+            for example, condition in jobs:
+                is_first = firsts.add(example, condition)
+                yield _record(task, example, condition, runtime.settings, is_first, partial(asker.ask, condition))
         return
-    of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].id)]
+    of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].shelf or job[0].id)]
     settings = settled(runtime.settings)
     runtime.close()  # its memory is an actor's
     actor = partial(_Actor, settings, task.name, identify(settings))
     yield from cluster.run(of_one, same, actor)
+
+
+class _Firsts:
+    """Tells the first question on a document from later ones, by condition."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+
+    def add(self, example: Example, condition: Condition) -> bool | None:
+        """Returns whether it is the first one; None where every question reads anew."""
+        if example.shelf is None:
+            return None
+        key = (condition.label, example.shelf)
+        is_first = key not in self._seen
+        self._seen.add(key)
+        return is_first
 
 
 class _Actor:
@@ -104,163 +136,97 @@ class _Actor:
         self.worker = Worker(**self.settings.given())
 
     def __call__(self, jobs: Sequence[Job]) -> Iterator[Record]:
-        return (ask(partial(self._asking, pattern), self.task, example, pattern) for example, pattern in jobs)
+        return (
+            _record(self.task, example, condition, self.settings, None, partial(self._ask, condition))
+            for example, condition in jobs
+        )
 
-    @contextmanager
-    def _asking(self, pattern: Pattern) -> Iterator[Asker]:
-        yield _InWorker(self.worker, self.settings.but(**pattern.settings, save=False))
+    def _ask(self, condition: Condition, example: Example) -> Reply:
+        settings = self.settings.but(**condition.changes, save=False)
+        return replies.ask(_InWorker(self.worker, settings), condition.documents(example), example.question)
 
 
-@dataclass(frozen=True)
 class _InWorker:
-    worker: Worker
-    settings: Settings
+    """A worker process with the settings of a condition, as a `reply.Asker`."""
 
-    def stream(self, documents: Sequence[Document], question: str) -> Iterator[events.Event]:
-        return self.worker.stream(documents, question, settings=self.settings.given())
+    def __init__(self, worker: Worker, settings: Settings) -> None:
+        self._worker, self.settings = worker, settings
 
-
-def plan(examples: Iterable[Example], patterns: Sequence[Pattern]) -> list[Job]:
-    """What to ask, in order. A control is asked once a question, for its first example."""
-    jobs: list[Job] = []
-    groups: set[str] = set()
-    for example in examples:
-        jobs += [(example, pattern) for pattern in patterns if not (pattern.control and example.group in groups)]
-        groups.add(example.group)
-    return jobs
+    def stream(self, documents: Any, question: str) -> Any:
+        return self._worker.stream(documents, question, settings=self.settings.given())
 
 
-class Asker(Protocol):
-    """What answers with these settings: a runtime, or one in a process of its own."""
-
-    @property
-    def settings(self) -> Settings: ...
-
-    def stream(self, documents: Sequence[Document], question: str) -> Iterator[events.Event]: ...
-
-
-def ask(
-    opened: Callable[[], AbstractContextManager[Asker]], task: Task, example: Example, pattern: Pattern
-) -> Record:
-    """Ask one example with one pattern. One without right answers is not asked: its facts alone count."""
-    found, error = _Observed(), None
-    if example.answers:
+def _record(
+    task: Task, example: Example, condition: Condition, settings: Settings, is_first: bool | None,
+    ask: Callable[[Example], Reply],
+) -> Record:  # fmt: skip
+    """Asks one example under one condition. One without right answers is not asked: its facts alone count."""
+    reply, error = None, None
+    if example.is_asked:
         try:
-            with opened() as asked:
-                _observe(asked, pattern.documents(example), example.question, found)
+            reply = ask(example)
         except WimEdgeError as failed:
-            found, error = _Observed(), f"{type(failed).__name__}: {failed}"
-    finished = found.finished
-    scores = task.score(example, finished.text if finished else "") if example.answers else {}
-    if "recall" in example.facts and not pattern.control:
+            error = f"{type(failed).__name__}: {failed}"
+    scores = task.score(example, reply) if example.is_asked else {}
+    if "recall" in example.facts and not condition.is_control:
         scores = {**scores, "recall": example.facts["recall"]}
+    sweeps = not (condition.is_control or (task.reorders and condition.ignores_order(settings)))
     return Record(
         id=example.id,
         group=example.group,
-        pattern=pattern.label,
-        resolved_pattern=found.pattern,
-        x=None if pattern.control else example.x,
+        pattern=condition.label,
+        resolved_pattern=reply.pattern if reply else None,
+        x=example.x if sweeps else None,
         question=example.question,
         answers=example.answers,
-        answer=finished.text if finished else None,
-        finish_reason=finished.finish_reason if finished else None,
+        answer=reply.text if reply else None,
+        finish_reason=reply.finish_reason if reply else None,
         error=error,
         scores=scores,
-        gold_rank=None if pattern.control else _gold_rank(example, found.ranking),
-        margins_located=found.located,
-        seconds=found.seconds,
-        prefilled_tokens=finished.usage.prefilled_tokens if finished else None,
-        decoded_tokens=finished.usage.decoded_tokens if finished else None,
-        peak_rss_bytes=finished.usage.peak_rss_bytes if finished else None,
+        unanswerable=example.unanswerable,
+        confidence=reply.confidence if reply else None,
+        gold_rank=None if condition.is_control or reply is None else _gold_rank(example, reply),
+        seconds=reply.seconds if reply else None,
+        is_first=is_first,
+        prefilled_tokens=reply.prefilled_tokens if reply else None,
+        decoded_tokens=reply.decoded_tokens if reply else None,
+        peak_rss_bytes=reply.peak_rss_bytes if reply else None,
         facts=example.facts,
     )
 
 
-def _asking(runtime: Runtime, pattern: Pattern) -> Runtime:
-    """A runtime of the pattern, which reads everything as if for the first time."""
-    return runtime.but(**pattern.settings, save=False)
-
-
-@dataclass
-class _Observed:
-    """What the events of one reading told."""
-
-    finished: events.AnswerFinished | None = None
-    relevance: str | None = None
-    ranking: Sequence[Any] | None = None
-    seconds: float | None = None
-    located: tuple[int, int] | None = None
-
-    @property
-    def pattern(self) -> str | None:
-        """The pattern that was used, with its relevance."""
-        if self.finished is None:
-            return None
-        return f"{self.finished.pattern}:{self.relevance}" if self.relevance else self.finished.pattern
-
-
-def _observe(asker: Asker, documents: Sequence[Document], question: str, found: _Observed) -> None:
-    """Ask, and note what the events tell. The seconds are its own, less those of loading."""
-    margins: list[Any] = []
-    with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
-        for event in stream:
-            if event.type == "reading.started":
-                found.relevance = getattr(event, "relevance", None)
-            elif event.type == "reading.ranked":
-                found.ranking = event.ranking  # type: ignore[attr-defined]
-            elif event.type == "margin.judged":
-                margins.append(event)
-            elif isinstance(event, events.AnswerFinished):
-                found.finished = event
-    assert found.finished is not None
-    seconds = found.finished.usage.seconds
-    found.seconds = seconds["total"] - seconds.get("load", 0.0)
-    if found.finished.finish_reason == "cancelled":
-        raise KeyboardInterrupt
-    found.located = _located(margins, {document.name: document.text for document in documents}, asker.settings)
-
-
-def _located(margins: Iterable[Any], texts: dict[str, str], settings: Settings) -> tuple[int, int] | None:
-    """(quoted margins that stand in the document where they say, all quoted ones); None without any.
-
-    A margin that should be a quotation and names no place counts as not found.
-    """
-    verbatim = Choices.of(settings).verbatim
-    quoted = [m for m in margins if m.text and (m.quote is not None or verbatim)]
-    right = sum(m.quote is not None and _stands(m, texts[m.document]) for m in quoted)
-    return (right, len(quoted)) if quoted else None
-
-
-def _stands(margin: Any, text: str) -> bool:
-    (start, end), (first, last) = margin.quote, margin.chars
-    return bool(first <= start < end <= last and text[start:end] == margin.text)
-
-
-def _gold_rank(example: Example, ranking: Sequence[Any] | None) -> int | None:
-    if ranking is None or not example.gold:
+def _gold_rank(example: Example, reply: Reply) -> int | None:
+    if reply.ranking is None or not example.gold:
         return None
     gold = {example.documents[index].name for index in example.gold}
     start, end = example.gold_chars or (0, float("inf"))
-    places = enumerate(ranking, 1)
-    return next((n for n, r in places if r.document in gold and r.chars[0] < end and r.chars[1] > start), 0)
+    places = enumerate(reply.ranking, 1)
+    return next((n for n, (name, chars) in places if name in gold and chars[0] < end and chars[1] > start), 0)
 
 
-def _check(runtime: Runtime, examples: Sequence[Example], patterns: Sequence[Pattern]) -> None:
-    """Raise now what every single example would raise: the first one is begun with each pattern."""
-    first = [example for example in examples if example.answers][:1]
-    for example, pattern in plan(first, patterns):
-        with _asking(runtime, pattern) as asked, suppress(ContextOverflowError, DocumentError):
-            asked.stream(pattern.documents(example), example.question).close()  # type: ignore[attr-defined]
+def _check(
+    runtime: Runtime, task: Task, examples: Sequence[Example], conditions: Sequence[Condition], cluster: Cluster | None
+) -> None:
+    """Raises now what every single example would raise: the first one is begun under each condition."""
+    for condition in conditions:
+        check_condition(condition)
+        if cluster is not None and condition.name in (EMBED, SOURCE, MARGINS_ALONE):
+            raise InvalidRequestError(f"{condition.label} is asked on this machine alone", "Leave --ray away.")
+    first = [example for example in examples if example.is_asked][:1]
+    for example, condition in plan(task, first, conditions, runtime.settings):
+        changed = runtime.but(**condition.changes, save=False)
+        with changed as asked, suppress(ContextOverflowError, DocumentError):
+            asked.stream(condition.documents(example), example.question).close()  # type: ignore[attr-defined]
     without = [example for example in examples if not example.gold]
-    if without and any(pattern.name == "oracle" for pattern in patterns):
+    if without and any(condition.name == "oracle" for condition in conditions):
         raise InvalidRequestError(
             f"{len(without)} of {len(examples)} examples have no gold document for the pattern oracle",
             "Leave oracle away.",
         )
 
 
-def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence[Pattern]) -> dict[str, Any]:
-    """What makes two runs the same one."""
+def _identity(runtime: Runtime, task: Task, options: Options, conditions: Sequence[Condition]) -> dict[str, Any]:
+    """Returns what makes two runs the same one."""
     model = runtime.open()
     return {
         "task": task.name,
@@ -268,11 +234,13 @@ def _identity(runtime: Runtime, task: Task, options: Options, patterns: Sequence
         "model_file": model.fingerprint,
         "data": fingerprint(options.data),
         "library": fingerprint(options.library),
+        "part": options.part or "all",
         "limit": options.limit if options.data or options.limit else GENERATED,
         "documents": options.documents,
         "positions": options.positions,
+        "order": options.order,
         "length": options.length,
         "seed": options.seed,
-        "patterns": [pattern.label for pattern in patterns],
+        "patterns": [condition.label for condition in conditions],
         "settings": described(runtime.settings, _ANYWHERE),
     }

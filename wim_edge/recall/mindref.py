@@ -142,8 +142,9 @@ class MindRef:
         """Passages of the whole library, without titles: the paper's ablation."""
         return self._prefixes(self.index.passage_runs, context, self._after_question(context, query, paged=False), most)
 
-    def unconstrained(self, context: Context, query: str) -> Title | None:
-        """The title that the model writes when nothing constrains it, if the library has it: for comparison."""
+    def free_title(self, context: Context, query: str) -> Title:
+        """Returns the title that the model writes when nothing constrains it, and the documents, perhaps none, that
+        bear it: for comparison."""
         said: list[int] = []
         with self._after_question(context, query).fork() as sequence:
             while len(said) < LONGEST - 1:
@@ -155,7 +156,8 @@ class MindRef:
         self.decoded_tokens += len(said)
         runs = self.index.title_runs
         found = runs.found([*said, runs.end]) if said else None
-        return Title(tuple(self.index.document_at(runs.places(found)).tolist()), tuple(said), 0.0) if found else None
+        documents = tuple(self.index.document_at(runs.places(found)).tolist()) if found else ()
+        return Title(documents, tuple(said), 0.0)
 
     # Parts
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from wim_edge.engine.api import Sequence
 from wim_edge.wim import events
 from wim_edge.wim.generate import Generation
-from wim_edge.wim.plan import Piece, place_of
+from wim_edge.wim.plan import BLANK_LINE, Piece, place_of
 from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
 
@@ -98,7 +98,8 @@ class Answering:
         plan = self.reading.plan
         segment = plan.segments[index].segment
         name, chars = plan.documents[segment.document].name, (segment.start, segment.end)
-        return events.Ranked(index, name, chars, self.reading.ranking.relevance(index), index in self.used)
+        ranking = self.reading.ranking
+        return events.Ranked(index, name, chars, ranking.relevance(index), index in self.used, ranking.scores[index])
 
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
         """As many of these, most relevant first, as the final prompt holds; in its order."""
@@ -131,7 +132,7 @@ class Answering:
 
     def _passage(self, piece: Piece) -> list[int]:
         tokenize = self.reading.model.tokenize
-        return [*tokenize("\n\n"), *tokenize(piece.heading), *piece.segment.tokens]
+        return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _focus(self, used: Seq[int]) -> Sequence:
         """A sequence that holds the opening and these passages.
@@ -152,7 +153,7 @@ class Answering:
             else:
                 sequence.truncate(len(plan.opening))
             if len(sequence) == len(plan.opening) and passages:
-                passages[0] = passages[0][len(reading.model.tokenize("\n\n")) :]
+                passages[0] = passages[0][len(reading.model.tokenize(BLANK_LINE)) :]
             for index, passage in zip(used, passages, strict=True):
                 sequence.append(passage)
                 reading.window.reread_tokens += len(plan.segments[index].segment.tokens)

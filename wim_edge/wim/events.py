@@ -184,6 +184,9 @@ class Ranked:
     relevance: float
     chosen: bool
     """Whether the answer draws on it."""
+    score: float | None = None
+    """What the relevance method gave it: nats by which it makes the question likelier (likelihood), log-odds
+    (verdict), BM25. Unlike the relevance no share among segments: comparable over documents."""
 
 
 @dataclass(frozen=True)

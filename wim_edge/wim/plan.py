@@ -26,6 +26,7 @@ _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
 _COUNTED = 1 << 14  # characters that are counted at once
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
+BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
 
@@ -102,7 +103,8 @@ def make_plan(
     most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
     limit, larger = most.tokens, most.larger
     before = prompts.query_first(query) if settings.query_first else ""
-    opening = (*chat.opening(model, prompts.system()), *model.tokenize(before))
+    system = prompts.system(read=bool(documents), margins=pattern.margins)
+    opening = (*chat.opening(model, system), *model.tokenize(before))
     extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
@@ -176,8 +178,9 @@ def _segment(
 ) -> tuple[Piece, ...]:
     pieces = []
     for index, document in enumerate(documents):
-        heading = prompts.document(document.name, several=len(documents) > 1)
-        lead = tuple(tokenize(heading))
+        heading = prompts.document(document.name, title=document.title, several=len(documents) > 1)
+        between = tokenize(BLANK_LINE) if index and choices.pattern.deep else ()
+        lead = (*between, *tokenize(heading))
         budget = choices.segment_tokens - len(lead)
         if budget < _SMALLEST:
             raise InvalidRequestError(

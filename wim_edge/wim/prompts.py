@@ -1,7 +1,8 @@
 """The texts that surround document and question, from the Jinja files in `templates/`.
 
-    system_message.jinja      the system text; no variables, so that a reading serves every question
-    document.jinja            before each document: name, several
+    system_message.jinja      the system text: read (whether there is a document), margins (whether margins are
+                              written); never the question, so that a reading serves every question
+    document.jinja            before each document: name, title, several
     extractive_summary.jinja  after a segment, asks for a free margin: query
     quotation.jinja           after a segment, asks for a verbatim margin: query
     classification.jinja      asks whether a margin matters: query, margin
@@ -66,14 +67,15 @@ class Prompts:
         )
         self._templates = {name: self._load(environment, name) for name in NAMES}
         # A template that fails must fail before anything is read
-        self.system()
+        for read, margins in ((True, True), (True, False), (False, False)):
+            self.system(read=read, margins=margins)
         self.classify("query")
         self.before_question()
         self.recall(paged=True), self.recall(paged=False)
         self.query_first("query")
         notes = [Note("place", "text")] * 2
         for several in (False, True):
-            self.document("name", several=several)
+            self.document("name", title="title" if several else "", several=several)
             answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
         texts = {
             "extractive_summary": self.extract("query", verbatim=False),
@@ -105,11 +107,11 @@ class Prompts:
                 f"{template.filename or which}: {error}", "See docs/how-it-works.md for each template's variables."
             ) from error
 
-    def system(self) -> str:
-        return self._render("system_message")
+    def system(self, *, read: bool = True, margins: bool = True) -> str:
+        return self._render("system_message", read=read, margins=margins)
 
-    def document(self, name: str, *, several: bool) -> str:
-        return self._render("document", name=name, several=several)
+    def document(self, name: str, *, title: str = "", several: bool) -> str:
+        return self._render("document", name=name, title=title, several=several)
 
     def extract(self, query: str, *, verbatim: bool) -> str:
         return self._render("quotation" if verbatim else "extractive_summary", query=query)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import difflib
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.tasks import babilong, cwe, kv, multidoc, qa, reader
+from wim_edge.evaluation.tasks import babilong, cwe, documents, kv, multidoc, qa, reader
 from wim_edge.evaluation.tasks.task import GENERATED, Options, Task
 
-TASKS: dict[str, Task] = {
-    task.name: task for task in (multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
-}
+_ALL = (documents.TASK, multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
+TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 
 
 def task_named(name: str) -> Task:

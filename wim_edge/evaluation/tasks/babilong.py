@@ -8,7 +8,8 @@ from pathlib import Path
 from wim_edge.documents import Document
 from wim_edge.documents.rows import Row, answers_of, parse_rows, text_of
 from wim_edge.evaluation.example import CountTokens, Example
-from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.metrics import one_label
+from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.task import Options, Task
 
 
@@ -21,10 +22,11 @@ def load_babilong(path: Path) -> list[tuple[str, str, str]]:
 def build(options: Options, count_tokens: CountTokens) -> list[Example]:
     """Each row's context as one document."""
     assert options.data is not None
+    rows = take_part(load_babilong(options.data), options.part or "all", key=lambda row: row[0])
     return [
         Example(f"babilong-{index}", f"babilong-{index}", (Document("book.txt", context),), question, (target,),
                 facts={"tokens": count_tokens(context)})
-        for index, (context, question, target) in enumerate(load_babilong(options.data)[: options.limit])
+        for index, (context, question, target) in enumerate(rows[: options.limit])
     ]  # fmt: skip
 
 
@@ -43,8 +45,10 @@ TASK = Task(
     source="Kuratov et al. 2024, BABILong",
     metric="accuracy",
     swept="length",
-    takes=("data",),
+    takes=("data", "part"),
     needs=("data",),
     build=build,
-    score=lambda example, output: {"accuracy": match(output, example.answers)},
+    score=lambda example, reply: {
+        "accuracy": one_label(reply.text if reply else "", example.question, example.answers[0])
+    },
 )

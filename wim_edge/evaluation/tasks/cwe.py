@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
-from wim_edge.evaluation.metrics import words_f1, words_found
+from wim_edge.evaluation.metrics import string_match_all, words_f1
+from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks.task import GENERATED, Options, Task
 
 N_COMMON = 10
@@ -84,8 +85,9 @@ def _most(least: int, fits: Callable[[int], bool]) -> int | None:
     return low
 
 
-def _score(example: Example, output: str) -> dict[str, float]:
-    return {"accuracy": words_found(output, example.answers), "f1": words_f1(output, example.answers, QUESTION)}
+def _score(example: Example, reply: Reply | None) -> dict[str, float]:
+    text = reply.text if reply else ""
+    return {"accuracy": string_match_all(text, example.answers), "f1": words_f1(text, example.answers)}
 
 
 TASK = Task("cwe", "Hsieh et al. 2024, RULER, section 4; Writing in the Margins, section 4",

@@ -12,7 +12,9 @@ from wim_edge.documents import Document
 from wim_edge.documents.rows import Row, parse_rows
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
-from wim_edge.evaluation.metrics import match
+from wim_edge.evaluation.metrics import literal
+from wim_edge.evaluation.source_prompt import kv_prompt
+from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.task import GENERATED, Options, Task, one, positions
 
 Pair = tuple[str, str]
@@ -40,12 +42,14 @@ def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
     """``options.documents`` pairs, the wanted one at each of ``options.positions``."""
     k = one(options.documents, 0, "--documents")
     if options.data is not None:
-        rows = load_kv(options.data)[: options.limit]
+        rows = take_part(load_kv(options.data), options.part or "all", key=lambda row: row.wanted)[: options.limit]
         k = k or min(len(row.others) for row in rows) + 1
         if any(len(row.others) + 1 < k for row in rows):
             raise InvalidRequestError(f"{options.data.name} has rows of less than {k} pairs",
                                       "Ask for fewer --documents, or leave --data away to generate pairs.")  # fmt: skip
     else:
+        if options.part is not None:
+            raise InvalidRequestError("pairs that are generated have no parts", "Add --data, or leave --part away.")
         k = k or 75
         rows = generate_kv(k, GENERATED if options.limit is None else options.limit, options.seed)
     wanted = positions(options, k)
@@ -59,7 +63,8 @@ def _place(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> Iterato
         text, chars = serialize([*others[:x], row.wanted, *others[x:]], x)
         document = Document("data.json", text)
         yield Example(
-            f"kv-{index}@{x}", f"kv-{index}", (document,), question, (row.wanted[1],), (0,), chars, x, {"pairs": k}
+            f"kv-{index}@{x}", f"kv-{index}", (document,), question, (row.wanted[1],), (0,), chars, x,
+            {"pairs": k, "key": row.wanted[0]},
         )
 
 
@@ -91,8 +96,9 @@ TASK = Task(
     source="Liu et al. 2023, Lost in the Middle, section 4",
     metric="accuracy",
     swept="position",
-    takes=("data", "documents", "positions"),
+    takes=("data", "part", "documents", "positions"),
     needs=(),
     build=build,
-    score=lambda example, output: {"accuracy": match(output, example.answers)},
+    score=lambda example, reply: {"accuracy": literal(reply.text if reply else "", example.answers[0])},
+    source_prompt=lambda example: kv_prompt(example.documents[0].text, example.facts["key"]),
 )

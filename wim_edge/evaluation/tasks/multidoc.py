@@ -1,8 +1,8 @@
 """Multi-document question answering ("Lost in the Middle", section 3): one of K documents answers.
 
 The same K documents are shown once for each position of the gold one. The K-1 distractors, the most relevant
-that the data has, stand in a random order that is the same for all positions (appendix B), so that nothing but
-the position differs.
+that the data has, stand in the order of their relevance, or at random (appendix B), the same for all positions, so
+that nothing but the position differs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example, as_documents
-from wim_edge.evaluation.metrics import match
-from wim_edge.evaluation.tasks.questions import Question, load_multidoc
+from wim_edge.evaluation.split import take_part
+from wim_edge.evaluation.tasks.questions import QAExample, load_multidoc
+from wim_edge.evaluation.tasks.scoring import score_answer
 from wim_edge.evaluation.tasks.task import Options, Task, one, positions
 
 
@@ -22,23 +23,26 @@ def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)
-    questions = load_multidoc(options.data)[: options.limit]
+    rows = load_multidoc(options.data)
+    questions = take_part(rows, options.part or "all", key=lambda row: row.id)[: options.limit]
     short = sum(len(question.passages) < k for question in questions)
     if short:
         raise InvalidRequestError(
             f"{short} of {len(questions)} rows of {options.data.name} have fewer than {k} documents",
             "Ask for fewer --documents, or take these rows out.",
         )
-    return [example for question in questions for example in _place(question, k, wanted, options.seed)]
+    return [example for question in questions for example in _place(question, k, wanted, options)]
 
 
-def _place(question: Question, k: int, wanted: tuple[int, ...], seed: int) -> Iterator[Example]:
+def _place(question: QAExample, k: int, wanted: tuple[int, ...], options: Options) -> Iterator[Example]:
     gold, *others = question.passages
     distractors = others[: k - 1]
-    random.Random(f"{seed} {question.id}").shuffle(distractors)
+    order = options.order or "relevance"
+    if order == "random":
+        random.Random(f"{options.seed} {question.id}").shuffle(distractors)
     for x in wanted:
         documents, golds = as_documents([*distractors[:x], gold, *distractors[x:]])
-        facts = {"documents": k, "position": x}
+        facts = {"documents": k, "position": x, "order": order}
         yield Example(
             f"{question.id}@{x}", question.id, documents, question.question, question.answers, golds, x=x, facts=facts
         )
@@ -49,8 +53,9 @@ TASK = Task(
     source="Liu et al. 2023, Lost in the Middle, section 3",
     metric="accuracy",
     swept="position",
-    takes=("data", "documents", "positions"),
+    takes=("data", "part", "documents", "positions", "order"),
     needs=("data",),
     build=build,
-    score=lambda example, output: {"accuracy": match(output, example.answers)},
+    score=score_answer,
+    reorders=True,
 )

@@ -14,14 +14,16 @@ from typing import Any
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
-from wim_edge.evaluation.metrics import f1, match, normalize
+from wim_edge.evaluation.metrics import contains, normalize
+from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.questions import (
-    Question,
+    QAExample,
     load_hotpotqa,
     load_multihoprag,
     load_musique,
     load_squad,
 )
+from wim_edge.evaluation.tasks.scoring import score_answer
 from wim_edge.evaluation.tasks.task import Options, Task
 
 _MISSES = 8
@@ -29,7 +31,7 @@ _MISSES = 8
 
 
 def build(
-    questions: list[Question], pool: Sequence[Passage], options: Options, count_tokens: CountTokens
+    questions: list[QAExample], pool: Sequence[Passage], options: Options, count_tokens: CountTokens
 ) -> list[Example]:
     """Each question at each of ``options.length``, by default 4,000 tokens."""
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
@@ -51,7 +53,7 @@ def build(
 
 
 def stretch(
-    question: Question, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
+    question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
     """Paragraphs of about ``length`` tokens, titles counted, never more unless the gold ones alone are.
 
@@ -73,7 +75,7 @@ def stretch(
     return kept, {"tokens": total, **facts}
 
 
-def _foreign(question: Question, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
+def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
     """Paragraphs of other questions in random order, none of the question's own pages, none with an answer."""
     titles = {passage.title for passage in question.passages}
     telling = [answer for answer in question.answers if normalize(answer) not in ("yes", "no")]
@@ -83,39 +85,40 @@ def _foreign(question: Question, pool: Sequence[Passage], rng: random.Random) ->
         if number in drawn:
             continue
         drawn.add(number)
-        if pool[number].title not in titles and not match(pool[number].text, telling):
+        if pool[number].title not in titles and not contains(pool[number].text, telling):
             yield pool[number]
 
 
-def pool_of(questions: Iterable[Question]) -> list[Passage]:
+def pool_of(questions: Iterable[QAExample]) -> list[Passage]:
     """Every passage of the questions once, none of them gold."""
     return list(dict.fromkeys(Passage(p.title, p.text) for question in questions for p in question.passages))
 
 
-def _score(example: Example, output: str) -> dict[str, float]:
-    return {"accuracy": match(output, example.answers), "f1": f1(output, example.answers)}
+def _article(row: QAExample) -> str:
+    """Returns what keeps rows in one part of the data: the page of those that ask of one page, else the row."""
+    return row.passages[0].title if len(row.passages) == 1 else row.id
 
 
 def _task(
-    name: str, source: str, load: Callable[[Path, Options], tuple[list[Question], list[Passage]]], *takes: str
-) -> Task:
+    name: str, source: str, load: Callable[[Path, Options], tuple[list[QAExample], list[Passage]]], *takes: str,
+    shuffled: bool = False,
+) -> Task:  # fmt: skip
+    """``shuffled``: the file goes article by article, and its first questions share one paragraph."""
+
     def build_from_file(options: Options, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None
-        questions, library = load(options.data, options)
-        return build(questions, library or pool_of(questions), options, count_tokens)
+        rows, library = load(options.data, options)
+        questions = take_part(rows, options.part or "all", key=_article)
+        if shuffled:
+            random.Random(f"{options.seed} {name}").shuffle(questions)
+        return build(questions, library or pool_of(rows), options, count_tokens)
 
-    return Task(name, source, "accuracy", "length", ("data", *takes, "length"), ("data",), build_from_file, _score)
+    takes = ("data", "part", *takes, "length")
+    return Task(name, source, "accuracy", "length", takes, ("data",), build_from_file, score_answer)
 
 
-def _alone(load: Callable[[Path], list[Question]]) -> Callable[[Path, Options], tuple[list[Question], list[Passage]]]:
+def _alone(load: Callable[[Path], list[QAExample]]) -> Callable[[Path, Options], tuple[list[QAExample], list[Passage]]]:
     return lambda path, options: (load(path), [])
-
-
-def _squad(path: Path, options: Options) -> tuple[list[Question], list[Passage]]:
-    """In random order: the file goes article by article, and the first questions share one paragraph."""
-    questions = load_squad(path)
-    random.Random(f"{options.seed} squad").shuffle(questions)
-    return questions, []
 
 
 TASKS = (
@@ -123,5 +126,5 @@ TASKS = (
     _task("musique", "Trivedi et al. 2022", _alone(load_musique)),
     _task("multihoprag", "Tang and Yang 2024; Writing in the Margins, section 4",
           lambda path, options: load_multihoprag(path, options.library), "library"),
-    _task("squad", "Rajpurkar et al. 2016; Writing in the Margins, section 4", _squad),
+    _task("squad", "Rajpurkar et al. 2016; Writing in the Margins, section 4", _alone(load_squad), shuffled=True),
 )  # fmt: skip

@@ -20,7 +20,7 @@ COMMON = "{question, answers, paragraphs: [{title, text, supporting}]}"
 
 
 @dataclass(frozen=True)
-class Question:
+class QAExample:
     """A question, its right answers, and its own passages."""
 
     id: str
@@ -32,29 +32,29 @@ class Question:
         text_of(self.question)
 
 
-def load_multidoc(path: Path) -> list[Question]:
+def load_multidoc(path: Path) -> list[QAExample]:
     """NaturalQuestions as "Lost in the Middle" gives them (``ctxs``, one of them ``isgold``), or rows of
     {question, answers, gold, distractors}. Gold comes first, distractors keep their order."""
     return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
 
 
-def load_hotpotqa(path: Path) -> list[Question]:
+def load_hotpotqa(path: Path) -> list[QAExample]:
     """HotpotQA (Yang et al. 2018): context [[title, [sentences]]] and supporting_facts [[title, sentence]]."""
     return _load(path, _hotpotqa, "{question, answer, context: [[title, [sentences]]], supporting_facts}")
 
 
-def load_musique(path: Path) -> list[Question]:
+def load_musique(path: Path) -> list[QAExample]:
     """MuSiQue (Trivedi et al. 2022)."""
     layout = "{question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}], answerable}"
     return _load(path, _musique, layout)
 
 
-def load_squad(path: Path) -> list[Question]:
+def load_squad(path: Path) -> list[QAExample]:
     """SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016): the paragraph is the question's only passage."""
     return _load(path, _squad, "{data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}")
 
 
-def load_multihoprag(path: Path, library: Path | None) -> tuple[list[Question], list[Passage]]:
+def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample], list[Passage]]:
     """MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
 
     With a ``library`` (corpus.json) the gold passages are the whole articles that the evidence names; without
@@ -63,13 +63,13 @@ def load_multihoprag(path: Path, library: Path | None) -> tuple[list[Question], 
     articles = load_passages(library) if library else []
     by_title = {article.title: article.text for article in articles}
 
-    def parse(row: Row, number: int) -> Iterator[Question]:
+    def parse(row: Row, number: int) -> Iterator[QAExample]:
         if "evidence_list" not in row:
             yield from _common(row, number)
             return
         texts = {(e["title"], by_title.get(e["title"], e["fact"])): None for e in row["evidence_list"]}
         passages = tuple(Passage(title, text, gold=True) for title, text in texts)
-        yield Question(str(number), row["query"], answers_of(row["answer"]), passages)
+        yield QAExample(str(number), row["query"], answers_of(row["answer"]), passages)
 
     return _load(path, parse, "{query, answer, evidence_list: [{title, fact}]}"), articles
 
@@ -85,13 +85,13 @@ def load_passages(path: Path) -> list[Passage]:
     return parse_rows(path, parse, "{title, text} or {title, body}")
 
 
-def _load(path: Path, parse: Callable[[Row, int], Iterable[Question]], layout: str) -> list[Question]:
+def _load(path: Path, parse: Callable[[Row, int], Iterable[QAExample]], layout: str) -> list[QAExample]:
     found = parse_rows(path, lambda row, number: filter(_usable, parse(row, number)), f"{layout} or {COMMON}")
     ids = unique(question.id for question in found)
-    return [Question(i, q.question.strip(), q.answers, _readable(q.passages)) for i, q in zip(ids, found, strict=True)]
+    return [QAExample(i, q.question.strip(), q.answers, _readable(q.passages)) for i, q in zip(ids, found, strict=True)]
 
 
-def _usable(question: Question) -> bool:
+def _usable(question: QAExample) -> bool:
     return bool(question.question.strip()) and any(p.gold and p.text.strip() for p in question.passages)
 
 
@@ -99,26 +99,26 @@ def _readable(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
     return tuple(passage for passage in passages if passage.text.strip())
 
 
-def _multidoc(row: Row, number: int) -> Iterator[Question]:
+def _multidoc(row: Row, number: int) -> Iterator[QAExample]:
     if "ctxs" in row:
         passages = [Passage(c["title"], c["text"], flag_of(c["isgold"])) for c in row["ctxs"]]
     else:
         passages = [Passage(row["gold"]["title"], row["gold"]["text"], True)]
         passages += [Passage(d["title"], d["text"]) for d in row["distractors"]]
     passages.sort(key=lambda passage: not passage.gold)
-    yield Question(_id(row, number), row["question"], answers_of(row["answers"]), tuple(passages))
+    yield QAExample(_id(row, number), row["question"], answers_of(row["answers"]), tuple(passages))
 
 
-def _hotpotqa(row: Row, number: int) -> Iterator[Question]:
+def _hotpotqa(row: Row, number: int) -> Iterator[QAExample]:
     if "context" not in row:
         yield from _common(row, number)
         return
     supporting = {title for title, _sentence in row["supporting_facts"]}
     passages = tuple(Passage(title, "".join(sentences), title in supporting) for title, sentences in row["context"])
-    yield Question(_id(row, number), row["question"], answers_of(row["answer"]), passages)
+    yield QAExample(_id(row, number), row["question"], answers_of(row["answer"]), passages)
 
 
-def _musique(row: Row, number: int) -> Iterator[Question]:
+def _musique(row: Row, number: int) -> Iterator[QAExample]:
     if "answer_aliases" not in row:
         yield from _common(row, number)
     elif row.get("answerable", True):
@@ -126,10 +126,10 @@ def _musique(row: Row, number: int) -> Iterator[Question]:
         passages = tuple(
             Passage(p["title"], p["paragraph_text"], flag_of(p["is_supporting"])) for p in row["paragraphs"]
         )
-        yield Question(_id(row, number), row["question"], answers, passages)
+        yield QAExample(_id(row, number), row["question"], answers, passages)
 
 
-def _squad(row: Row, number: int) -> Iterator[Question]:
+def _squad(row: Row, number: int) -> Iterator[QAExample]:
     if "question" in row:
         yield from _common(row, number)
         return
@@ -138,17 +138,17 @@ def _squad(row: Row, number: int) -> Iterator[Question]:
         for qa in paragraph["qas"]:
             answers = tuple(dict.fromkeys(answers_of([answer["text"] for answer in qa["answers"]])))
             if answers and not qa.get("is_impossible"):
-                yield Question(_id(qa, number), qa["question"], answers, passages)
+                yield QAExample(_id(qa, number), qa["question"], answers, passages)
 
 
-def _common(row: Row, number: int) -> Iterator[Question]:
+def _common(row: Row, number: int) -> Iterator[QAExample]:
     supporting = set(row.get("supporting_titles", ()))
     passages = tuple(
         Passage(p["title"], p["text"], flag_of(p.get("supporting", p["title"] in supporting)))
         for p in row["paragraphs"]
     )
     answers = answers_of(row["answers"] if "answers" in row else row["answer"])
-    yield Question(_id(row, number), row["question"], answers, passages)
+    yield QAExample(_id(row, number), row["question"], answers, passages)
 
 
 def _id(row: Row, number: int) -> str:

@@ -13,9 +13,10 @@ import numpy as np
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
-from wim_edge.evaluation.metrics import match
 from wim_edge.evaluation.queries import Query, load_queries
+from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.questions import load_passages
+from wim_edge.evaluation.tasks.scoring import score_answer
 from wim_edge.evaluation.tasks.task import Options, Task
 from wim_edge.wim.bm25 import Index
 
@@ -28,7 +29,8 @@ def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
     assert options.data is not None
     assert options.library is not None
     ks = tuple(dict.fromkeys(options.documents)) or (1, 5, 10, 20)
-    queries = load_queries(options.data)[: options.limit]
+    rows = load_queries(options.data)
+    queries = take_part(rows, options.part or "all", key=lambda row: row.question)[: options.limit]
     library = load_passages(options.library)
     if not 1 <= min(ks) <= max(ks) <= len(library):
         raise InvalidRequestError(f"--documents {min(ks)} to {max(ks)} of a library of {len(library):,} passages",
@@ -64,8 +66,8 @@ TASK = Task(
     source="Liu et al. 2023, Lost in the Middle, section 6",
     metric="accuracy",
     swept="documents",
-    takes=("data", "library", "documents"),
+    takes=("data", "library", "part", "documents"),
     needs=("data", "library"),
     build=build,
-    score=lambda example, output: {"accuracy": match(output, example.answers)},
+    score=score_answer,
 )

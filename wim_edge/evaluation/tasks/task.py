@@ -9,9 +9,13 @@ from typing import Literal
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
+from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.source_prompt import qa_prompt
+from wim_edge.evaluation.split import Part
 
 GENERATED = 50
 """Examples of a task that generates its own, where no limit is given."""
+Order = Literal["relevance", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +24,23 @@ class Options:
 
     data: Path | None = None
     library: Path | None = None
+    part: Part | None = None
+    """The part of the data set's rows to take the examples from; None: all."""
     limit: int | None = None
     """Questions; an example more for each value that is swept."""
     documents: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
+    order: Order | None = None
+    """Of the documents that do not answer: as the data has them, the most relevant first, or at random."""
     length: tuple[int, ...] = ()
     """In tokens of the evaluated model."""
     seed: int = 0
+
+
+def source_qa_prompt(example: Example) -> str:
+    """Returns the prompt of "Lost in the Middle" for a question with its documents."""
+    random_order = example.facts.get("order") == "random"
+    return qa_prompt(example.documents, example.question, random_order=random_order)
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,7 @@ class Task:
     name: str
     source: str
     """The publication it follows."""
-    metric: Literal["accuracy", "f1"]
+    metric: str
     """The main one of its scores."""
     swept: Literal["position", "documents", "length"]
     """What `Example.x` is."""
@@ -45,13 +59,20 @@ class Task:
     needs: tuple[str, ...]
     """Those of them that it cannot do without."""
     build: Callable[[Options, CountTokens], list[Example]]
-    score: Callable[[Example, str], dict[str, float]]
-    """Scores of an output, 0 to 1, by name; the main one among them."""
+    score: Callable[[Example, Reply | None], dict[str, float]]
+    """Scores of a reply, 0 to 1, by name; the main one among them. None: the question failed."""
+    source_prompt: Callable[[Example], str] = source_qa_prompt
+    """What the condition ``llm:source`` asks."""
+    reorders: bool = False
+    """Whether the values of x are orders of the same documents, each a text of its own."""
 
     def examples(self, options: Options, count_tokens: CountTokens) -> list[Example]:
-        """The examples, the same ones for the same options. Raises InvalidRequestError for options
-        that the task does not take or that miss one it needs, and for data of another format."""
-        for name in ("data", "library", "documents", "positions", "length"):
+        """Returns the examples, the same ones for the same options.
+
+        Raises InvalidRequestError for options that the task does not take or that miss one it needs, and for data of
+        another format.
+        """
+        for name in ("data", "library", "part", "documents", "positions", "order", "length"):
             given = getattr(options, name) not in (None, ())
             if given and name not in self.takes:
                 raise InvalidRequestError(f"the task {self.name} takes no --{name}", self._usage())
@@ -64,14 +85,14 @@ class Task:
 
 
 def one(numbers: tuple[int, ...], default: int, option: str) -> int:
-    """The only number of an option that takes several elsewhere."""
+    """Returns the only number of an option that takes several elsewhere."""
     if len(numbers) > 1:
         raise InvalidRequestError(f"several numbers for {option}", "This task takes one.")
     return numbers[0] if numbers else default
 
 
 def positions(options: Options, k: int) -> tuple[int, ...]:
-    """Where gold is put among k: as asked, or first, in the middle and last. From 0."""
+    """Returns where gold is put among k: as asked, or first, in the middle and last. From 0."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
     for position in options.positions:

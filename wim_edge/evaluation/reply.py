@@ -1,0 +1,96 @@
+"""What came back of one question, from whatever answered it, as the metrics see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from wim_edge.documents import Document
+from wim_edge.settings import Settings
+from wim_edge.wim import events
+from wim_edge.wim.pattern import PATTERNS
+
+Span = tuple[str, tuple[int, int]]
+"""A document's name, and [start, end) in characters of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An answer and what it rests on. None: whoever answered has no such thing."""
+
+    text: str
+    pattern: str
+    """What answered, with its relevance."""
+    finish_reason: str | None = None
+    quotes: tuple[str, ...] | None = None
+    """The margins that the answer rests on."""
+    passages: tuple[str, ...] | None = None
+    """The texts that it was given from, where that is not the whole context."""
+    ranking: tuple[Span, ...] | None = None
+    """The scored pieces, the best first."""
+    confidence: float | None = None
+    """The higher, the likelier the documents hold an answer; comparable over questions of one pattern alone."""
+    seconds: float = 0.0
+    """Wall time without opening the model and its context."""
+    prefilled_tokens: int = 0
+    """Of the documents, those evaluated again too; of a plain prompt, all."""
+    decoded_tokens: int = 0
+    peak_rss_bytes: int = 0
+
+    def after(self, earlier: Reply) -> Reply:
+        """This reply at the cost of both: the earlier one was needed for it."""
+        return replace(
+            self,
+            seconds=self.seconds + earlier.seconds,
+            prefilled_tokens=self.prefilled_tokens + earlier.prefilled_tokens,
+            decoded_tokens=self.decoded_tokens + earlier.decoded_tokens,
+        )
+
+
+class Asker(Protocol):
+    """What answers with these settings: a runtime, or one in a process of its own."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def stream(self, documents: Sequence[Document], question: str) -> Iterable[events.Event]: ...
+
+
+def ask(asker: Asker, documents: Sequence[Document], question: str) -> Reply:
+    """Asks, and returns what the events say. Raises KeyboardInterrupt where the reading was cancelled."""
+    relevance, ranking = None, None
+    finished: events.AnswerFinished | None = None
+    with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
+        for event in stream:
+            if isinstance(event, events.ReadingStarted):
+                relevance = event.relevance
+            elif isinstance(event, events.ReadingRanked):
+                ranking = event.ranking
+            elif isinstance(event, events.AnswerFinished):
+                finished = event
+    assert finished is not None
+    if finished.finish_reason == "cancelled":
+        raise KeyboardInterrupt
+    return _reply(finished, relevance, ranking, {document.name: document.text for document in documents})
+
+
+def _reply(
+    finished: events.AnswerFinished, relevance: str | None, ranking: Sequence[events.Ranked] | None,
+    texts: dict[str, str],
+) -> Reply:  # fmt: skip
+    pattern, sources, usage = PATTERNS[finished.pattern], finished.sources, finished.usage
+    return Reply(
+        text=finished.text,
+        pattern=f"{finished.pattern}:{relevance}" if relevance else finished.pattern,
+        finish_reason=finished.finish_reason,
+        quotes=tuple(source.margin for source in sources if source.margin) if pattern.margins else None,
+        passages=tuple(texts[s.document][slice(*s.chars)] for s in sources) if pattern.focus else None,
+        ranking=None if ranking is None else tuple((ranked.document, ranked.chars) for ranked in ranking),
+        confidence=ranking[0].score if ranking else None,
+        seconds=usage.seconds["total"] - usage.seconds.get("load", 0.0),
+        prefilled_tokens=usage.prefilled_tokens,
+        decoded_tokens=usage.decoded_tokens,
+        peak_rss_bytes=usage.peak_rss_bytes,
+    )

@@ -1,0 +1,18 @@
+"""Scores that several tasks share."""
+
+from __future__ import annotations
+
+from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.metrics import best_subspan_em, contains, f1, first_line
+from wim_edge.evaluation.reply import Reply
+
+
+def score_answer(example: Example, reply: Reply | None) -> dict[str, float]:
+    """Scores a short answer: ``accuracy`` as in "Lost in the Middle" (best_subspan_em of the first line), ``contains``,
+    our own match of the whole text, and ``f1`` of the first line."""
+    text = reply.text if reply else ""
+    return {
+        "accuracy": best_subspan_em(text, example.answers),
+        "contains": contains(text, example.answers),
+        "f1": f1(first_line(text), example.answers),
+    }
