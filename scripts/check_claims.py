@@ -1,0 +1,197 @@
+"""Whether the figures in README and docs/results.md are those that were measured.
+
+    python scripts/check_claims.py            says which are not, and ends with 1
+    python scripts/check_claims.py --write    writes the tables anew; figures in sentences stay yours to mend
+
+What was measured is kept in docs/results/*.json, as `wim-edge eval --json` and the scripts print it, with the command.
+A table that is made of it stands between two marks, a row for each FILE/NAME, and is written by this script:
+
+    <!-- table squad2/default squad2/rag:embed | contains+, f1, seconds_first -->
+    <!-- end -->
+
+A figure in a sentence is followed by where it is from, perhaps a ratio or a difference:
+
+    0.45<!-- squad2/default.contains -->, 12 times<!-- squad2/wim.seconds_first / squad2/llm.seconds_first -->
+
+FILE/NAME is the object of that pattern (or chooser); in other files the path of its keys. In README, and in every
+section of results.md that shows a command, a table without marks or a figure without its source is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "docs/results.md")
+COLUMNS = {
+    "n": ("n", "d"), "n_unanswerable": ("of them absent", "d"), "examples": ("askings", "d"),
+    "accuracy": ("right", ".2f"), "contains": ("gold in the answer", ".2f"), "f1": ("F1", ".2f"),
+    "exact": ("exact", ".2f"), "in_quotes": ("in its margins", ".2f"), "in_passages": ("in its passages", ".2f"),
+    "not_found_rate": ("absent told", ".2f"), "false_not_found_rate": ("falsely", ".2f"), "auroc": ("AUROC", ".2f"),
+    "loops": ("loops", ".2f"), "echoes": ("echoes", ".2f"), "recall": ("retriever's recall", ".2f"),
+    "gold_ranked_first": ("gold ranked first", ".2f"), "gold_in_first_two": ("in the first two", ".2f"),
+    "spread": ("spread", ".2f"), "cost_vs_llm": ("cost / `llm`", ".2f"), "decoded_tokens": ("tokens decoded", ".0f"),
+    "seconds_first": ("first question, s", ".0f"), "seconds_later": ("later ones, s", ".0f"),
+    "seconds_per_example": ("seconds", ".1f"), "read_tokens_per_example": ("tokens read", ",.0f"),
+    "peak_rss_bytes": ("memory, MB", "MB"), "recall_at_1": ("recall@1", ".2f"), "recall_at_5": ("recall@5", ".2f"),
+    "r_precision": ("R-precision", ".2f"), "answer_in_context": ("answer in context", ".2f"),
+    "titles_exist": ("titles that exist", ".2f"), "seconds_per_query": ("seconds", ".2f"),
+    "prefilled_tokens": ("read", ".0f"),
+}  # fmt: skip
+"""Keys of a summary: heading and format. A plus after a key adds its 95% interval."""
+_TABLE = re.compile(r"(<!-- table (?P<rows>[^|>]+)\|(?P<columns>[^>]+?)-->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+_CITED = re.compile(r"(?P<figure>-?\d[\d,]*(?:\.\d+)?)(?P<unit>[^\d<>\n]{0,12})<!-- (?P<source>[^>]+?) -->")
+_FIGURE = re.compile(r"(?<![\w.§/#:=-])\d[\d,]*(?:\.\d+)?(?: ?%| times\b| s\b| ms\b| MB\b| GB\b| seconds\b| minutes\b)"
+                     r"|(?<![\w./])0\.\d+")  # fmt: skip
+_NO_FIGURE = re.compile(
+    r"<!--.*?-->|```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*$|95%|\b98 MB file|\b\d+ (?:minutes|seconds) at most"
+    r"|<!-- not measured -->.*?<!-- end -->", re.DOTALL | re.MULTILINE,
+)  # fmt: skip
+
+
+class ClaimError(Exception):
+    """A source that leads nowhere."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the tables anew")
+    options = parser.parse_args()
+    wrong = []
+    for name in PAGES:
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        if options.write:
+            text = _TABLE.sub(lambda found: found[1] + table_of(found) + found[5], text)
+            path.write_text(text, encoding="utf-8")
+        wrong += [f"{name}: {claim}" for claim in check(text, whole=name == "README.md")]
+    print("\n".join(wrong) if wrong else "every figure is the one that was measured")
+    sys.exit(bool(wrong))
+
+
+def check(text: str, *, whole: bool) -> Iterator[str]:
+    """Yields what is wrong with a page. ``whole``: sections without a command are looked at too."""
+    for found in _TABLE.finditer(text):
+        try:
+            if found["body"] != table_of(found):
+                yield f"the table {found['rows'].strip()} is not what was measured (--write)"
+        except ClaimError as error:
+            yield str(error)
+    for found in _CITED.finditer(text):
+        try:
+            if not is_rounded(found["figure"], found["unit"], value_of(found["source"])):
+                yield f"{found['figure']} is {value_of(found['source']):.6g} in {found['source']}"
+        except ClaimError as error:
+            yield str(error)
+    rest = _CITED.sub("", _TABLE.sub("", text))
+    for section in re.split(r"^(?=## )", rest, flags=re.MULTILINE):
+        if not whole and "```sh" not in section:
+            continue
+        title = section.split("\n", 1)[0].lstrip("# ")
+        plain = _NO_FIGURE.sub("", section)
+        if re.search(r"^\| ?---", plain, re.MULTILINE) and _FIGURE.search(plain):
+            yield f"{title}: a table without marks"
+        yield from (f"{title}: {found.group()} has no source" for found in _FIGURE.finditer(plain))
+
+
+def table_of(found: re.Match[str]) -> str:
+    """Returns the lines of a table between its marks."""
+    keys = [key.strip() for key in found["columns"].split(",")]
+    rows = found["rows"].split()
+    files = {row.split("/")[0] for row in rows}
+    head = ["", *(heading(key) for key in keys)] if len(files) == 1 else ["", "", *(heading(key) for key in keys)]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        file, _, name = row.partition("/")
+        label = [f"`{name}`"] if len(files) == 1 else [file.replace("-", " "), f"`{name}`"]
+        lines.append([*label, *(cell(row, key) for key in keys)])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def heading(key: str) -> str:
+    key = key.removesuffix("+")
+    if key.startswith("by_"):
+        swept, x, _ = key.split(".")
+        return f"{swept[3:]} {x}"
+    if key not in COLUMNS:
+        raise ClaimError(f"{key} is no column")
+    return COLUMNS[key][0]
+
+
+def cell(row: str, key: str) -> str:
+    """Returns a value as its column shows it, with its interval if asked for; empty where there is none."""
+    plain = key.removesuffix("+")
+    value = lookup(f"{row}.{plain}", default=None)
+    if value is None:
+        return ""
+    form = COLUMNS.get(plain.rsplit(".", 1)[-1], ("", ".2f"))[1]
+    shown = f"{value / 1e6:.0f}" if form == "MB" else format(value, form)
+    if plain == key:
+        return shown
+    low, high = lookup(f"{row}.intervals.{plain}")
+    return f"{shown} ({low:.2f}–{high:.2f})"
+
+
+def value_of(source: str) -> float:
+    """Returns the value of a source: a path, or two with / or - between them (with spaces around)."""
+    for sign, combine in ((" / ", lambda a, b: a / b), (" - ", lambda a, b: a - b)):
+        if sign in source:
+            first, second = source.split(sign)
+            return float(combine(float(lookup(first)), float(lookup(second))))
+    return float(lookup(source))
+
+
+def is_rounded(figure: str, unit: str, value: float) -> bool:
+    """Whether the figure is the value, rounded to its own digits; a percent sign is a hundredth, MB a million bytes."""
+    unit = unit.strip()
+    if unit.startswith("%"):
+        value *= 100
+    elif unit.startswith("MB") and value > 1e5:
+        value /= 1e6
+    digits = len(figure.partition(".")[2])
+    return abs(float(figure.replace(",", "")) - value) <= 0.5 * 10**-digits + 1e-9
+
+
+_MISSING = object()
+
+
+def lookup(path: str, default: Any = _MISSING) -> Any:
+    """Returns what stands at FILE/KEY.KEY in docs/results; of lists of patterns or choosers the one of that name."""
+    file, slash, rest = path.strip().partition("/")
+    found = _load(file)
+    if not slash:
+        raise ClaimError(f"{path} names no key")
+    objects = [*found.get("patterns", ()), *found.get("choosers", ())]
+    names = {one.get("pattern", one.get("chooser")): one for one in objects}
+    keys = rest.split(".")
+    if keys[0] in names:
+        found, keys = names[keys[0]], keys[1:]
+    for key in keys:
+        if not isinstance(found, dict) or key not in found:
+            if default is not _MISSING and names and rest.split(".")[0] in names:
+                return default
+            raise ClaimError(f"{path} leads nowhere: no {key}")
+        found = found[key]
+    return found
+
+
+@cache
+def _load(name: str) -> dict[str, Any]:
+    path = ROOT / "docs" / "results" / f"{name}.json"
+    if not path.exists():
+        raise ClaimError(f"docs/results/{name}.json is not there")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if "command" not in found:
+        raise ClaimError(f"docs/results/{name}.json does not name its command")
+    return found
+
+
+if __name__ == "__main__":
+    main()
