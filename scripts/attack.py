@@ -1,10 +1,10 @@
-"""Attacks wim-edge as a user's machine may, and prints how each attack ended.
+"""Attacks wim-edge as a user's machine may, and prints how the attacks ended.
 
     python scripts/attack.py                    all parts
     python scripts/attack.py models --every 10  a tenth of the mutated model files
 
-Each case is a run of the command line in a process of its own. It must work, or end with a clear error and its exit
-code, within the time; CRASH and HANG are faults of ours, listed in full.
+Each case is a run in a process of its own, of the command line or, for documents, of what reads them. It must work, or
+end with a clear error and its exit code, within the time; CRASH and HANG are faults of ours, listed in full.
 """
 
 from __future__ import annotations

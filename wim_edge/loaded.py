@@ -72,15 +72,14 @@ class Loaded:
         found = self._resolved()
         if not Choices.of(self.settings).pattern.whole:
             return
-        from wim_edge.engine import beforehand, budget
+        from wim_edge.engine import beforehand
         from wim_edge.engine.gguf import read_header
 
         path, settings = ready(found, self.settings)
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
-        limit = context_limit(
-            settings, trained, lambda: beforehand.largest_n_ctx(header, settings, trained, budget.available())
-        )
+        free = beforehand.free_memory(header, beforehand.gpu_layers(header, settings.n_gpu_layers))
+        limit = context_limit(settings, trained, lambda: beforehand.largest_n_ctx(header, settings, trained, free))
         if size > limit.tokens:
             with beforehand.vocabulary(path) as count:
                 check_room(count, documents, limit)

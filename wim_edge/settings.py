@@ -28,7 +28,7 @@ CHOOSERS = ("bm25", "recall", "hybrid")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The server's token; no setting, so that nothing shows it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
-"""Set to yes: nothing is fetched, and no socket is opened but those of ``serve``."""
+"""Set to yes: nothing is fetched, and only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
 _PATHS = ("templates", "readings")
 _MOST_CONTENTS = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
@@ -56,7 +56,7 @@ class Settings(Limits):
     """What a user can set. Sizes in tokens, unless said otherwise; None means: choose for me."""
 
     model: str | None = None
-    """Name in models.toml, or the path of a GGUF file; None: the best model already on disk."""
+    """Name in models.toml, or the path of a GGUF file; None: the highest ranked one on this disk that fits."""
 
     # The engine
     n_ctx: int | None = None
@@ -74,7 +74,7 @@ class Settings(Limits):
     flash_attn: bool | None = None
     """None: llama.cpp's choice on a GPU, off on a CPU, where it slows decoding at depth."""
 
-    # The pattern; where it says None, models.toml names what measured best for the model
+    # The pattern; where it says None, models.toml may name what measured best for the model
     pattern: str | None = None
     """One of PATTERNS (`wim_edge.wim.pattern` says what each does)."""
     relevance: str | None = None

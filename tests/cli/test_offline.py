@@ -1,10 +1,13 @@
-"""Offline nothing is fetched, and no socket is opened."""
+"""Offline nothing is fetched, and nothing asks for the network: neither a command nor a process that it starts, neither
+Python nor native code (see sockets.c)."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,29 +15,33 @@ from click.testing import CliRunner
 
 from wim_edge.cli.main import main
 
-_GUARDED = """
-import sys
-def look(event, args):
-    if event.startswith("socket."):
-        sys.stderr.write(f"opened {event}\\n")
-        sys.stderr.flush()
-        import os
-        os._exit(99)
-sys.addaudithook(look)
-from wim_edge.cli.main import main
-main(sys.argv[1:])
-"""
+Guarded = Callable[..., tuple[int, list[str]]]
 
 
-def guarded(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line; a socket ends it with 99."""
-    return subprocess.run([sys.executable, "-c", _GUARDED, *arguments], capture_output=True, text=True, check=False,
-                          env={**os.environ, "WIM_EDGE_HOME": str(home)})  # fmt: skip
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that notes what asks for the network."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs a C compiler on Linux")
+    made = tmp_path_factory.mktemp("sockets") / "sockets.so"
+    source = Path(__file__).with_name("sockets.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    return made
 
 
-@pytest.fixture(autouse=True)
-def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WIM_EDGE_OFFLINE", raising=False)
+@pytest.fixture
+def guarded(shim: Path, tmp_path: Path) -> Guarded:
+    """Runs Python with these arguments; its exit code and the notes."""
+    log = tmp_path / "sockets.log"
+
+    def run(*arguments: str) -> tuple[int, list[str]]:
+        log.unlink(missing_ok=True)
+        environment = {**os.environ, "LD_PRELOAD": str(shim), "SOCKETS_LOG": str(log)}
+        done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=False)
+        return done.returncode, log.read_text(encoding="utf-8").splitlines()
+
+    return run
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
@@ -46,25 +53,44 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     assert "offline nothing is fetched" in found.output
 
 
-def test_the_guard_sees_a_socket() -> None:
-    code = _GUARDED.partition("from wim_edge")[0] + "import socket\nsocket.socket()"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stderr) == (99, "opened socket.__new__\n")
+@pytest.mark.parametrize(
+    ("code", "noted"),
+    [
+        ("import socket; socket.socket()", ["process", "socket"]),
+        ("import socket; socket.getaddrinfo('localhost', 80)", ["process", "getaddrinfo"]),
+        ("import ctypes; ctypes.CDLL(None).socket(2, 1, 0)", ["process", "socket"]),  # as native code does
+        ("import subprocess as s, sys; s.run([sys.executable, '-I', '-c', 'import socket; socket.socket()'])",
+         ["process", "process", "socket"]),
+        ("import socket; socket.socketpair()", ["process"]),
+    ],
+)  # fmt: skip
+def test_the_guard_sees_what_asks_for_the_network(guarded: Guarded, code: str, noted: list[str]) -> None:
+    assert guarded("-c", code) == (0, noted)
 
 
 @pytest.mark.parametrize("arguments", [("models", "list"), ("models", "info", "qwen3-0.6b"), ("library", "list"),
                                        ("models", "pull", "qwen3-0.6b"), ("--help",)])  # fmt: skip
-def test_no_socket_is_opened(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    found = guarded("--offline", *arguments, home=tmp_path)
-    assert found.returncode == (7 if "pull" in arguments else 0), found.stderr
+def test_nothing_asks_for_the_network(guarded: Guarded, arguments: tuple[str, ...]) -> None:
+    assert guarded("-m", "wim_edge", "--offline", *arguments) == (7 if "pull" in arguments else 0, ["process"])
 
 
 @pytest.mark.real
-def test_no_socket_is_opened_by_a_whole_reading(tmp_path: Path, smollm2: Path) -> None:
-    pytest.importorskip("llama_cpp")
-    text = tmp_path / "a.txt"
+def test_no_reading_asks_for_the_network(guarded: Guarded, tmp_path: Path, smollm2: Path) -> None:
+    from tests.tiny import write_tiny
+
+    text, questions = tmp_path / "a.txt", tmp_path / "questions.csv"
     text.write_text("The ferry sails at noon. It is a small ship.")
-    model = ("--model", str(smollm2), "--answer-tokens", "8")
-    for arguments in (("ask", str(text), "When?", *model), ("read", str(text), *model[:2]), ("doctor",)):
-        found = guarded("--offline", *arguments, home=tmp_path)
-        assert found.returncode == 0, found.stderr
+    questions.write_text("document,question\na.txt,When does it sail?\n")
+    model, short = ("--model", str(write_tiny(tmp_path / "tiny.gguf", "llama"))), ("--answer-tokens", "4")
+    commands = (
+        (("ask", str(text), "When?", "--model", str(smollm2), *short), 3),  # the file and its template are tried apart
+        (("read", str(text), *model), 2),
+        (("library", "add", str(text), *model), 1),
+        (("ask", "--library", "default", "When does the ferry sail?", *model, *short), 1),
+        (("batch", str(questions), "--out", str(tmp_path / "out"), *model, *short), 2),
+        (("doctor", *model), 1),
+    )
+    for arguments, processes in commands:
+        code, noted = guarded("-m", "wim_edge", "--offline", *arguments)
+        assert (code, set(noted)) == (0, {"process"}), arguments
+        assert len(noted) >= processes, arguments

@@ -21,7 +21,7 @@ from wim_edge.engine import budget  # noqa: E402
 from wim_edge.engine.api import N_SEQUENCES  # noqa: E402
 from wim_edge.engine.beforehand import largest_n_ctx, vocabulary  # noqa: E402
 from wim_edge.engine.gguf import read_header  # noqa: E402
-from wim_edge.engine.memory import estimate  # noqa: E402
+from wim_edge.engine.memory import FreeMemory, estimate  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
 from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
@@ -120,12 +120,12 @@ def test_the_longest_context_is_the_last_one_that_fits(tmp_path: Path, architect
         return estimate(header, n_ctx, 64, chosen.kv_type, False, N_SEQUENCES).total
 
     for fits in (256, 512, 4096, 32_768):
-        most = largest_n_ctx(header, chosen, 32_768, need(fits))
+        most = largest_n_ctx(header, chosen, 32_768, FreeMemory(need(fits)))
         assert most >= fits
         assert need(most) <= need(fits)
         assert most == 32_768 or need(most + 256) > need(fits)
-    assert largest_n_ctx(header, chosen, 32_768, 0) == 256
-    assert largest_n_ctx(header, chosen, 2**31 - 1, 1 << 60) == 2**31 - 1
+    assert largest_n_ctx(header, chosen, 32_768, FreeMemory(0)) == 256
+    assert largest_n_ctx(header, chosen, 2**31 - 1, FreeMemory(1 << 60)) == 2**31 - 1
 
 
 def test_the_vocabulary_alone_counts_as_the_model_does(model: Model) -> None:

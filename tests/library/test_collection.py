@@ -300,6 +300,15 @@ def test_the_folder_is_under_the_libraries(tmp_path: Path) -> None:
     assert Collection("a", paths, create=True).folder == tmp_path / "libraries" / "a"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no such permissions")
+def test_only_the_user_may_look(library: Collection) -> None:
+    from wim_edge.server.history import History
+
+    History(library.folder / "questions")
+    assert library.folder.stat().st_mode & 0o077 == 0
+    assert (library.folder / "questions").stat().st_mode & 0o077 == 0
+
+
 def test_nul_and_equal_words_survive_changes(home: Path, library: Collection) -> None:
     path = write_rows(home / "p.jsonl", {"title": "a\0b", "text": "alpha\0 gamma delta"})
     (home / "m.txt").write_text("gamma rays")

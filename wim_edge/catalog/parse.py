@@ -19,8 +19,8 @@ _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MODULE = re.compile(r"[A-Za-z_]\w*")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
-# What a model cannot decide for the user: which model it is, and where templates lie.
-_NOT_A_MODEL_S = ("model", "relevance_model", "templates")
+# What a model cannot decide for the user: which model it is, on which machines it runs, where files lie.
+_NOT_A_MODEL_S = ("model", "relevance_model", "rpc", "templates", "readings", "library_bytes")
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
-    options, and the measured prefill and decode speed (under 20 seconds)."""
+    options, and the prefill and decode speed, measured in some ten seconds."""
     show_llama_log(ctx)
     settings, paths = settings_from(options), Paths.from_environment()
     from wim_edge.engine import probe

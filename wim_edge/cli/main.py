@@ -99,12 +99,12 @@ def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 @click.version_option(wim_edge.__version__, prog_name="wim-edge")
 @debug_option
 @click.option("--offline", is_flag=True, expose_value=False, callback=_offline,
-              help="Fetch nothing: no command opens a socket then, but serve its own, and --ray and --rpc.")
+              help="Fetch nothing; no network socket is opened then, but by serve, rpc-serve, --ray and --rpc.")
 def main() -> None:
     """Ask long documents with small models on your own machine.
 
-    The document is read segment by segment; after each one the model writes a margin, a short note
-    on what matters to the question. You watch the margins and may stop the reading early.
+    The document is read segment by segment. Where one matters to the question, the model writes a margin: a
+    quotation of what matters. You watch the margins and may stop the reading early.
 
     \b
       wim-edge ask contract.pdf "Who may end the contract, and when?"

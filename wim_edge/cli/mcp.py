@@ -20,7 +20,8 @@ from wim_edge.errors import InvalidRequestError
 def mcp(ctx: click.Context, /, folders: tuple[str, ...], **options: Any) -> None:
     """Speak the Model Context Protocol on standard input and output, for an assistant that starts this command.
 
-    Its tools ask_document, read_document and list_readings read files of the FOLDERs, and no others.
+    Its tools ask_document and read_document read files of the FOLDERs, and no others; list_files and list_readings
+    name those files and what is read already.
     """
     settings = settings_from(options)
     show_llama_log(ctx)

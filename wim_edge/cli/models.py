@@ -22,7 +22,7 @@ from wim_edge.settings import Paths
 _MEMORY = (
     f"Memory is the file's size + KV bytes per token * min(context, {USUAL_CONTEXT:,}) "
     f"+ {WORKING_SPACE // 1024**2} MiB of working space; a model fits where that is at most "
-    "80% of the machine's memory."
+    "80% of the memory that this process could have."
 )
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

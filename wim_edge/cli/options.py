@@ -44,7 +44,7 @@ def model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 model_option = click.option("-m", "--model", metavar="NAME|FILE", shell_complete=model_names,
                             help="A name from `wim-edge models list` or a GGUF file. "
-                                 "Default: the best model already on disk.")  # fmt: skip
+                                 "Default: the highest ranked one on this disk that fits.")  # fmt: skip
 
 
 def engine_options(command: F) -> F:
@@ -59,7 +59,7 @@ def engine_options(command: F) -> F:
                          help="Layers on the GPU; -1 all, 0 none. Default: what fits."),
             click.option("--kv-type", type=click.Choice(KV_TYPES),
                          help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}; "
-                              "q8_0 halves its memory and is slower on a CPU."),
+                              "q8_0 takes about half of its memory and was slower on the CPU it was measured on."),
             click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
                          help="Default: off on a CPU, llama.cpp's choice on a GPU."),
             debug_option,
@@ -75,9 +75,9 @@ def pattern_options(command: F) -> F:
         (
             click.option("-p", "--pattern", type=click.Choice(PATTERNS),
                          help="How to read and what to answer from (docs/how-it-works.md). "
-                              "Default: what measured best for the model."),
+                              "Default: by models.toml, else wim."),
             click.option("--relevance", type=click.Choice(RELEVANCES),
-                         help="How segments are scored. Default: what measured best for the model."),
+                         help="How segments are scored. Default: by models.toml, else by the pattern."),
         )
     ):  # fmt: skip
         command = option(command)
@@ -94,12 +94,13 @@ def reading_options(command: F) -> F:
                          help="Relevance from which a segment counts. "
                               "Default: 0.5 for verdicts, else 0.1 of the best one's."),
             click.option("--passages", "max_passages", type=int, metavar="N",
-                         help="Most segments or margins to answer from. Default: by the model."),
+                         help="Most segments or margins to answer from. Default: by models.toml, else 4."),
             click.option("--margins", type=click.Choice(MARGINS),
-                         help="verbatim: quotations; free: the model's own words. Default: by the model."),
+                         help="verbatim: quotations, the default; free: the model's own words."),
             click.option("--query-first", is_flag=True, default=None,
                          help="Put the question before the context too."),
-            click.option("--segment-tokens", type=int, metavar="N", help="Longest segment. Default: by the model."),
+            click.option("--segment-tokens", type=int, metavar="N",
+                         help="Longest segment. Default: by models.toml, else 1024."),
             click.option("--margin-tokens", type=int, metavar="N",
                          help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
             click.option("--answer-tokens", type=int, metavar="N",

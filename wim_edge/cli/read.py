@@ -32,7 +32,7 @@ from wim_edge.cli.options import (
 def read(
     ctx: click.Context, /, documents: tuple[str, ...], together: bool, as_json: bool, **options: Any
 ) -> None:
-    """Read each DOCUMENT and keep the reading: overnight, before a flight. `ask` then answers at once.
+    """Read each DOCUMENT and keep the reading: overnight, before a flight. `ask` then need not read it.
 
     What is kept serves questions with the same model, segment size and way of reading (--pattern). Ctrl-C
     stops; what was read is kept, and the same command goes on from there.

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json: bool) -> None:  # fmt: skip
     """Measure threads, flash attention, batch sizes, KV types and weight types of MODEL; keep the fastest.
 
-    A way is judged by the seconds that it takes to read 4,096 tokens and write 150. Every later command uses
-    the winner for this model on this machine, unless an option says otherwise. What a copy in another weight
-    type changes is shown: the mean divergence of its predictions (KL, in nats) and how often it finds the
-    same token likeliest; one above 0.01 nats is not taken. Takes some minutes; copies take disk space until
-    they lose.
+    A way is judged by the seconds that it would take to read 4,096 tokens and write 150. Every later command uses
+    the winner for this model on this machine, unless an option sets something else than the default. What a copy in
+    another weight type changes is shown: the mean divergence of its predictions (KL, in nats) and how often it finds
+    the same token likeliest; one above 0.01 nats is not taken. Takes some minutes; copies take disk space until they
+    lose.
     """
     show_llama_log(ctx)
     from wim_edge import tuning

@@ -1,15 +1,18 @@
-"""What a model's file tells before its weights are loaded: whether memory holds them, how long a context it would hold
-beside them, and how many tokens a text has."""
+"""What a model's file tells before its weights are loaded: whether memory holds them, how many layers go to a GPU, how
+long a context memory would hold beside them, and how many tokens a text has."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
 import os
-from bisect import bisect_right
+import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import numpy as np
 
 from wim_edge.engine import budget, memory
 from wim_edge.engine.api import N_SEQUENCES
@@ -39,14 +42,53 @@ def batches(settings: Settings) -> list[int]:
     return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
 
-def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: int) -> int:
-    """The longest context that ``free`` bytes hold beside the weights, or the shortest that there is."""
+def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
+    """How many layers go to the GPU: what is asked for, or as many as its free memory holds; -1: all."""
+    gpus = [device for device in devices() if device.is_gpu]
+    if not gpus or wanted == 0:
+        return 0
+    if wanted is not None:
+        return wanted
+    n_layers = header.number("block_count")
+    weights = np.zeros(n_layers + 1)
+    for tensor in header.tensors:
+        parts = tensor.name.split(".")
+        index = int(parts[1]) if parts[0] == "blk" and parts[1].isdigit() else n_layers
+        weights[min(index, n_layers)] += tensor.nbytes or 0
+    cache = memory.estimate(header, min(8192, header.number("context_length", 8192)))
+    # A tenth and the compute buffer stay free for the driver and the desktop
+    room = sum(gpu.free for gpu in gpus) * 0.9 - cache.compute - weights[n_layers]
+    per_layer = weights[:n_layers].max() + cache.kv / n_layers
+    fits = int(room // per_layer) if per_layer else 0
+    return -1 if fits >= n_layers else max(0, fits)
 
-    def need(n_ctx: int) -> int:
-        return memory.estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES).total
+
+def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> memory.FreeMemory:
+    """What a model with so many layers on the GPUs may take, its weights included.
+
+    ``mapped``: bytes of its file that are in main memory as pages; None: its weights are not loaded yet.
+    """
+    n_layers = max(1, header.number("block_count"))
+    offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
+    loaded = 0 if mapped is None else header.nbytes
+    gpus = [device for device in devices() if device.is_gpu]
+    free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # not every driver says it
+    return memory.FreeMemory(
+        budget.available(int((mapped or 0) * (1 - offloaded))) + int(loaded * (1 - offloaded)),
+        free + int(loaded * offloaded),
+        offloaded,
+    )
+
+
+def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: memory.FreeMemory) -> int:
+    """The longest context that memory holds beside the weights, or the shortest that there is."""
+
+    def is_too_long(n_ctx: int) -> bool:
+        need = memory.estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES)
+        return free.shortage(need) is not None
 
     sizes = range(256, memory.padded(n_ctx_train) + 1, 256)
-    best = 256 * max(1, bisect_right(sizes, free, key=need))
+    best = 256 * max(1, bisect_left(sizes, True, key=is_too_long))
     return min(best, n_ctx_train) if n_ctx_train > 256 else best
 
 

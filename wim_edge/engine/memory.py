@@ -33,6 +33,25 @@ class MemoryNeed:
         return self.weights + self.kv + self.compute
 
 
+@dataclass(frozen=True)
+class FreeMemory:
+    """Bytes that a model and its context may take: of main memory, and of the GPUs' for the layers that are there."""
+
+    main: int
+    gpu: int = 0
+    offloaded: float = 0.0
+    """The share of the layers that is on the GPUs, 0 to 1."""
+
+    def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
+        """The memory that does not hold its part, the bytes needed of it and the bytes free; None where all fits."""
+        layers = need.weights + need.kv
+        parts = (("memory", 1 - self.offloaded, self.main), ("GPU memory", self.offloaded, self.gpu))
+        for name, share, free in parts:
+            if share and layers * share + need.compute > free:
+                return name, int(layers * share) + need.compute, free
+        return None
+
+
 def padded(n_ctx: int) -> int:
     """llama.cpp's own rounding of the context size."""
     return -(-n_ctx // 256) * 256

@@ -10,15 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-
 from wim_edge.engine import budget, memory
 from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
-from wim_edge.engine.beforehand import batches, check_weights, largest_n_ctx
+from wim_edge.engine.beforehand import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
-from wim_edge.engine.native import Device, devices, last_errors, lib
+from wim_edge.engine.native import last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
@@ -35,7 +33,15 @@ class Model:
         self.settings = settings or Settings()
         check_weights(Path(path), self.settings)
         self.header = read_header(Path(path))
-        self.n_gpu_layers = _gpu_layers(self.header, self.settings.n_gpu_layers, devices())
+        self.n_gpu_layers = gpu_layers(self.header, self.settings.n_gpu_layers)
+        short = free_memory(self.header, self.n_gpu_layers).shortage(memory.MemoryNeed(self.header.nbytes, 0, 0))
+        if short:
+            place, need, free = short
+            raise MemoryBudgetError(
+                f"{self.header.path.name}: its weights need {memory.readable(need)} of {place}, "
+                f"{memory.readable(free)} are free",
+                f"Use a smaller model, other --gpu-layers, or {budget.relief()}.",
+            )
         params = lib.llama_model_default_params()
         params.n_gpu_layers = self.n_gpu_layers
         held = budget.anonymous()
@@ -178,10 +184,12 @@ class Model:
         memory allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
         swa_full, n_batch = self._layout(n_ctx, n_sequences, swa_full)
-        need, free = self._need(n_ctx, swa_full, n_batch, n_sequences), self._free()
-        if need.total > free and not self._offloaded():
+        need = self._need(n_ctx, swa_full, n_batch, n_sequences)
+        short = self._free().shortage(need)
+        if short:
+            place, bytes_needed, free = short
             raise MemoryBudgetError(
-                f"a context of {n_ctx:,} tokens needs {memory.readable(need.total)} (weights "
+                f"a context of {n_ctx:,} tokens needs {memory.readable(bytes_needed)} of {place} (weights "
                 f"{memory.readable(need.weights)}, KV cache {memory.readable(need.kv)}, compute "
                 f"{memory.readable(need.compute)}); {memory.readable(free)} are free",
                 self._smaller(n_ctx),
@@ -200,12 +208,12 @@ class Model:
         batches give the same numbers at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         ways = list(itertools.product(wholes, batches(self.settings)))
-        return next((way for way in ways if self._need(n_ctx, *way, n_sequences).total <= free), ways[-1])
+        return next((way for way in ways if not free.shortage(self._need(n_ctx, *way, n_sequences))), ways[-1])
 
     def _smaller(self, n_ctx: int) -> str:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
-        if largest >= n_ctx or self._need(largest, False, batches(self.settings)[-1]).total > self._free():
+        if largest >= n_ctx or self._free().shortage(self._need(largest, False, batches(self.settings)[-1])):
             return f"Use a smaller model, or {budget.relief()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
@@ -216,12 +224,9 @@ class Model:
     def _need(self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> memory.MemoryNeed:
         return memory.estimate(self.header, n_ctx, n_batch, self.settings.kv_type, swa_full, n_sequences)
 
-    def _free(self) -> int:
-        """Bytes for a context and for the weights, which are there already or on the way."""
-        return budget.available(self._mapped) + self.header.nbytes
-
-    def _offloaded(self) -> bool:
-        return self.n_gpu_layers != 0
+    def _free(self) -> memory.FreeMemory:
+        """For a context and for the weights, which are there already or on the way."""
+        return free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
         """Free contexts and weights; harmless when closed already."""
@@ -253,24 +258,3 @@ def physical_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
     return max(1, cores)
-
-
-def _gpu_layers(header: GGUFHeader, wanted: int | None, found: list[Device]) -> int:
-    """How many layers go to the GPU: what is asked for, or as many as its free memory holds."""
-    gpus = [device for device in found if device.is_gpu]
-    if not gpus or wanted == 0:
-        return 0
-    if wanted is not None:
-        return wanted
-    n_layers = header.number("block_count")
-    weights = np.zeros(n_layers + 1)
-    for tensor in header.tensors:
-        parts = tensor.name.split(".")
-        index = int(parts[1]) if parts[0] == "blk" and parts[1].isdigit() else n_layers
-        weights[min(index, n_layers)] += tensor.nbytes or 0
-    cache = memory.estimate(header, min(8192, header.number("context_length", 8192)))
-    # A tenth and the compute buffer stay free for the driver and the desktop
-    room = sum(gpu.free for gpu in gpus) * 0.9 - cache.compute - weights[n_layers]
-    per_layer = weights[:n_layers].max() + cache.kv / n_layers
-    fits = int(room // per_layer) if per_layer else 0
-    return -1 if fits >= n_layers else max(0, fits)

@@ -35,7 +35,7 @@ _MOST_FILES = 1000  # that are listed
 File = Annotated[str, Field(description="A text, Markdown, HTML, PDF, DOCX or EPUB file: its path, or its path in one "
                                         "of the folders. list_files lists those there are.")]  # fmt: skip
 _ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
-Reading takes minutes the first time, seconds afterwards. Sources give page and characters, and a word for word
+Reading takes minutes the first time, much less afterwards. Sources give page and characters, and a word for word
 quotation where there is one; prefer what they quote to the answer's own words."""
 
 

@@ -23,7 +23,7 @@ _MOST_TOKENS = 8192
 
 
 class Options(Shape):
-    """What is left out is as the server was started, or as measured best for the model."""
+    """What is left out is as the server was started, or as models.toml says of the model."""
 
     model: str | None = Field(default=None, max_length=200, description="A model on this machine, by its name.")
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]

@@ -1,0 +1,118 @@
+"""What fits into main memory and into the GPUs', where layers are offloaded. The GPUs are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wim_edge.engine import budget
+from wim_edge.engine.memory import FreeMemory, MemoryNeed
+from wim_edge.errors import MemoryBudgetError
+from wim_edge.settings import Settings
+
+MIB = 1 << 20
+NEED = MemoryNeed(weights=80, kv=20, compute=10)
+
+
+@pytest.mark.parametrize(
+    ("free", "shortage"),
+    [
+        (FreeMemory(110), None),
+        (FreeMemory(109), ("memory", 110, 109)),
+        (FreeMemory(0, 110, 1.0), None),  # nothing of it is in main memory
+        (FreeMemory(999, 109, 1.0), ("GPU memory", 110, 109)),
+        (FreeMemory(35, 85, 0.75), None),
+        (FreeMemory(34, 85, 0.75), ("memory", 35, 34)),
+        (FreeMemory(35, 84, 0.75), ("GPU memory", 85, 84)),
+    ],
+)
+def test_each_memory_holds_its_layers(free: FreeMemory, shortage: tuple[str, int, int] | None) -> None:
+    assert free.shortage(NEED) == shortage
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Gives this machine a GPU with so many free bytes, of which llama.cpp knows nothing."""
+    from wim_edge.engine import beforehand
+    from wim_edge.engine.native import Device
+
+    def give(free: int, total: int = 8192 * MIB) -> None:
+        monkeypatch.setattr(beforehand, "devices", lambda: [Device("GPU0", "made up", True, free, total)])
+
+    return give
+
+
+@pytest.mark.real
+def test_layers_are_offloaded_as_far_as_they_fit(smollm2: Path, gpu: Callable[[int], None]) -> None:
+    from wim_edge.engine.beforehand import gpu_layers
+    from wim_edge.engine.gguf import read_header
+
+    header = read_header(smollm2)
+    assert gpu_layers(header, None) == 0
+    gpu(4096 * MIB)
+    assert gpu_layers(header, None) == -1
+    assert gpu_layers(header, 0) == 0
+    assert gpu_layers(header, 7) == 7
+    gpu(400 * MIB)
+    assert 0 < gpu_layers(header, None) < header.number("block_count")
+    gpu(10 * MIB)
+    assert gpu_layers(header, None) == 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("n_gpu_layers", "place"), [(-1, "GPU memory"), (99, "GPU memory"), (15, "GPU memory"), (15, "memory")]
+)
+def test_a_context_that_does_not_fit_is_refused_where_layers_are_offloaded(
+    smollm2: Path, gpu: Callable[[int], None], monkeypatch: pytest.MonkeyPatch, n_gpu_layers: int, place: str
+) -> None:
+    from wim_edge.engine.model import Model
+
+    gpu(4096 * MIB)
+    with Model(smollm2, Settings(n_gpu_layers=n_gpu_layers)) as model:
+        assert model.context(8192).n_ctx == 8192
+        if place == "memory":
+            monkeypatch.setattr(budget, "available", lambda _mapped=0: 100 * MIB)
+        else:
+            gpu(100 * MIB)
+        assert model.largest_n_ctx() < 8192
+        with pytest.raises(MemoryBudgetError, match=rf"needs \d+ MiB of {place} \(weights .* are free") as caught:
+            model.context(8192)
+        assert "--ctx" in caught.value.hint
+
+
+@pytest.mark.real
+def test_main_memory_does_not_matter_where_all_is_on_the_gpu(
+    smollm2: Path, gpu: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wim_edge.engine.model import Model
+
+    gpu(4096 * MIB)
+    with Model(smollm2) as model:
+        monkeypatch.setattr(budget, "available", lambda _mapped=0: 0)
+        assert model.largest_n_ctx() == 8192
+        assert model.context(8192).n_ctx == 8192
+
+
+@pytest.mark.real
+def test_weights_that_the_gpu_does_not_hold_are_refused(smollm2: Path, gpu: Callable[[int], None]) -> None:
+    from wim_edge.engine.model import Model
+
+    gpu(50 * MIB)
+    with pytest.raises(MemoryBudgetError, match="its weights need 94 MiB of GPU memory, 50 MiB are free"):
+        Model(smollm2, Settings(n_gpu_layers=-1))
+
+
+@pytest.mark.real
+def test_a_gpu_that_does_not_say_how_much_it_has_is_believed(
+    smollm2: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wim_edge.engine import beforehand
+    from wim_edge.engine.model import Model
+    from wim_edge.engine.native import Device
+
+    monkeypatch.setattr(beforehand, "devices", lambda: [Device("GPU0", "made up", True, 0, 0)])
+    with Model(smollm2, Settings(n_gpu_layers=-1)) as model:
+        assert model.context(8192).n_ctx == 8192
