@@ -51,7 +51,7 @@ _CITED = re.compile(r"(?P<figure>-?\d[\d,]*(?:\.\d+)?)(?P<unit>[^\d<>\n]{0,12})<
 _FIGURE = re.compile(r"(?<![\w.§/#:=-])\d[\d,]*(?:\.\d+)?(?: ?%| times\b| s\b| ms\b| MB\b| GB\b| seconds\b| minutes\b)"
                      r"|(?<![\w./])0\.\d+")  # fmt: skip
 _NO_FIGURE = re.compile(
-    r"<!--.*?-->|```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*$|95%|\b98 MB file|\b\d+ (?:minutes|seconds) at most"
+    r"<!--.*?-->|```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#[^\n]*|95%|\b98 MB file|\b\d+ (?:minutes|seconds) at most"
     r"|<!-- not measured -->.*?<!-- end -->", re.DOTALL | re.MULTILINE,
 )  # fmt: skip
 
