@@ -3,10 +3,13 @@
     python scripts/bench_reading.py                      4,096 tokens of the GPL in segments of 1,024
     python scripts/bench_reading.py --model qwen3-0.6b --out runs/bench
 
+Of ``wim:verdict:free`` every segment gets a margin in the model's own words and a verdict on it: the work of the
+paper's own code, which ``--reference DIR`` runs beside (reference_reading.py). The other patterns are what `ask` does.
+
 Each reading runs in a process of its own, so that its peak memory is its own and a saved reading is restored
 as another process would; the kinds take turns. Prints a table of medians, and writes the figures
 (bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Only ratios of one run are worth
-comparing: machines are noisy. ``--reference DIR`` runs the paper's own code beside (reference_reading.py).
+comparing: machines are noisy.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
 STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
 DECODED = 96
+ALL = 10_000
 Run = dict[str, Any]
 
 
@@ -65,9 +69,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--text", type=Path, default=ROOT / "examples" / "gpl-3.0.txt")
     parser.add_argument("--tokens", type=int, default=4096, help="how much of the text is read")
-    parser.add_argument("--patterns", default="wim,wim-shallow")
-    parser.add_argument("--margins", choices=("verbatim", "free"), help="default: the model's")
-    parser.add_argument("--relevance", help="default: the model's")
+    parser.add_argument("--patterns", default="wim,wim:verdict:free,wim-shallow", metavar="P[:RELEVANCE[:MARGINS]],...",
+                        help="relevance and margins are the model's unless named")  # fmt: skip
     parser.add_argument("--segment-tokens", type=int, default=1024)
     parser.add_argument("--margin-tokens", type=int, default=64)
     parser.add_argument("--answer-tokens", type=int, default=50)
@@ -94,9 +97,12 @@ def in_a_process(kind: str, readings: str) -> Run:
 def runtime(options: argparse.Namespace, pattern: str, **more: Any) -> Any:
     from wim_edge import Runtime, Settings
 
-    names = ("model", "margins", "relevance", "segment_tokens", "margin_tokens", "answer_tokens")
-    given = {name: getattr(options, name) for name in names} | {"n_threads": options.threads, "pattern": pattern}
-    return Runtime(Settings.from_environment().but(**given | more))
+    names = ("model", "segment_tokens", "margin_tokens", "answer_tokens")
+    changes = {name: getattr(options, name) for name in names} | {"n_threads": options.threads}
+    changes |= dict(zip(("pattern", "relevance", "margins"), pattern.split(":"), strict=False))
+    if changes.get("relevance") == "verdict":
+        changes["max_passages"] = ALL  # that are relevant stand beside the context, as in the paper
+    return Runtime(Settings.from_environment().but(**changes | more))
 
 
 def cut(options: argparse.Namespace, model: Any, tokens: int) -> Any:
@@ -112,7 +118,7 @@ def read(options: argparse.Namespace) -> Run:
 
     pattern, _, which = options.one.partition(" ")
     save = bool(options.readings)
-    tokens, ends = (7168 if which == "growth" else options.tokens), []
+    tokens, ends, margins = (7168 if which == "growth" else options.tokens), [], 0
     with runtime(options, pattern, save=save and bool(which), readings=options.readings) as asked:
         document = cut(options, asked.open(), tokens)
         begun = time.perf_counter()
@@ -121,6 +127,8 @@ def read(options: argparse.Namespace) -> Run:
                 started = event
             elif isinstance(event, events.SegmentScored | events.SegmentRead):
                 ends.append((event.segment, time.perf_counter() - begun))
+            elif isinstance(event, events.MarginJudged):
+                margins += 1
     usage = event.usage
     at = dict(ends)  # of a segment, the last of its events: read, then scored
     return {
@@ -129,6 +137,7 @@ def read(options: argparse.Namespace) -> Run:
         "n_ctx": started.n_ctx,
         "read": usage.prefilled_tokens,
         "known": usage.reused_tokens,
+        "margins": margins,
         "decoded": usage.decoded_tokens,
         "peak_rss_bytes": usage.peak_rss_bytes,
         "seconds": usage.seconds["total"] - usage.seconds["load"],  # loading says nothing about the pattern
@@ -242,16 +251,18 @@ def ratios(medians: dict[str, Run], patterns: list[str], reference: list[Run]) -
 
 def show(found: dict[str, Any]) -> None:
     print(f"{found['model']}, {found['tokens']:,} tokens, segments of {found['segment_tokens']:,}")
-    print(f"{'':20}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES)
-          + f"{'read':>8}{'known':>8}{'peak RSS':>11}")  # fmt: skip
+    print(f"{'':24}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES)
+          + f"{'read':>8}{'known':>8}{'margins':>9}{'decoded':>9}{'peak RSS':>11}")  # fmt: skip
     for kind, row in found["medians"].items():
         print(
-            f"{kind:20}{row['seconds']:9.2f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
+            f"{kind:24}{row['seconds']:9.2f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
             + "".join(f"{row['stages'][stage]:10.2f}" for stage in STAGES)
-            + f"{row['read']:8,}{row['known']:8,}{row['peak_rss_bytes'] / 1e6:8.0f} MB"
+            + f"{row['read']:8,}{row['known']:8,}{row['margins']:9}{row['decoded']:9}"
+            + f"{row['peak_rss_bytes'] / 1e6:8.0f} MB"
         )
     for run in found["reference"]:
         print(f"reference: {run['wim']:.1f} s with margins, {run['llm']:.1f} s without, "
+              f"{run['wim written']['decoded']} and {run['llm written']['decoded']} tokens decoded, "
               f"peak RSS {run['peak_rss_bytes'] / 1e6:.0f} MB")  # fmt: skip
     if not found["reference"]:
         print("no reference: give a checkout of the paper's own code with --reference DIR")
