@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
 STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
+REFERENCE = {"reference wim": "wim", "reference llm": "llm"}
+"""The paper's own code with margins and without."""
 DECODED = 96
 ALL = 64  # passages; the most that settings take
 Run = dict[str, Any]
@@ -37,27 +40,32 @@ def main() -> None:
     if options.one:
         print(json.dumps(ENGINE[options.one](options) if options.one in ENGINE else read(options)))
         return
-    kinds = ["llm", *[f"{p} {q}" for p in options.patterns.split(",") for q in ("first", "second")]]
-    runs: dict[str, list[Run]] = {kind: [] for kind in kinds}
-    reference: list[Run] = []
+    patterns = options.patterns.split(",")
+    kinds = ["llm", *[f"{p} {q}" for p in patterns for q in ("first", "second")]]
+    runs: dict[str, list[Run]] = {kind: [] for kind in (*kinds, *(REFERENCE if options.reference else ()))}
+    code = None
     for _ in range(options.trials):
         if options.reference:
-            reference.append(in_a_process("reference", ""))
+            both = in_a_process("reference", "")
+            code = both["code"]
+            for kind, name in REFERENCE.items():
+                runs[kind].append(both[name])
         with tempfile.TemporaryDirectory() as readings:
             for kind in kinds:
                 runs[kind].append(in_a_process(kind, readings))
     found = {
+        "command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]),
         "model": options.model,
         "tokens": runs["llm"][0]["tokens"],
         "segment_tokens": options.segment_tokens,
         "medians": {kind: median(trials) for kind, trials in runs.items()},
-        "reference": reference,
+        "reference": code,
         "runs": runs,
         "fork": in_a_process("fork", ""),
         "decode": in_a_process("decode", ""),
-        "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", options.patterns.split(",")[0])},
+        "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", patterns[0])},
     }
-    found["ratios"] = ratios(found["medians"], options.patterns.split(","), reference)
+    found["ratios"] = ratios(found["medians"], patterns)
     show(found)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "bench-reading.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
@@ -166,7 +174,7 @@ def fork(options: argparse.Namespace) -> Run:
 
 
 def reference(options: argparse.Namespace) -> Run:
-    """The paper's own code on the same text; its peak memory holds both engines."""
+    """Returns the runs of the paper's own code on the same text; their peak memory holds both engines."""
     import reference_reading
 
     from wim_edge.wim.clock import peak_rss_bytes
@@ -175,8 +183,13 @@ def reference(options: argparse.Namespace) -> Run:
     with runtime(options, "wim") as opened:
         model = opened.open()
         text = cut(options, model, options.tokens).text
-        found: Run = reference_reading.read(options.reference, model, text, QUESTIONS[0], sizes)
-    return found | {"peak_rss_bytes": peak_rss_bytes()}
+        both: Run = reference_reading.read(options.reference, model, text, QUESTIONS[0], sizes)
+        tokens = len(model.tokenize(text))
+    for name in REFERENCE.values():
+        run = both[name]
+        run |= {"tokens": tokens, "read": tokens, "known": 0, "peak_rss_bytes": peak_rss_bytes()}
+        run |= {"total": run["seconds"], "stages": {}}
+    return both
 
 
 def decode(options: argparse.Namespace) -> Run:
@@ -235,17 +248,22 @@ def median(trials: list[Run]) -> Run:
     }
 
 
-def ratios(medians: dict[str, Run], patterns: list[str], reference: list[Run]) -> dict[str, float]:
+def ratios(medians: dict[str, Run], patterns: list[str]) -> dict[str, dict[str, float]]:
+    """Returns by pattern its seconds over those of others, and the second question's over its own."""
+    theirs = "reference wim" in medians
     found = {}
-    theirs = statistics.median(run["wim"] for run in reference) if reference else None
     for name in patterns:
         first, second = medians[f"{name} first"], medians[f"{name} second"]
-        found[f"{name} / llm"] = first["seconds"] / medians["llm"]["seconds"]
-        found[f"{name}, second question / first"] = second["total"] / first["total"]
+        found[name] = {
+            "llm": first["seconds"] / medians["llm"]["seconds"],
+            "second question": second["total"] / first["total"],
+        }
         if theirs:
-            found[f"{name} / reference"] = first["seconds"] / theirs
+            found[name]["reference wim"] = first["seconds"] / medians["reference wim"]["seconds"]
     if theirs:
-        found["reference: wim / llm"] = theirs / statistics.median(run["llm"] for run in reference)
+        found["reference wim"] = {
+            "reference llm": medians["reference wim"]["seconds"] / medians["reference llm"]["seconds"]
+        }
     return found
 
 
@@ -260,14 +278,10 @@ def show(found: dict[str, Any]) -> None:
             + f"{row['read']:8,}{row['known']:8,}{row['margins']:9}{row['decoded']:9}"
             + f"{row['peak_rss_bytes'] / 1e6:8.0f} MB"
         )
-    for run in found["reference"]:
-        print(f"reference: {run['wim']:.1f} s with margins, {run['llm']:.1f} s without, "
-              f"{run['wim written']['decoded']} and {run['llm written']['decoded']} tokens decoded, "
-              f"peak RSS {run['peak_rss_bytes'] / 1e6:.0f} MB")  # fmt: skip
     if not found["reference"]:
         print("no reference: give a checkout of the paper's own code with --reference DIR")
-    for name, ratio in found["ratios"].items():
-        print(f"{name}: {ratio:.2f}")
+    for name, others in found["ratios"].items():
+        print(f"{name} over " + ", ".join(f"{other}: {ratio:.2f}" for other, ratio in others.items()))
     fork, rates = found["fork"], found["decode"]["tokens_per_second"]
     together = ", ".join(f"{n} at once {rate / rates['1']:.2f} times that" for n, rate in rates.items() if n != "1")
     print(f"decoding: {rates['1']:.0f} tokens/s, {together}; Python {found['decode']['python']:.1%}")
@@ -282,7 +296,8 @@ def plot(found: dict[str, Any], path: Path) -> None:
         return
     figure = Figure(figsize=(10, 4.3), layout="constrained")
     stages, growth = figure.subplots(1, 2)
-    kinds, left = list(found["medians"]), [0.0] * len(found["medians"])
+    kinds = [kind for kind, row in found["medians"].items() if any(row["stages"].values())]
+    left = [0.0] * len(kinds)
     for stage in STAGES:
         widths = [found["medians"][kind]["stages"][stage] for kind in kinds]
         stages.barh(kinds, widths, left=left, label=stage)

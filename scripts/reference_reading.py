@@ -44,7 +44,8 @@ class Tokens:
 
 
 def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int, int, int]) -> dict[str, Any]:
-    """Returns seconds with margins (``wim``) and without (``llm``), of either what was written, and whose code it was.
+    """Returns of a reading with margins (``wim``) and one without (``llm``): ``seconds``, what was written, how many
+    ``margins`` were, and tokens ``decoded``; and which ``code`` it was.
 
     Args:
         model: an open `wim_edge` model, for its file and its tokenizer.
@@ -60,15 +61,14 @@ def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int,
     weights = AutoModelForCausalLM.from_pretrained(
         path.parent, gguf_file=path.name, torch_dtype=torch.float32, attn_implementation="sdpa"
     ).eval()
-    code = hashlib.sha256((checkout / "wim.py").read_bytes()).hexdigest()
-    figures: dict[str, Any] = {"made_for": COMMIT, "wim.py": code}
+    digest = hashlib.sha256((checkout / "wim.py").read_bytes()).hexdigest()
+    figures: dict[str, Any] = {"code": {"made_for": COMMIT, "sha256 of wim.py": digest}}
     for name, margins in (("wim", True), ("llm", False)):
         tokens = Tokens(model)
         begun = time.perf_counter()
         with torch.no_grad():
             written = _read(inference(weights, tokens), model, text, question, sizes, margins)
-        figures[name] = time.perf_counter() - begun
-        figures[f"{name} written"] = written | {"decoded": tokens.decoded}
+        figures[name] = {"seconds": time.perf_counter() - begun, "decoded": tokens.decoded, **written}
     return figures
 
 
@@ -118,7 +118,7 @@ def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int,
     asked = model.tokenize(prompts.answer(question, notes, read=True))
     _, logits = put([*asked, *chat.after_user], wim.wim_kv_cache)
     answer = write(answer_tokens, logits, wim.wim_kv_cache)
-    return {"verdicts": verdicts, "margins": [note.text for note in notes], "answer": answer}
+    return {"margins": len(verdicts), "verdicts": verdicts, "relevant": [note.text for note in notes], "answer": answer}
 
 
 def _is_yes(verdict: str) -> bool:
