@@ -20,7 +20,8 @@ at most 100 tokens, with the context that it was trained for and as many threads
 one of ``rag:embed``. Indexing a document counts into its first question. Questions, scores and figures are those of
 the task `documents` (docs/evaluation.md), with the product in place of the pattern; `packages` are the versions.
 `echoes` knows wim-edge's prompts alone, not those of the products. Question by question, each product is asked before
-the next; seconds are to be compared with those of `wim-edge eval documents` on the same quiet machine.
+the next; seconds are to be compared with those of `wim-edge eval documents` on the same quiet machine. A prompt that
+begins like the last one of its product is not evaluated anew as far as they agree; `read_tokens_per_example` counts it.
 """
 
 from __future__ import annotations
@@ -284,10 +285,11 @@ def llm_similar(generate: Generator) -> Index:
         model_id = "e5"
 
         def embed_batch(self, items: Any) -> Any:
-            """Embeds texts that begin with e5's "query: " as questions, others as passages."""
-            for item in items:
-                query = item.removeprefix("query: ")
-                yield (embedder.query(query) if query != item else embedder.passage([item])[0]).tolist()
+            """Embeds passages together, or a question alone, which begins with e5's "query: "."""
+            texts = list(items)
+            if len(texts) == 1 and texts[0].startswith("query: "):
+                return [embedder.query(texts[0].removeprefix("query: ")).tolist()]
+            return embedder.passage(texts).tolist()
 
     class Model(llm.Model):
         model_id = "gguf"

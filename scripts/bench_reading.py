@@ -125,9 +125,11 @@ def read(options: argparse.Namespace) -> Run:
     from wim_edge import events
 
     pattern, _, which = options.one.partition(" ")
-    save = bool(options.readings)
+    save, folder = bool(options.readings), None
+    if options.readings:  # of its own, so that no pattern begins with what another one has read
+        folder = options.readings / pattern.replace(":", "-")
     tokens, ends, margins = (7168 if which == "growth" else options.tokens), [], 0
-    with runtime(options, pattern, save=save and bool(which), readings=options.readings) as asked:
+    with runtime(options, pattern, save=save and bool(which), readings=folder) as asked:
         document = cut(options, asked.open(), tokens)
         begun = time.perf_counter()
         for event in asked.stream(document, QUESTIONS[which == "second"]):

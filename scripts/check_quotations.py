@@ -9,11 +9,12 @@ of it says. Each margin that an answer draws on is looked for on the page that i
 not stand there it is said where they do, or how the text differs. Compared are words: line ends, hyphens and the forms
 of characters that Unicode holds equivalent do not count.
 
-    on_page          on the page, or from it over to the next one
+    on_page          on the page, or on from it to the next one
     on_another_page  on other pages alone
     not_found        on none; `why`: spaces differ, order differs (all its words stand on the page), text differs
 
-The pattern is `wim`, with quotations of all segments that make the question likelier, and an answer that is cut off at
+Libraries order a table or a margin's heading each in its own way, and guess at spaces: `any` takes the best that one of
+them says of a quotation. The pattern is `wim`, with quotations of all segments that make the question likelier, and an answer that is cut off at
 once. `files` names what was read, with SHA-256.
 """
 
@@ -65,6 +66,7 @@ def main() -> None:
         "command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]),
         "model": model,
         "extractors": {name: summarize(name, release, files) for name, (release, _) in extractors.items()},
+        "any": summarize("any", "", files),
         "files": files,
     }
     if options.out:
@@ -100,10 +102,11 @@ def check(runtime: Runtime, path: Path, options: argparse.Namespace, extractors:
     read = replace(document, parts=tuple(stretches))
     questions = options.question or [question_about(document.text[slice(*stretch)]) for stretch in stretches]
     pages = {name: extract(path) for name, (_, extract) in extractors.items()}
-    quotations = [
-        {"page": source.page, "text": source.margin, **{name: locate(source, pages[name]) for name in pages}}
-        for source in quoted(runtime, read, questions)
-    ]
+    quotations = []
+    for source in quoted(runtime, read, questions):
+        places = {name: locate(source, texts) for name, texts in pages.items()}
+        places["any"] = min(places.values(), key=lambda place: KINDS.index(place["kind"]))
+        quotations.append({"page": source.page, "text": source.margin, **places})
     print(f"{path.name}: {len(quotations)} quotations", file=sys.stderr)
     return {
         "name": path.name,
@@ -151,11 +154,11 @@ def locate(source: events.Source, pages: Pages) -> dict[str, str]:
     words = plain(source.margin)
     if words in plain(here) or (words in plain(f"{here}\n{beyond}") and words not in plain(beyond)):
         return {"kind": "on_page"}
+    if words.replace(" ", "") in plain(here).replace(" ", ""):
+        return {"kind": "not_found", "why": "spaces differ"}
     others = [number for number, text in enumerate(pages, 1) if words in plain(text)]
     if others:
         return {"kind": "on_another_page", "why": f"on {', '.join(map(str, others))}"}
-    if words.replace(" ", "") in plain(here).replace(" ", ""):
-        return {"kind": "not_found", "why": "spaces differ"}
     missing = Counter(words.split()) - Counter(plain(f"{here}\n{beyond}").split())
     return {"kind": "not_found", "why": f"text differs: {' '.join(missing)}" if missing else "order differs"}
 
@@ -211,7 +214,7 @@ def summarize(name: str, release: str, files: list[dict[str, Any]]) -> dict[str,
 
 
 def show(results: dict[str, Any]) -> None:
-    for name, counts in results["extractors"].items():
+    for name, counts in {**results["extractors"], "any": results["any"]}.items():
         print(f"{name} {counts['version']}: {counts['n']} quotations, "
               + ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS))  # fmt: skip
         for one in counts["elsewhere"]:
