@@ -13,9 +13,9 @@ of characters that Unicode holds equivalent do not count.
     on_another_page  on other pages alone
     not_found        on none; `why`: spaces differ, order differs (all its words stand on the page), text differs
 
-Libraries order a table or a margin's heading each in its own way, and guess at spaces: `any` takes the best that one of
-them says of a quotation. The pattern is `wim`, with quotations of all segments that make the question likelier, and an answer that is cut off at
-once. `files` names what was read, with SHA-256.
+Libraries order tables and running heads each in its own way, and guess at spaces: `any` takes the best that one of them
+says of a quotation. The pattern is `wim`, with quotations of all segments that make the question likelier, and an
+answer that is cut off at once. `files` names what was read, with SHA-256.
 """
 
 from __future__ import annotations
