@@ -3,16 +3,20 @@
     python scripts/bench_reading.py                      4,096 tokens of the GPL in segments of 1,024
     python scripts/bench_reading.py --model qwen3-0.6b --out runs/bench
 
+Of ``wim:verdict:free`` every segment gets a margin in the model's own words and a verdict on it: the work of the
+paper's own code, which ``--reference DIR`` runs beside (reference_reading.py). The other patterns are what `ask` does.
+
 Each reading runs in a process of its own, so that its peak memory is its own and a saved reading is restored
 as another process would; the kinds take turns. Prints a table of medians, and writes the figures
 (bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Only ratios of one run are worth
-comparing: machines are noisy. ``--reference DIR`` runs the paper's own code beside (reference_reading.py).
+comparing: machines are noisy.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import statistics
 import subprocess
 import sys
@@ -24,7 +28,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
 STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
+REFERENCE = {"reference wim": "wim", "reference llm": "llm"}
+"""The paper's own code with margins and without."""
 DECODED = 96
+ALL = 64  # passages; the most that settings take
 Run = dict[str, Any]
 
 
@@ -33,27 +40,32 @@ def main() -> None:
     if options.one:
         print(json.dumps(ENGINE[options.one](options) if options.one in ENGINE else read(options)))
         return
-    kinds = ["llm", *[f"{p} {q}" for p in options.patterns.split(",") for q in ("first", "second")]]
-    runs: dict[str, list[Run]] = {kind: [] for kind in kinds}
-    reference: list[Run] = []
+    patterns = options.patterns.split(",")
+    kinds = ["llm", *[f"{p} {q}" for p in patterns for q in ("first", "second")]]
+    runs: dict[str, list[Run]] = {kind: [] for kind in (*kinds, *(REFERENCE if options.reference else ()))}
+    code = None
     for _ in range(options.trials):
         if options.reference:
-            reference.append(in_a_process("reference", ""))
+            both = in_a_process("reference", "")
+            code = both["code"]
+            for kind, name in REFERENCE.items():
+                runs[kind].append(both[name])
         with tempfile.TemporaryDirectory() as readings:
             for kind in kinds:
                 runs[kind].append(in_a_process(kind, readings))
     found = {
+        "command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]),
         "model": options.model,
         "tokens": runs["llm"][0]["tokens"],
         "segment_tokens": options.segment_tokens,
         "medians": {kind: median(trials) for kind, trials in runs.items()},
-        "reference": reference,
+        "reference": code,
         "runs": runs,
         "fork": in_a_process("fork", ""),
         "decode": in_a_process("decode", ""),
-        "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", options.patterns.split(",")[0])},
+        "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", patterns[0])},
     }
-    found["ratios"] = ratios(found["medians"], options.patterns.split(","), reference)
+    found["ratios"] = ratios(found["medians"], patterns)
     show(found)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "bench-reading.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
@@ -65,9 +77,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--text", type=Path, default=ROOT / "examples" / "gpl-3.0.txt")
     parser.add_argument("--tokens", type=int, default=4096, help="how much of the text is read")
-    parser.add_argument("--patterns", default="wim,wim-shallow")
-    parser.add_argument("--margins", choices=("verbatim", "free"), help="default: the model's")
-    parser.add_argument("--relevance", help="default: the model's")
+    parser.add_argument("--patterns", default="wim,wim:verdict:free,wim-shallow", metavar="P[:RELEVANCE[:MARGINS]],...",
+                        help="relevance and margins are the model's unless named")  # fmt: skip
     parser.add_argument("--segment-tokens", type=int, default=1024)
     parser.add_argument("--margin-tokens", type=int, default=64)
     parser.add_argument("--answer-tokens", type=int, default=50)
@@ -94,9 +105,12 @@ def in_a_process(kind: str, readings: str) -> Run:
 def runtime(options: argparse.Namespace, pattern: str, **more: Any) -> Any:
     from wim_edge import Runtime, Settings
 
-    names = ("model", "margins", "relevance", "segment_tokens", "margin_tokens", "answer_tokens")
-    given = {name: getattr(options, name) for name in names} | {"n_threads": options.threads, "pattern": pattern}
-    return Runtime(Settings.from_environment().but(**given | more))
+    names = ("model", "segment_tokens", "margin_tokens", "answer_tokens")
+    changes = {name: getattr(options, name) for name in names} | {"n_threads": options.threads}
+    changes |= dict(zip(("pattern", "relevance", "margins"), pattern.split(":"), strict=False))
+    if changes.get("relevance") == "verdict":
+        changes["max_passages"] = ALL  # that are relevant stand beside the context, as in the paper
+    return Runtime(Settings.from_environment().but(**changes | more))
 
 
 def cut(options: argparse.Namespace, model: Any, tokens: int) -> Any:
@@ -111,9 +125,11 @@ def read(options: argparse.Namespace) -> Run:
     from wim_edge import events
 
     pattern, _, which = options.one.partition(" ")
-    save = bool(options.readings)
-    tokens, ends = (7168 if which == "growth" else options.tokens), []
-    with runtime(options, pattern, save=save and bool(which), readings=options.readings) as asked:
+    save, folder = bool(options.readings), None
+    if options.readings:  # of its own, so that no pattern begins with what another one has read
+        folder = options.readings / pattern.replace(":", "-")
+    tokens, ends, margins = (7168 if which == "growth" else options.tokens), [], 0
+    with runtime(options, pattern, save=save and bool(which), readings=folder) as asked:
         document = cut(options, asked.open(), tokens)
         begun = time.perf_counter()
         for event in asked.stream(document, QUESTIONS[which == "second"]):
@@ -121,6 +137,8 @@ def read(options: argparse.Namespace) -> Run:
                 started = event
             elif isinstance(event, events.SegmentScored | events.SegmentRead):
                 ends.append((event.segment, time.perf_counter() - begun))
+            elif isinstance(event, events.MarginJudged):
+                margins += 1
     usage = event.usage
     at = dict(ends)  # of a segment, the last of its events: read, then scored
     return {
@@ -129,6 +147,7 @@ def read(options: argparse.Namespace) -> Run:
         "n_ctx": started.n_ctx,
         "read": usage.prefilled_tokens,
         "known": usage.reused_tokens,
+        "margins": margins,
         "decoded": usage.decoded_tokens,
         "peak_rss_bytes": usage.peak_rss_bytes,
         "seconds": usage.seconds["total"] - usage.seconds["load"],  # loading says nothing about the pattern
@@ -157,7 +176,7 @@ def fork(options: argparse.Namespace) -> Run:
 
 
 def reference(options: argparse.Namespace) -> Run:
-    """The paper's own code on the same text; its peak memory holds both engines."""
+    """Returns the runs of the paper's own code on the same text; their peak memory holds both engines."""
     import reference_reading
 
     from wim_edge.wim.clock import peak_rss_bytes
@@ -166,8 +185,13 @@ def reference(options: argparse.Namespace) -> Run:
     with runtime(options, "wim") as opened:
         model = opened.open()
         text = cut(options, model, options.tokens).text
-        found: Run = reference_reading.read(options.reference, model, text, QUESTIONS[0], sizes)
-    return found | {"peak_rss_bytes": peak_rss_bytes()}
+        both: Run = reference_reading.read(options.reference, model, text, QUESTIONS[0], sizes)
+        tokens = len(model.tokenize(text))
+    for name in REFERENCE.values():
+        run = both[name]
+        run |= {"tokens": tokens, "read": tokens, "known": 0, "peak_rss_bytes": peak_rss_bytes()}
+        run |= {"total": run["seconds"], "stages": {}}
+    return both
 
 
 def decode(options: argparse.Namespace) -> Run:
@@ -226,37 +250,40 @@ def median(trials: list[Run]) -> Run:
     }
 
 
-def ratios(medians: dict[str, Run], patterns: list[str], reference: list[Run]) -> dict[str, float]:
+def ratios(medians: dict[str, Run], patterns: list[str]) -> dict[str, dict[str, float]]:
+    """Returns by pattern its seconds over those of others, and the second question's over its own."""
+    theirs = "reference wim" in medians
     found = {}
-    theirs = statistics.median(run["wim"] for run in reference) if reference else None
     for name in patterns:
         first, second = medians[f"{name} first"], medians[f"{name} second"]
-        found[f"{name} / llm"] = first["seconds"] / medians["llm"]["seconds"]
-        found[f"{name}, second question / first"] = second["total"] / first["total"]
+        found[name] = {
+            "llm": first["seconds"] / medians["llm"]["seconds"],
+            "second question": second["total"] / first["total"],
+        }
         if theirs:
-            found[f"{name} / reference"] = first["seconds"] / theirs
+            found[name]["reference wim"] = first["seconds"] / medians["reference wim"]["seconds"]
     if theirs:
-        found["reference: wim / llm"] = theirs / statistics.median(run["llm"] for run in reference)
+        found["reference wim"] = {
+            "reference llm": medians["reference wim"]["seconds"] / medians["reference llm"]["seconds"]
+        }
     return found
 
 
 def show(found: dict[str, Any]) -> None:
     print(f"{found['model']}, {found['tokens']:,} tokens, segments of {found['segment_tokens']:,}")
-    print(f"{'':20}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES)
-          + f"{'read':>8}{'known':>8}{'peak RSS':>11}")  # fmt: skip
+    print(f"{'':24}{'seconds':>9}{'spread':>15}" + "".join(f"{name:>10}" for name in STAGES)
+          + f"{'read':>8}{'known':>8}{'margins':>9}{'decoded':>9}{'peak RSS':>11}")  # fmt: skip
     for kind, row in found["medians"].items():
         print(
-            f"{kind:20}{row['seconds']:9.2f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
+            f"{kind:24}{row['seconds']:9.2f}{row['spread'][0]:8.1f}-{row['spread'][1]:<6.1f}"
             + "".join(f"{row['stages'][stage]:10.2f}" for stage in STAGES)
-            + f"{row['read']:8,}{row['known']:8,}{row['peak_rss_bytes'] / 1e6:8.0f} MB"
+            + f"{row['read']:8,}{row['known']:8,}{row['margins']:9}{row['decoded']:9}"
+            + f"{row['peak_rss_bytes'] / 1e6:8.0f} MB"
         )
-    for run in found["reference"]:
-        print(f"reference: {run['wim']:.1f} s with margins, {run['llm']:.1f} s without, "
-              f"peak RSS {run['peak_rss_bytes'] / 1e6:.0f} MB")  # fmt: skip
     if not found["reference"]:
         print("no reference: give a checkout of the paper's own code with --reference DIR")
-    for name, ratio in found["ratios"].items():
-        print(f"{name}: {ratio:.2f}")
+    for name, others in found["ratios"].items():
+        print(f"{name} over " + ", ".join(f"{other}: {ratio:.2f}" for other, ratio in others.items()))
     fork, rates = found["fork"], found["decode"]["tokens_per_second"]
     together = ", ".join(f"{n} at once {rate / rates['1']:.2f} times that" for n, rate in rates.items() if n != "1")
     print(f"decoding: {rates['1']:.0f} tokens/s, {together}; Python {found['decode']['python']:.1%}")
@@ -271,7 +298,8 @@ def plot(found: dict[str, Any], path: Path) -> None:
         return
     figure = Figure(figsize=(10, 4.3), layout="constrained")
     stages, growth = figure.subplots(1, 2)
-    kinds, left = list(found["medians"]), [0.0] * len(found["medians"])
+    kinds = [kind for kind, row in found["medians"].items() if any(row["stages"].values())]
+    left = [0.0] * len(kinds)
     for stage in STAGES:
         widths = [found["medians"][kind]["stages"][stage] for kind in kinds]
         stages.barh(kinds, widths, left=left, label=stage)

