@@ -60,8 +60,10 @@ def test_a_tunnel_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_closes_without_a_word_may_speak_another_version() -> None:
     from wim_edge.engine import rpc
 
-    with listening(lambda line: line.recv(100) and None) as endpoint:
+    heard: list[bytes] = []
+    with listening(lambda line: heard.append(line.recv(100))) as endpoint:
         rpc.knock(endpoint)
+    assert heard == [struct.pack("<BQ", 14, 24) + bytes(24)]  # it was not let go of before
 
 
 def test_who_says_something_else_is_none() -> None:
