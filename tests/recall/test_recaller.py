@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -231,9 +232,11 @@ def test_closing_the_runtime_ends_a_recall(library: Collection) -> None:
     assert list(stream) == []
 
 
-@pytest.mark.parametrize("chooser", ["bm25", "recall", "hybrid"])
 @pytest.mark.parametrize("wish", ["cancel", "answer_now"])
-@pytest.mark.parametrize("at", ["warning", "recall.started", "recall.titles", "recall.passages"])
+@pytest.mark.parametrize(("chooser", "at"), [
+    *product(["bm25", "recall", "hybrid"], ["warning", "recall.started", "recall.passages"]),
+    *product(["recall", "hybrid"], ["recall.titles"]),
+])  # fmt: skip
 def test_stopped_at_every_event(library: Collection, chooser: str, wish: str, at: str) -> None:
     with Runtime(Settings(chooser=chooser), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
         found = []
@@ -241,10 +244,9 @@ def test_stopped_at_every_event(library: Collection, chooser: str, wish: str, at
             found.append(event)
             if event.type == at:
                 getattr(runtime, wish)()
-        if at in {event.type for event in found}:
-            assert isinstance(found[-1], events.AnswerFinished)
-            assert found[-1].finish_reason == "cancelled"
-            assert not any(isinstance(event, events.ReadingStarted) for event in found)
+        types = [event.type for event in found]
+        assert types[types.index(at) + 1 :] == ["warning", "answer.finished"]  # that nothing has been read
+        assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
         assert runtime.ask((), "when does the ferry sail?", library="port").finish_reason == "stop"
 
 
