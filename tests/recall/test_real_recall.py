@@ -71,7 +71,7 @@ def test_what_is_recalled_exists_and_comes_again(
         for passage in found.passages:
             assert passage.text
             assert passage.text == texts[passage.title][slice(*passage.chars)]
-    # Where cells lie otherwise sums round otherwise, and of two beams that are nearly alike the other one may be the last
+    # Where cells lie otherwise sums round otherwise, and of beams that are nearly alike another one may be last
     scores = [{passage.document: passage.scores for passage in found.passages} for found in (first, again)]
     assert first.passages[0].document in scores[1]
     both = scores[0].keys() & scores[1].keys()

@@ -322,8 +322,12 @@ def test_a_bad_template_is_an_error_before_any_work(
 
 
 def test_seeds_make_sampled_answers_reproducible() -> None:
-    sampled = SMALL.but(temperature=1.5, seed=3)
-    assert run(FakeModel(reply), sampled)[-1].text == run(FakeModel(reply), sampled)[-1].text  # type: ignore[attr-defined]
+    def answer(seed: int) -> str:
+        return run(FakeModel(reply), SMALL.but(temperature=1.5, seed=seed), "Blue.")[-1].text  # type: ignore[attr-defined]
+
+    first, again = ([answer(seed) for seed in (0, 5, 6)] for _ in range(2))
+    assert first == again
+    assert len({"the answer is blue", *first}) == 4  # neither greedy nor alike
 
 
 def test_events_are_frozen_and_have_the_documented_json() -> None:
