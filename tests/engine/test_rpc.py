@@ -239,7 +239,8 @@ def test_what_is_no_endpoint(rpc: str) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [["ask", "--rpc", "127.0.0.1:1", "README.md", "What?"], ["read", "--rpc", "127.0.0.1:1", "README.md"],
-     ["batch", "--rpc", "127.0.0.1:1", "--each-document", f"{ROOT}/examples", "--question", "a?", "--out", "/dev/null/x"],
+     ["batch", "--rpc", "127.0.0.1:1", "--each-document", f"{ROOT}/examples", "--question", "a?",
+      "--out", "/dev/null/x"],
      ["doctor", "--rpc", "127.0.0.1:1"], ["rpc-serve"]],
 )  # fmt: skip
 def test_a_build_without_it_says_how_to_get_one(arguments: list[str], smollm2: Path) -> None:
