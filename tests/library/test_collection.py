@@ -253,7 +253,7 @@ def test_names_and_libraries_that_are_none(home: Path) -> None:
     assert names() == ["one"]
     assert remove("one") > 0
     assert names() == []
-    with pytest.raises(LibraryError):
+    with pytest.raises(LibraryError, match="no library one"):
         remove("one")
 
 
@@ -408,7 +408,7 @@ def test_what_is_not_a_library_is_not_listed(home: Path, library: Collection) ->
 
 
 def test_nothing_is_made_by_looking(home: Path) -> None:
-    with pytest.raises(LibraryError):
+    with pytest.raises(LibraryError, match="no library none"):
         Collection("none")
     assert not (home / "home" / "libraries" / "none").exists()
 

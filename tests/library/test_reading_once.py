@@ -394,10 +394,12 @@ def test_reading_ahead(tmp_path: Path) -> None:
             assert (again.usage.prefilled_tokens, again.usage.reused_tokens) == (0, last.tokens)
             answer = runtime.ask(Document("wall.txt", TEXT), "Which?")
             assert answer.usage.reused_tokens == last.tokens
-    with Runtime(SMALL.but(save=False), model=MODEL) as runtime, pytest.raises(InvalidRequestError):
+    with Runtime(SMALL.but(save=False), model=MODEL) as runtime, pytest.raises(InvalidRequestError, match="saving"):
         runtime.read(Document("wall.txt", TEXT))
     (tmp_path / "file").write_text("x")
-    with Runtime(SMALL.but(readings=tmp_path / "file"), model=MODEL) as runtime, pytest.raises(LibraryError):
+    with Runtime(SMALL.but(readings=tmp_path / "file"), model=MODEL) as runtime, pytest.raises(
+        LibraryError, match="cannot be saved"
+    ):
         runtime.read(Document("wall.txt", TEXT))
 
 

@@ -210,7 +210,7 @@ def test_astream_is_the_stream(story: Path) -> None:
         with Runtime(SMALL, model=Slow()) as runtime:
             found = [event async for event in astream(runtime, story, "Which colour?")]
             assert isinstance(found[-1], events.AnswerFinished)
-            with pytest.raises(DocumentError):
+            with pytest.raises(DocumentError, match="no such file"):
                 [event async for event in astream(runtime, "nothing.txt", "Which?")]
 
     asyncio.run(use())
