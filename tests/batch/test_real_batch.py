@@ -143,6 +143,7 @@ def test_what_is_not_to_be_kept_goes_when_it_is_ended(documents: Path, tmp_path:
 def test_a_wrong_model_ends_it_at_once(documents: Path, tmp_path: Path) -> None:
     asked = ("--each-document", documents, "--question", "Why?", "--out", tmp_path / "out")
     wim_edge("batch", *asked, "-m", "none", code=4)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_evaluation_on_a_cluster_is_the_same(machines: Machines, tmp_path: Path) -> None:
