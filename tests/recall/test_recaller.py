@@ -112,7 +112,8 @@ def test_at_most_so_many_are_chosen(library: Collection) -> None:
 
 def test_the_answer_is_read_from_what_was_recalled(library: Collection) -> None:
     model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
-    with Runtime(Settings(chooser="recall", recall_passages=1, pattern="wim"), model=model) as runtime:
+    chosen = Settings(chooser="recall", recall_passages=1, pattern="wim", relevance="verdict")
+    with Runtime(chosen, model=model) as runtime:
         found = list(runtime.stream((), "what about the sea?", library="port"))
     started = next(event for event in found if isinstance(event, events.ReadingStarted))
     assert started.documents == ("Almanac",)
@@ -123,7 +124,10 @@ def test_the_answer_is_read_from_what_was_recalled(library: Collection) -> None:
     answer = found[-1]
     assert isinstance(answer, events.AnswerFinished)
     assert answer.text == "an answer"
-    assert all(passage.chars[0] <= source.chars[0] < source.chars[1] <= passage.chars[1] for source in answer.sources)
+    (source,) = answer.sources
+    assert (source.document, source.chars) == ("Almanac", passage.chars)
+    assert source.quote
+    assert DOCUMENTS[2][1][slice(*source.quote)] == source.margin == "The ferry of Norra was sold in 1933."
 
 
 def test_short_documents_are_read_whole_and_given_ones_come_first(library: Collection) -> None:
