@@ -32,7 +32,9 @@ def facts(*args: object, code: int = 0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> Path:
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model that is not tried in a process of its own first."""
+    monkeypatch.setattr("wim_edge.engine.trial.check", lambda path: None)
     return write_tiny(tmp_path / "tiny.gguf", "llama")
 
 
@@ -77,7 +79,7 @@ def test_json_says_the_same(tiny: Path) -> None:
     assert found["use"]["file"] == str(tiny)
     assert found["use"]["largest_context"] == 4096  # what it was trained for
     assert found["use"]["bytes_at_that_context"]["weights"] == tiny.stat().st_size
-    assert found["speed"]["prefill"] > found["speed"]["decode"] > 0
+    assert min(found["speed"].values()) > 0
 
 
 @pytest.mark.usefixtures("bare")
