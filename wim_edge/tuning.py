@@ -1,7 +1,7 @@
 """What `wim-edge tune` found for a model on this machine, kept for every later run.
 
-One JSON file in the configuration folder; an entry counts only for the very file, machine and build that it
-was measured with. What the user sets stands before it.
+One JSON file in the configuration folder, an entry a line, so that damage to one costs no other; an entry counts only
+for the very file, machine and build that it was measured with. What the user sets stands before it.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ def ready(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:
 
 def load(paths: Paths, model: Path) -> Tuned:
     """What was found for this file; nothing where it, the machine or the build have changed since."""
-    entries = _read(paths)
-    entry = entries.get(str(model.absolute()))
+    entry = _read(paths)[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
         return Tuned()
     from wim_edge.engine.tune import machine
@@ -79,17 +78,24 @@ def load(paths: Paths, model: Path) -> Tuned:
 
 
 def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
-    """Keep what was found for this file, or with None forget it. Raises LibraryError where it cannot be kept."""
+    """Keep what was found for this file, or with None forget it; the other entries stay as they are.
+
+    A damaged file is moved aside, and the entries of it that can be read are kept. Raises LibraryError where what was
+    found cannot be kept.
+    """
     from wim_edge.engine.tune import machine
 
-    entries = _read(paths)
+    entries, damaged = _read(paths)
     entries.pop(str(model.absolute()), None)
     if tuned is not None:
         entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), **asdict(tuned)}
     unfinished = _store(paths).with_suffix(f".{os.getpid()}.unfinished")
     try:
         paths.config.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(entries, indent=2), encoding="utf-8", errors="backslashreplace")
+        lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        unfinished.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        if damaged:
+            _store(paths).replace(_store(paths).with_name("tuned.json.damaged"))
         unfinished.replace(_store(paths))
     except OSError as error:
         with suppress(OSError):
@@ -117,12 +123,23 @@ def _with(settings: Settings, tuned: Tuned) -> Settings:
     return settings.but(**{name: value for name, value in tuned.settings.items() if name not in given})
 
 
-def _read(paths: Paths) -> dict[str, Any]:
+def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
+    """The entries, and whether the file is damaged: then those whose lines are whole."""
     try:
-        found = json.loads(contents(_store(paths)))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        data = contents(_store(paths))
+    except OSError as error:
+        return {}, not isinstance(error, FileNotFoundError | NotADirectoryError)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict):
+        return found, False
+    entries: dict[str, Any] = {}
+    for line in data.splitlines():
+        with suppress(ValueError, RecursionError):
+            entries |= json.loads(b"{%b}" % line.rstrip(b","))
+    return {name: entry for name, entry in entries.items() if isinstance(entry, dict) and "machine" in entry}, True
 
 
 def _store(paths: Paths) -> Path:

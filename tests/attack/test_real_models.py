@@ -69,5 +69,5 @@ def test_a_file_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("subprocess.run", None)
     trial.check(path)
     path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="not callable"):
         trial.check(path)

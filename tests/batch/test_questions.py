@@ -95,7 +95,7 @@ def test_names_that_are_no_unicode_stay_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none.jsonl", "none.csv"])
 def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidRequestError):
+    with pytest.raises(InvalidRequestError, match=f"{name}: No such file"):
         read_questions(tmp_path / name)
 
 
@@ -116,8 +116,8 @@ def test_a_question_is_as_the_results_have_it(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_documents(tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(InvalidRequestError):
+    for folder, why in ((tmp_path, "holds no documents"), (tmp_path / "none", "no such folder")):
+        with pytest.raises(InvalidRequestError, match=why):
             questions_of_each(folder, ["Who?"])
     write(tmp_path / "a.txt", "text")
     with pytest.raises(InvalidRequestError, match="empty"):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from ray.cluster_utils import Cluster as Machines
 
@@ -76,6 +79,29 @@ def test_a_cluster_answers_as_one_machine_does(documents: Path, machines: Machin
     assert (tmp_path / "there" / "results.parquet").exists()
 
 
+def test_a_cluster_of_this_machine_alone_is_begun_and_ended(tmp_path: Path) -> None:
+    (tmp_path / "wall.txt").write_text("Mason 7 set the last stone into the long wall of the village. " * 8)
+    rows_of = [{"document": "wall.txt", "question": question} for question in QUESTIONS]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows_of)))
+    command = [sys.executable, "-m", "wim_edge", "batch", str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "out"),
+               "--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "4", "--ray", "local",
+               "--ray-actors", "1"]  # fmt: skip
+    with tempfile.TemporaryDirectory() as own:  # tmp_path is too long for Ray's sockets
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600, check=False,
+                              env={**os.environ, "RAY_TMPDIR": own})  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert list(Path(own).glob("ray/session_*"))
+        assert not [one for one in psutil.process_iter(["cmdline"]) if own in " ".join(one.info["cmdline"] or ())]
+    assert "1 actor of 1 CPU on 1 machine\n" in done.stderr
+    assert "2 of 2 answered, 0 failed" in done.stdout
+    first, second = rows(tmp_path / "out")
+    assert first["worker"] == second["worker"]
+    assert first["worker"].startswith(f"{socket.gethostname()}/")
+    assert first["answer"]
+    assert first["usage"]["reused_tokens"] == second["usage"]["prefilled_tokens"] == 0
+    assert second["usage"]["reused_tokens"] == first["usage"]["prefilled_tokens"] > 0
+
+
 def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "wim_edge", "batch", "--each-document", str(documents), "--question", QUESTIONS[0],
@@ -117,6 +143,7 @@ def test_what_is_not_to_be_kept_goes_when_it_is_ended(documents: Path, tmp_path:
 def test_a_wrong_model_ends_it_at_once(documents: Path, tmp_path: Path) -> None:
     asked = ("--each-document", documents, "--question", "Why?", "--out", tmp_path / "out")
     wim_edge("batch", *asked, "-m", "none", code=4)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_evaluation_on_a_cluster_is_the_same(machines: Machines, tmp_path: Path) -> None:

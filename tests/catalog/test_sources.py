@@ -91,7 +91,7 @@ class TestHub:
 
     def test_what_is_no_model_leaves_nothing(self, make_entry: Make, paths: Paths, hub: Any) -> None:
         hub(b"<html>Sign in to this network, please</html>")
-        with pytest.raises(ModelFileError):
+        with pytest.raises(ModelFileError, match="not a GGUF file"):
             fetch(make_entry(), paths)
         assert locate(make_entry(), paths) is None
 
@@ -447,7 +447,7 @@ class TestPath:
     def test_a_damaged_file_is_left_alone(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
         file = tmp_path / "mine.gguf"
         file.write_bytes(b"no model at all, but somebody's")
-        with pytest.raises(ModelFileError):
+        with pytest.raises(ModelFileError, match="not a GGUF file"):
             fetch(make_entry(source=PathSource(file)), paths)
         assert file.exists()
 
@@ -472,5 +472,5 @@ class TestRemove:
         assert kept.exists()
 
     def test_nothing_to_remove(self, make_entry: Make, paths: Paths) -> None:
-        with pytest.raises(ModelNotFoundError):
+        with pytest.raises(ModelNotFoundError, match="tiny is not on this disk"):
             remove(make_entry(), paths)

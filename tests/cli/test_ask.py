@@ -86,7 +86,9 @@ def test_several_documents_are_named(model: FakeModel, story: str, tmp_path: Pat
 
 def test_control_characters_do_not_reach_the_terminal(model: FakeModel, story: str) -> None:
     model.reply = lambda prompt: "a\x1b[31mred\x07 note"
-    assert "\x1b" not in ask(story, "Which colour?").output
+    shown = ask(story, "Which colour?").output
+    assert "answer: a[31mred note" in shown
+    assert not {"\x1b", "\x07"} & set(shown)
 
 
 def test_stopping_early_by_option_is_a_success(model: FakeModel, story: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -26,6 +27,8 @@ def shown(width: int, *, margins: bool = True, color: str | None = "standard") -
 @pytest.mark.parametrize("width", [10, 40, 100])
 def test_live_at_any_width(width: int) -> None:
     text = shown(width)
+    lines = re.split(r"[\r\n]", re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", text))
+    assert max(map(len, lines)) <= width
     assert "●" in text
     assert "○" in text
     assert "Answer" in text

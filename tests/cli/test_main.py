@@ -7,38 +7,61 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import ROOT
 from wim_edge.cli import main
 
 COMMAND = [sys.executable, "-m", "wim_edge"]
 
 
+def commands(command: click.Command = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The words and the short help of each."""
+    yield path, command.get_short_help_str(200)
+    for name, one in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from commands(one, (*path, name))
+
+
 def test_help_of_every_command() -> None:
-    for command in ([], ["ask"], ["doctor"], ["models"], ["models", "list"], ["models", "pull"]):
-        result = CliRunner().invoke(main, [*command, "--help"])
-        assert result.exit_code == 0
-        assert "Usage:" in result.output
+    shown = {}
+    for path, _ in commands():
+        result = CliRunner().invoke(main, [*path, "--help"], terminal_width=400)
+        assert result.exit_code == 0, path
+        assert result.output.startswith(f"Usage: {' '.join(('main', *path))} "), path
+        shown[path] = result.output
+    assert len(shown) > 20
+    for path, summary in commands():
+        assert summary, path
+        assert path == () or f"  {path[-1]} " in shown[path[:-1]], path
+        assert path == () or summary in shown[path[:-1]], path
 
 
 def test_help_loads_no_native_library_and_nothing_heavy() -> None:
     code = (
         "import sys\nfrom click.testing import CliRunner\nfrom wim_edge.cli import main\n"
-        "assert CliRunner().invoke(main, ['ask', '--help']).exit_code == 0\n"
+        "from tests.cli.test_main import commands\n"
+        "assert not [path for path, _ in commands() if CliRunner().invoke(main, [*path, '--help']).exit_code]\n"
         "heavy = {'llama_cpp', 'numpy', 'rich', 'jinja2', 'psutil', 'lxml', 'huggingface_hub', 'pypdfium2'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 
-def test_completion_script() -> None:
-    environment = {**os.environ, "_WIM_EDGE_COMPLETE": "zsh_source"}
-    done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, check=False)
-    assert "wim-edge" in done.stdout
+@pytest.mark.parametrize(("shell", "begins"), [
+    ({"_WIM_EDGE_COMPLETE": "zsh_source"}, "#compdef wim-edge\n"),
+    ({"_WIM_EDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "wim-edge doct", "COMP_CWORD": "1"}, "plain\ndoctor\nShow "),
+    ({"_WIM_EDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "wim-edge ask -m smol", "COMP_CWORD": "3"},
+     "plain\nsmollm2-135m\n"),
+])  # fmt: skip
+def test_completion(shell: dict[str, str], begins: str) -> None:
+    done = subprocess.run(COMMAND, env={**os.environ, **shell}, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(begins)
 
 
 def asking(story: Path, *options: str) -> subprocess.Popen[str]:

@@ -22,8 +22,8 @@ def test_missing_and_directories(tmp_path: Path) -> None:
     assert str(tmp_path) in caught.value.hint
     with pytest.raises(DocumentError, match="a directory"):
         read_document(tmp_path)
-    for odd in ("nul\0byte", "x" * 5000, str(tmp_path / "no.txt" / "deeper")):
-        with pytest.raises(DocumentError):
+    for odd in ("nul\0byte", "x" * 5000, "no.txt/deeper"):
+        with pytest.raises(DocumentError, match=r"cannot be read|no such file"):
             read_document(odd)
 
 
@@ -131,7 +131,7 @@ def test_several(tmp_path: Path) -> None:
     names = [document.name for document in read_documents(sources)]
     assert names == ["r.txt", "r.txt (3)", "r.txt (2)", "r.txt (4)"]
     assert [d.name for d in read_documents(["-", sources[0]], io.BytesIO(b"x"))] == ["standard input", "r.txt"]
-    with pytest.raises(InvalidRequestError):
+    with pytest.raises(InvalidRequestError, match="given twice"):
         read_documents(["-", "-"], io.BytesIO(b"x"))
     assert read_documents([]) == []
 

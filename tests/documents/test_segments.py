@@ -119,7 +119,7 @@ def test_a_sentence_above_the_budget_is_split_and_kept() -> None:
 def test_impossible_budgets() -> None:
     with pytest.raises(InvalidRequestError, match="one character"):
         split("abc日", 2, by_byte)
-    with pytest.raises(InvalidRequestError):
+    with pytest.raises(InvalidRequestError, match="0 tokens"):
         split("abc", 0, by_byte)
 
 

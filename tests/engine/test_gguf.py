@@ -64,7 +64,7 @@ def test_a_damaged_header_is_read_or_refused_but_never_worse(tiny: Path, at: int
 def test_foreign_files(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "foreign.gguf"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match=r"not a GGUF file|GGUF version"):
         read_header(path)
 
 
@@ -129,7 +129,7 @@ def test_the_smallest_accepted_header(tmp_path: Path) -> None:
             [TENSOR],
             "rotates 16 dimensions of heads of 8",
         ),
-        ([*GOOD, string("llama.attention.sliding_window", "abc")], [TENSOR], "good|not a number"),
+        ([*GOOD, string("llama.attention.sliding_window", "abc")], [TENSOR], "not a number"),
         ([*GOOD, string("general.alignment", "x")], [TENSOR], "damaged"),
         ([*GOOD, number("general.alignment", 1)], [TENSOR], "damaged"),
         ([*GOOD, string("tokenizer.ggml.model", "bert")], [TENSOR], "embedding model"),

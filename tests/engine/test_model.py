@@ -217,8 +217,15 @@ def test_what_is_closed_raises_instead_of_crashing(smollm2: Path) -> None:
 
 
 def test_settings_reach_the_context(smollm2: Path) -> None:
-    with Model(smollm2, Settings(kv_type="q8_0", n_threads=1, n_batch=128)) as model:
-        context = model.context(512)
-        assert (context.n_ctx, context.n_batch) == (512, 128)
-        with context.sequence() as sequence:
-            assert sequence.append(model.tokenize("Hello"), rows=1).shape == (1, model.n_vocab)
+    from wim_edge.engine.native import lib
+
+    sizes = []
+    for chosen in (Settings(n_threads=2), Settings(kv_type="q8_0", n_threads=1, n_batch=128)):
+        with Model(smollm2, chosen) as model:
+            context = model.context(512)
+            assert (context.n_ctx, context.n_batch) == (512, chosen.n_batch)
+            assert lib.llama_n_threads(context.handle) == chosen.n_threads
+            with context.sequence() as sequence:
+                sequence.append(model.tokenize("Hello " * 100))
+                sizes.append(sequence.nbytes)
+    assert sizes[1] < 0.6 * sizes[0]  # 8 bits and a half, not 16

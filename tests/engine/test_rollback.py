@@ -203,7 +203,7 @@ def test_a_damaged_snapshot_is_refused_and_leaves_an_empty_sequence(case: Case, 
             os.truncate(half.path, half.nbytes // 2)
         else:
             half = half[: len(half) // 2]
-        with pytest.raises(EngineError):
+        with pytest.raises(EngineError, match="could not restore"):
             sequence.restore(replace(snapshot, state=half))
         assert len(sequence) == 0
         assert equal(case.step(sequence, 0), case.expected[0])

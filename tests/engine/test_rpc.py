@@ -1,22 +1,29 @@
-"""llama.cpp's RPC where the build lacks it: what can be known beforehand is an error. More: scripts/check_rpc.sh."""
+"""llama.cpp's RPC where the build lacks it: what can be known beforehand is an error, and the way through two server
+processes with a scripted model in the place of llama.cpp. The whole, with a build that has it: scripts/check_rpc.sh."""
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import ROOT
+from tests.wim.story import TEXT
 from wim_edge import Runtime, Settings
 from wim_edge.cli.main import main
 from wim_edge.errors import EngineError, InvalidRequestError
 
 pytestmark = pytest.mark.real  # they import the native library
+HELLO = struct.pack("<BQ", 14, 24) + bytes(24)
 
 
 @contextmanager
@@ -46,7 +53,7 @@ def test_who_answers_is_a_server() -> None:
 
     with listening(answer) as endpoint:
         rpc.knock(endpoint)
-    assert heard == [struct.pack("<BQ", 14, 24) + bytes(24)]
+    assert heard == [HELLO]
 
 
 def test_a_tunnel_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +67,10 @@ def test_a_tunnel_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_closes_without_a_word_may_speak_another_version() -> None:
     from wim_edge.engine import rpc
 
-    with listening(lambda line: line.recv(100) and None) as endpoint:
+    heard: list[bytes] = []
+    with listening(lambda line: heard.append(line.recv(100))) as endpoint:
         rpc.knock(endpoint)
+    assert heard == [HELLO]  # it was not let go of before
 
 
 def test_who_says_something_else_is_none() -> None:
@@ -106,6 +115,119 @@ def test_a_model_on_other_machines_is_opened_in_no_other_process(smollm2: Path) 
         runtime.open()
 
 
+_SERVER = """
+import contextlib, socket, struct
+with socket.create_server(("127.0.0.1", 0)) as server:
+    print(server.getsockname()[1], flush=True)
+    server.settimeout(30)
+    while True:
+        line, _ = server.accept()
+        with line, contextlib.suppress(OSError):
+            if line.recv(33) == struct.pack("<BQ", 14, 24) + bytes(24):
+                line.sendall(struct.pack("<Q", 28) + bytes([7, 0, 0, 0]) + bytes(24))
+                print("greeted", flush=True)
+                line.recv(1)  # until it is closed
+"""
+_WORKER = """
+import os, socket, sys, threading, time
+from tests.wim.story import SMALL, reply
+from wim_edge import Runtime
+from wim_edge.server.child import serve
+from wim_edge.testing import FakeModel
+def slowly(prompt):
+    time.sleep(float(os.environ["SLOW"]))
+    return reply(prompt)
+lines = []
+def watch(line):
+    while line.recv(1000):
+        pass
+    os.abort()  # as llama.cpp does where a server is lost
+def opened(settings):
+    for endpoint in settings.rpc.split(","):
+        host, port = endpoint.split(":")
+        lines.append(socket.create_connection((host, int(port))))
+        lines[-1].sendall(bytes.fromhex(os.environ["HELLO"]))
+        threading.Thread(target=watch, args=lines[-1:], daemon=True).start()
+    return Runtime(settings, model=FakeModel(slowly))
+serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL, open_runtime=opened)
+"""
+
+
+@pytest.fixture
+def servers() -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
+    """Two processes that answer as RPC servers do, one client after the other, and their endpoints."""
+    with ExitStack() as stack:
+        made = []
+        for _ in range(2):
+            server = subprocess.Popen([sys.executable, "-c", _SERVER], stdout=subprocess.PIPE, text=True)
+            stack.enter_context(server)
+            stack.callback(server.kill)
+            assert server.stdout is not None
+            made.append((server, f"127.0.0.1:{server.stdout.readline().strip()}"))
+        yield made
+
+
+def greeted(server: subprocess.Popen[str]) -> None:
+    assert server.stdout is not None
+    assert server.stdout.readline() == "greeted\n"
+
+
+def test_each_of_two_servers_is_looked_at(
+    servers: list[tuple[subprocess.Popen[str], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wim_edge.engine import rpc
+
+    monkeypatch.setattr(rpc, "require", lambda: None)
+    (first, _), (second, lost) = servers
+    both = ",".join(endpoint for _, endpoint in servers)
+    rpc.check(both)
+    greeted(first)
+    greeted(second)
+    second.kill()
+    second.wait()
+    with pytest.raises(EngineError, match=f"no RPC server at {lost}: "):
+        rpc.check(both)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_question_across_two_servers_and_one_that_is_lost(
+    servers: list[tuple[subprocess.Popen[str], str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from wim_edge.engine import rpc
+
+    monkeypatch.setattr(rpc, "require", lambda: None)
+    command = [sys.executable, "-c", _WORKER]
+    monkeypatch.setattr("wim_edge.worker.process.command", lambda *_: command)
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("HELLO", HELLO.hex())
+    monkeypatch.setenv("SLOW", "0")
+    (tmp_path / "story.txt").write_text(TEXT)
+    both = ",".join(endpoint for _, endpoint in servers)
+    asking = ["ask", "--rpc", both, str(tmp_path / "story.txt"), "Which colour?"]
+    done = CliRunner().invoke(main, asking)
+    assert done.exit_code == 0, done.output
+    assert "answer: the answer is blue" in done.stdout
+    for server, _ in servers:
+        greeted(server)  # beforehand
+        greeted(server)  # by the process that has the model
+
+    def lose() -> None:
+        greeted(servers[1][0])
+        greeted(servers[1][0])
+        servers[1][0].kill()
+
+    monkeypatch.setenv("SLOW", "1")
+    losing = threading.Thread(target=lose)
+    losing.start()
+    done = CliRunner().invoke(main, asking)
+    losing.join()
+    assert done.exit_code == 6
+    assert f"the worker process ended (killed by signal 6): {both} may be lost" in done.stderr
+    done = CliRunner().invoke(main, asking)
+    assert done.exit_code == 6
+    assert f"no RPC server at {servers[1][1]}" in done.stderr
+
+
 @pytest.mark.parametrize(
     "rpc", ["", "host", "host:", ":1", "host:1,", "host:1 ", "http://host:1", "host:123456", "[::1]:1"]
 )
@@ -117,9 +239,11 @@ def test_what_is_no_endpoint(rpc: str) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [["ask", "--rpc", "127.0.0.1:1", "README.md", "What?"], ["read", "--rpc", "127.0.0.1:1", "README.md"],
+     ["batch", "--rpc", "127.0.0.1:1", "--each-document", f"{ROOT}/examples", "--question", "a?",
+      "--out", "/dev/null/x"],
      ["doctor", "--rpc", "127.0.0.1:1"], ["rpc-serve"]],
 )  # fmt: skip
-def test_a_build_without_it_says_how_to_get_one(arguments: list[str]) -> None:
+def test_a_build_without_it_says_how_to_get_one(arguments: list[str], smollm2: Path) -> None:
     from wim_edge.engine.native import lib
 
     if lib.llama_supports_rpc():
@@ -128,3 +252,65 @@ def test_a_build_without_it_says_how_to_get_one(arguments: list[str]) -> None:
     assert done.exit_code == 2
     assert "has no RPC" in done.stderr
     assert 'CMAKE_ARGS="-DGGML_RPC=on" pip install' in done.stderr
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What `rpc-serve` would serve, in the place of serving it."""
+    from wim_edge.engine import rpc
+
+    found: list[tuple[object, ...]] = []
+    monkeypatch.setattr(rpc, "require", lambda: None)
+    monkeypatch.setattr(rpc, "serve", lambda *more: found.append(more))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [([], "127.0.0.1"), (["localhost"], "127.0.0.1"), (["127.0.0.2"], "127.0.0.2")]
+)
+@pytest.mark.parametrize("expose", [[], ["--expose"]])
+def test_this_machine_alone_is_served_without_a_warning(
+    served: list[tuple[object, ...]], host: list[str], address: str, expose: list[str], tmp_path: Path
+) -> None:
+    options = [*(["--host", *host] if host else []), *expose, "--threads", "3", "--cache", str(tmp_path / "cache")]
+    done = CliRunner().invoke(main, ["rpc-serve", *options])
+    assert (done.exit_code, done.output) == (0, "")
+    assert served == [(address, 50052, 3, tmp_path / "cache")]
+    assert (tmp_path / "cache").is_dir()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7"])
+def test_another_address_is_served_if_it_is_said_twice_and_with_a_warning(
+    served: list[tuple[object, ...]], host: str
+) -> None:
+    done = CliRunner().invoke(main, ["rpc-serve", "--host", host])
+    assert done.exit_code == 2
+    assert f"error: {host} can be reached from other machines, and RPC has no protection" in done.stderr
+    assert "SSH tunnel" in done.stderr
+    assert served == []
+    done = CliRunner().invoke(main, ["rpc-serve", "--host", host, "--expose", "--port", "1234"])
+    assert done.exit_code == 0
+    assert done.stderr.startswith(f"WARNING: {host} can be reached from other machines.")
+    assert "no password, encrypts nothing" in done.stderr
+    assert [more[:2] for more in served] == [(host, 1234)]
+
+
+@pytest.mark.parametrize("host", ["::1", "::", "machine.local", "", "127.0.0.1.evil.example"])
+def test_what_is_no_ipv4_address_is_not_served(served: list[tuple[object, ...]], host: str) -> None:
+    done = CliRunner().invoke(main, ["rpc-serve", "--host", host, "--expose"])
+    assert done.exit_code == 2
+    assert "is no IPv4 address" in done.stderr
+    assert served == []
+
+
+def test_what_is_read_over_another_wire_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+                                                ) -> None:  # fmt: skip
+    from wim_edge.cli.options import check_rpc
+    from wim_edge.engine import rpc
+
+    monkeypatch.setattr(rpc, "check", lambda endpoints: None)
+    check_rpc(Settings(rpc="127.0.0.1:1,192.168.1.7:2"))
+    assert capsys.readouterr().err == (
+        "warning: what is read goes to 192.168.1.7:2 unencrypted; an SSH tunnel protects it\n"
+    )

@@ -218,10 +218,18 @@ def test_passages_are_the_whole_text(library: Collection) -> None:
     assert "".join(text[hit.start : hit.end] for hit in hits[:2]) == text[: hits[1].end]
 
 
-@pytest.mark.parametrize("query", ["", "?!", '"', "NEAR(", "a OR b AND", "title:x", "é 中文", "\0", "x" * 100_000])
-def test_any_query_is_only_words(library: Collection, query: str) -> None:
-    library.put("a", 0, 0, [("A", Document("A", "near or and title x é"))])
-    library.search(query, 3)
+@pytest.mark.parametrize(("query", "found"), [
+    ("", ""), ("?!", ""), ('"', ""), ("\0", ""), ("x" * 100_000, ""), ("中文", ""), ("nea*", ""), ("AND OR", ""),
+    ("NEAR(", "near"), ("near OR", "near"), ("-far", "far"), ("é 中文", "é"), ("title:far", "title far"),
+    ("near AND far", "near far"), ("near NOT far", "near far"), ('"near far"', "near far"), ("near\0far", "near far"),
+    ("far) OR (near", "near far"), ("text:near + far", "near far"), ("{title}: near^9", "near title"),
+])  # fmt: skip
+def test_any_query_is_only_words(library: Collection, query: str, found: str) -> None:
+    texts = ("near", "far", "é", "title")
+    for n, text in enumerate(texts):
+        library.put(text, 0, 0, [(f"Number {n}", Document(text, text))])
+    hits = library.documents([hit.document for hit in library.search(query, 9)])
+    assert {one.document.text for one in hits} == set(found.split())
 
 
 def test_the_best_passage_comes_first_and_a_title_counts(library: Collection) -> None:
@@ -245,7 +253,7 @@ def test_names_and_libraries_that_are_none(home: Path) -> None:
     assert names() == ["one"]
     assert remove("one") > 0
     assert names() == []
-    with pytest.raises(LibraryError):
+    with pytest.raises(LibraryError, match="no library one"):
         remove("one")
 
 
@@ -409,7 +417,7 @@ def test_what_is_not_a_library_is_not_listed(home: Path, library: Collection) ->
 
 
 def test_nothing_is_made_by_looking(home: Path) -> None:
-    with pytest.raises(LibraryError):
+    with pytest.raises(LibraryError, match="no library none"):
         Collection("none")
     assert not (home / "home" / "libraries" / "none").exists()
 

@@ -71,13 +71,13 @@ def test_what_is_recalled_exists_and_comes_again(
         for passage in found.passages:
             assert passage.text
             assert passage.text == texts[passage.title][slice(*passage.chars)]
-    # Where cells lie otherwise sums round otherwise, and beams that are nearly alike may change places
-    both = {passage.document: passage for passage in again.passages}
-    assert first.passages[0].document in both
-    for passage in first.passages:
-        other_scores = both[passage.document].scores if passage.document in both else passage.scores
-        for voice in passage.scores.keys() & other_scores.keys():
-            assert passage.scores[voice] == pytest.approx(other_scores[voice], abs=0.5)
+    # Where cells lie otherwise sums round otherwise, and of beams that are nearly alike another one may be last
+    scores = [{passage.document: passage.scores for passage in found.passages} for found in (first, again)]
+    assert first.passages[0].document in scores[1]
+    both = scores[0].keys() & scores[1].keys()
+    assert len(both) >= len(first.passages) - 1
+    for document in both:
+        assert scores[0][document] == pytest.approx(scores[1][document], abs=0.5)
     if which == "smollm2":
         assert first.passages[0].title == "Paris"
 
@@ -89,11 +89,10 @@ def test_a_question_is_answered_from_a_library(smollm2: Path, library: Collectio
     answer = found[-1]
     assert isinstance(answer, events.AnswerFinished)
     assert answer.finish_reason in ("stop", "length")
-    assert answer.sources[0].document == "William Shakespeare"
-    text = dict(FACTS)["William Shakespeare"]
-    for source in answer.sources:
-        if source.quote and source.document == "William Shakespeare":
-            assert text[slice(*source.quote)] == source.margin
+    source = answer.sources[0]
+    assert source.document == "William Shakespeare"
+    assert source.quote
+    assert dict(FACTS)["William Shakespeare"][slice(*source.quote)] == source.margin
 
 
 def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Collection) -> None:

@@ -100,6 +100,12 @@ def test_one_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
         await asyncio.wait_for(begun.wait(), 20)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        for _ in range(2000):
+            kept = (await client.call_tool("list_readings", {})).structured_content["result"]
+            if kept:
+                break
+            await asyncio.sleep(0.01)
+        assert 0 < kept[0]["tokens"] < kept[0]["of_tokens"]
         model.seconds = 0.0
         found = await asyncio.wait_for(client.call_tool("ask_document", arguments), 20)
         assert not found.is_error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cli.test_models import FACTS, gguf
 from tests.server.conftest import TEXT, Client, Slow, serving
 from wim_edge import Settings
 from wim_edge.documents import Document
@@ -143,31 +145,45 @@ def test_reading_can_be_asked_for_or_not(api: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status"),
-    [({"messages": user("a"), "n": 2}, 422), ({"messages": user("a"), "tools": [{"type": "function"}]}, 400),
-     ({"messages": user("a"), "response_format": {"type": "json_object"}}, 400), ({"messages": []}, 422),
-     ({"messages": [{"role": "assistant", "content": "a"}]}, 400),
-     ({"messages": user("a " * 900), "max_tokens": 8000}, 413), ({"messages": user("a"), "temperature": 0.001}, 400),
-     ({"messages": user(TEXT * 4 + "\n\nWhich?"), "logprobs": True}, 400)],
+    ("body", "status", "begun"),
+    [({"messages": user("a"), "n": 2}, 422, False),
+     ({"messages": user("a"), "tools": [{"type": "function"}]}, 400, False),
+     ({"messages": user("a"), "response_format": {"type": "json_object"}}, 400, False),
+     ({"messages": []}, 422, False), ({"messages": user("a"), "temperature": 0.001}, 400, False),
+     ({"messages": [{"role": "assistant", "content": "a"}]}, 400, True),
+     ({"messages": user("a " * 900), "max_tokens": 8000}, 413, True),
+     ({"messages": user(TEXT * 4 + "\n\nWhich?"), "logprobs": True}, 400, True)],
 )  # fmt: skip
-def test_what_cannot_be_done_is_an_error(client: Client, body: dict[str, Any], status: int) -> None:
+def test_what_cannot_be_done_is_an_error(client: Client, body: dict[str, Any], status: int, begun: bool) -> None:
+    """``begun``: it is known once the texts are looked at, where a stream has begun."""
     response = client.post("/v1/chat/completions", json=body)
     assert response.status_code == status, response.text
-    if status != 422:
-        assert response.json()["error"]["message"]
-        streamed = client.post("/v1/chat/completions", json={**body, "stream": True})
-        assert streamed.status_code == status or '"error"' in streamed.text
+    error = response.json()["error"]
+    assert error["message"]
+    streamed = client.post("/v1/chat/completions", json={**body, "stream": True})
+    assert streamed.status_code == (200 if begun else status)
+    if begun:
+        first, last = [line.removeprefix("data: ") for line in streamed.text.splitlines() if line]
+        assert json.loads(first)["error"]["type"] == error["type"]
+        assert last == "[DONE]"
 
 
-def test_models_are_those_on_this_disk(api: Any) -> None:
-    names = [one.id for one in api.models.list()]
-    assert "smollm2-135m" in names or names == []
-    with pytest.raises(openai.NotFoundError):
-        api.models.retrieve("no-such")
+def test_models_are_those_on_this_disk(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
+    assert list(api.models.list()) == []
+    own = tmp_path / "home" / "config"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "mine.gguf").write_bytes(gguf())
+    (own / "models.toml").write_text(f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n')
+    assert [one.id for one in api.models.list()] == ["mine"]
+    assert api.models.retrieve("mine").id == "mine"
+    for name in ("no-such", "qwen3-8b"):
+        with pytest.raises(openai.NotFoundError, match="is not on this disk"):
+            api.models.retrieve(name)
 
 
 def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
-    model.reply, model.seconds = lambda prompt: "word " * 500, 0.02
+    model.reply, model.seconds = lambda prompt: " ".join(f"word{n}" for n in range(500)), 0.02
     body = {"messages": user("a?"), "max_tokens": 1000}
     with client.stream("POST", "/v1/chat/completions", json={**body, "stream": True}) as response:
         next(response.iter_lines())
@@ -178,6 +194,7 @@ def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
             break
         time.sleep(0.01)
     assert client.ok(client.get("/api/status"))["waiting"] == 0
+    assert len([what for what, _, n in model.history if (what, n) == ("append", 1)]) < 500  # of two thousand tokens
 
 
 # What is a document, and what is the question

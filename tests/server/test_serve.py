@@ -49,12 +49,15 @@ def test_it_serves_this_machine_and_ends_with_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_others_need_the_token_that_is_printed() -> None:
-    with started("--host", "0.0.0.0") as (line, _):
+    with started("--host", "0.0.0.0", "--name", "reader.local") as (line, _):
         found = re.fullmatch(r"wim-edge serves (http://0\.0\.0\.0:(\d+))/\?token=(\S+)\n", line)
         assert found, line
         address = f"http://127.0.0.1:{found[2]}/api/status"
         assert get(address).status_code == 401
-        assert get(address, authorization=f"Bearer {found[3]}").status_code == 200
+        shown = {"authorization": f"Bearer {found[3]}"}
+        assert get(address, **shown).status_code == 200
+        assert get(address, **shown, host="reader.local").status_code == 200
+        assert get(address, **shown, host="other.local").status_code == 403
 
 
 def test_the_token_may_come_from_the_environment() -> None:
@@ -66,7 +69,9 @@ def test_the_token_may_come_from_the_environment() -> None:
 
 
 def test_what_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    for options in (["--token", ""], ["--host", "0.0.0.0", "--token", "a b"], [str(tmp_path / "nothing")]):
+    wrong = "error: the token is empty"
+    for options, says in ((["--token", ""], wrong), (["--host", "0.0.0.0", "--token", "a b"], wrong),
+                          ([str(tmp_path / "nothing")], "Usage: ")):  # fmt: skip
         with started(*options) as (line, server):
             assert server.wait(60) == 2, options
-            assert line.startswith(("error: the token is empty", "Usage: "))
+            assert line.startswith(says)

@@ -145,8 +145,10 @@ def test_bm25_reads_only_what_it_answers_from() -> None:
 def test_focus_keeps_the_context_where_there_is_room() -> None:
     model = FakeModel(reply)
     with Runtime(Settings(pattern="wim-focus", segment_tokens=64), model=model) as runtime:
-        runtime.ask(library(6, 2), QUESTION)
+        found = list(runtime.stream(library(6, 2), QUESTION))
     main = model.history[0][1]
+    evaluated = sum(n for what, sequence, n in model.history if what == "append" and sequence == main)
+    assert evaluated > found[0].tokens  # type: ignore[attr-defined]  # it holds the context
     assert not any(what == "truncate" and sequence == main for what, sequence, _ in model.history)
 
 

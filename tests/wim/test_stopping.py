@@ -126,14 +126,19 @@ def test_closing_the_runtime_ends_a_stream_under_way() -> None:
 
 
 def test_closing_the_runtime_from_another_thread_waits_for_the_reading() -> None:
-    runtime = Runtime(SMALL, model=FakeModel(reply))
-    found: list[events.Event] = []
+    model, begun, found = FakeModel(reply), threading.Event(), []
+    runtime = Runtime(SMALL, model=model)
     stream = runtime.stream(Document("d", TEXT * 5), "Which colour?")
+    model.contexts[-1].on_append = lambda _: begun.set()
     reader = threading.Thread(target=lambda: found.extend(stream))
     reader.start()
+    assert begun.wait(60)
     runtime.close()
+    evaluated = len(model.history)
     reader.join(60)
     assert not reader.is_alive()
+    assert len(model.history) == evaluated  # nothing after it was closed
+    assert found[-1].finish_reason == "cancelled"
 
 
 def test_closing_while_another_thread_sets_the_reading_up_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,11 +154,12 @@ def test_closing_while_another_thread_sets_the_reading_up_waits_for_it(monkeypat
     runtime = Runtime(SMALL, model=model)
     reader = threading.Thread(target=lambda: found.extend(runtime.stream(Document("d", TEXT), "Which colour?")))
     reader.start()
-    begun.wait(60)
+    assert begun.wait(60)
     runtime.close()
+    assert model.contexts
+    assert all(context.closed for context in model.contexts)
     reader.join(60)
     assert not reader.is_alive()
-    assert all(context.closed for context in model.contexts)
 
 
 def test_a_policy_cannot_close_the_runtime_it_is_asked_by() -> None:

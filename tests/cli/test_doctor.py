@@ -1,0 +1,130 @@
+"""`wim-edge doctor`: what it says of the machine, of the model that suits it, and of the one that would be used."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.tiny import write_tiny
+from wim_edge.catalog import EMBEDDED, Catalog
+from wim_edge.cli import main
+from wim_edge.engine import budget
+from wim_edge.settings import Paths
+
+pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
+MIB = 1 << 20
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(main, ["doctor", *map(str, args)])
+
+
+def facts(*args: object, code: int = 0) -> dict[str, Any]:
+    done = run("--json", *args)
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model that is not tried in a process of its own first."""
+    monkeypatch.setattr("wim_edge.engine.trial.check", lambda path: None)
+    return write_tiny(tmp_path / "tiny.gguf", "llama")
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model on this disk."""
+    monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, folder: Path, size: int, used: int = 0) -> None:
+    """A control group of so many bytes."""
+    (folder / "own").write_text("0::/\n")
+    for name, text in (("max", size), ("current", used), ("stat", "anon 1")):
+        (folder / f"memory.{name}").write_text(f"{text}\n")
+    monkeypatch.setattr(budget, "_CGROUPS", folder)
+    monkeypatch.setattr(budget, "_OWN", folder / "own")
+
+
+def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
+    done = run("--model", tiny, "--threads", 1, "--ctx", 512, "--kv-type", "f32", "--no-flash-attn")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    assert [line for line in done.stdout.splitlines() if line[0] != " "] == [
+        "This machine", "Recommended", "Would be used", "Speed",
+    ]  # fmt: skip
+    shown = {line[2:20].strip(): line[21:] for line in done.stdout.splitlines() if line[0] == " "}
+    assert 1 <= int(shown["physical cores"]) <= (os.cpu_count() or 1)
+    assert shown["file"] == str(tiny)
+    assert shown["threads"] == "1"
+    assert shown["KV cache"] == "f32, flash attention off"
+    assert shown["largest context"].startswith("512 tokens: ")
+    for way in ("prefill", "decode"):
+        assert float(shown[way].split(" ")[0].replace(",", "")) > 0
+    assert "tokens/s" in shown["prefill"]
+
+
+def test_json_says_the_same(tiny: Path) -> None:
+    found = facts("--model", tiny)
+    assert set(found) == {"machine", "recommended", "use", "speed"}
+    assert 0 < found["machine"]["memory_available"] <= found["recommended"]["memory_total"] == budget.total()
+    assert "CPU" in [device["name"] for device in found["machine"]["devices"]]
+    assert found["use"]["file"] == str(tiny)
+    assert found["use"]["largest_context"] == 4096  # what it was trained for
+    assert found["use"]["bytes_at_that_context"]["weights"] == tiny.stat().st_size
+    assert min(found["speed"].values()) > 0
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("gib", [1, 2, 4, 8])
+def test_the_best_model_that_the_memory_limit_allows_is_recommended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gib: int
+) -> None:
+    limit(monkeypatch, tmp_path, gib * 1024 * MIB)
+    machine = psutil.virtual_memory()._replace(total=1 << 40)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+    fitting = [one for one in Catalog.load(Paths.from_environment()) if one.memory_bytes() <= 0.8 * gib * 1024 * MIB]
+    best = max(fitting, key=lambda one: one.rank)
+    found = facts(code=4)
+    assert found["recommended"] == {
+        "name": best.name, "bytes": best.bytes, "memory_bytes": best.memory_bytes(), "fits": True, "path": None,
+        "context": min(best.context, 8192), "memory_total": gib * 1024 * MIB,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("bare")
+def test_where_no_model_fits_the_smallest_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    limit(monkeypatch, tmp_path, 200 * MIB)
+    shown = run().stdout
+    assert f"wim-edge models pull {EMBEDDED} (" in shown
+    assert " of 200 MiB, with 8,192 tokens of context: no model of the catalog fits, this is the smallest" in shown
+    assert min(Catalog.load(Paths.from_environment()), key=lambda one: one.memory_bytes()).name == EMBEDDED
+
+
+@pytest.mark.usefixtures("bare")
+def test_where_no_model_is_there_the_machine_is_shown_and_how_to_get_one() -> None:
+    done = run()
+    assert done.exit_code == 4
+    assert "This machine" in done.stdout
+    assert "wim-edge models pull " in done.stdout
+    assert "Would be used" not in done.stdout
+    assert done.stderr == f"error: No model that fits is on this disk\nhint: wim-edge models pull {EMBEDDED}\n"
+    assert set(facts(code=4)) == {"machine", "recommended"}
+
+
+def test_the_largest_context_is_what_free_memory_allows(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    limit(monkeypatch, tmp_path, 300 * MIB, 260 * MIB)
+    found = facts("--model", tiny, "--gpu-layers", 0)
+    assert found["machine"]["memory_available"] == 40 * MIB
+    assert 1024 < found["use"]["largest_context"] < 4096
+    need = found["use"]["bytes_at_that_context"]
+    assert need["kv"] + need["compute"] <= 40 * MIB < 1.1 * need["total"]

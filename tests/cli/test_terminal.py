@@ -1,0 +1,95 @@
+"""What goes to a terminal: colours where they are wanted, and no escape codes in what is for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_ask import SMALL
+from tests.wim.story import TEXT, reply
+from wim_edge import loaded
+from wim_edge.cli import main
+from wim_edge.testing import FakeModel
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="no such terminals")
+ASK = ["ask", *SMALL, "--answer-tokens", "32"]
+
+
+def terminal(*arguments: str, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """What a command writes on a terminal, both outputs together."""
+    import pty
+
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": "100", **environment}.items():
+        monkeypatch.setenv(name, value)
+    ours, theirs = pty.openpty()
+    pieces: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while piece := os.read(ours, 65536):
+                pieces.append(piece)
+        except OSError:  # the other end is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with open(theirs, "w", encoding="utf-8") as screen, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", screen)
+        patch.setattr(sys, "stderr", screen)
+        main(list(arguments), standalone_mode=False)
+    reader.join()
+    os.close(ours)
+    return b"".join(pieces).decode()
+
+
+def colours(text: str) -> set[int]:
+    """The numbers of its colours, of letters and behind them."""
+    codes = {int(code) for codes in re.findall(r"\x1b\[([\d;]*)m", text) for code in codes.split(";") if code}
+    return {code for code in codes if 30 <= code <= 49 or 90 <= code <= 107}
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model but a scripted one, and none of the variables that the test's own terminal has."""
+    model = FakeModel(reply)
+    monkeypatch.setattr(loaded.Loaded, "model", lambda self: model)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> str:
+    path = tmp_path / "story.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return str(path)
+
+
+def test_colours_unless_they_are_not_wanted(monkeypatch: pytest.MonkeyPatch, story: str) -> None:
+    coloured = terminal(*ASK, story, "Which colour?", monkeypatch=monkeypatch)
+    plain = terminal(*ASK, story, "Which colour?", monkeypatch=monkeypatch, NO_COLOR="1")
+    for shown in (coloured, plain):
+        assert "\x1b[1A" in shown  # the line of progress, drawn again
+        assert "Sources" in shown
+    assert {32, 33} <= colours(coloured)  # relevant margins, warnings
+    assert colours(plain) == set()
+
+
+@pytest.mark.parametrize("command", [("ask", *ASK[1:], "--json", "STORY", "Which colour?"), ("read", "--json", "STORY"),
+                                     ("models", "list", "--json"), ("library", "list", "--json")])  # fmt: skip
+def test_json_on_a_terminal_has_no_escape_codes(
+    monkeypatch: pytest.MonkeyPatch, story: str, command: tuple[str, ...]
+) -> None:
+    shown = terminal(*(story if word == "STORY" else word for word in command), monkeypatch=monkeypatch)
+    assert "\x1b" not in shown
+    found = [json.loads(line) for line in (shown.splitlines() if command[0] in ("ask", "read") else [shown])]
+    assert found
+
+
+def test_quiet_on_a_terminal_is_the_answer_alone(monkeypatch: pytest.MonkeyPatch, story: str) -> None:
+    assert terminal(*ASK, "--quiet", story, "Which colour?", monkeypatch=monkeypatch) == "the answer is blue\r\n"
