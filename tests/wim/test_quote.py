@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,12 +80,10 @@ def test_the_same_words_twice_end_in_the_first_place() -> None:
      "Load over time ▁▁▁▁▂▁▁▁▁. Anna painted the fence green. The lion lives in Lindau. Bruno sold his boat."],
 )  # fmt: skip
 def test_quotations_of_odd_characters_stay_in_their_segment(
-    which: str, text: str, request: pytest.FixtureRequest, tmp_path: Path
+    which: str, text: str, model_file: Callable[[str], Path]
 ) -> None:
-    from tests.tiny import write_tiny
-
-    path = write_tiny(tmp_path / "tiny.gguf", which) if which == "llama" else request.getfixturevalue(which)
-    chosen = Settings(model=str(path), pattern="wim-shallow", relevance="verdict", segment_tokens=64, answer_tokens=2)
+    chosen = Settings(model=str(model_file(which)), pattern="wim-shallow", relevance="verdict", segment_tokens=64,
+                      answer_tokens=2)  # fmt: skip
     with Runtime(chosen) as runtime:
         found = list(runtime.stream(Document("d", text), "Where is the lion?"))
     for margin in (event for event in found if isinstance(event, events.MarginJudged)):
@@ -97,11 +96,11 @@ def test_quotations_of_odd_characters_stay_in_their_segment(
 @pytest.mark.parametrize("which", ["smollm2", "gemma3"])
 @pytest.mark.parametrize("pattern", ["wim", "wim-focus", "wim-shallow"])
 def test_margins_of_real_models_stand_at_their_offsets(
-    which: str, pattern: str, request: pytest.FixtureRequest, long_text: str
+    which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
-    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:2500]
+    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:1200]
     chosen = Settings(
-        model=str(request.getfixturevalue(which)), pattern=pattern, segment_tokens=200, answer_tokens=8, max_passages=8,
+        model=str(model_file(which)), pattern=pattern, segment_tokens=100, answer_tokens=8, max_passages=8,
         relevance_threshold=0.0,
     )  # fmt: skip
     with Runtime(chosen) as runtime:
