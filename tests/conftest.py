@@ -6,6 +6,7 @@ docs/testing.md says which layer checks what.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,25 @@ ALLOWED_SKIPS = (
 _SKIPS_ARE_LISTED = os.environ.get("SKIPS") == "listed"
 
 
+_MEMORY_DISK = Path("/dev/shm")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give each of pytest-xdist's workers a core of its own: a model then has one thread, here and in what is started
-    from here."""
+    from here. Keep what tests write in memory, where that has room: thousands of small databases wait for a disk."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+    if _MEMORY_DISK.is_dir() and shutil.disk_usage(_MEMORY_DISK).free > 8 * 1024**3:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY_DISK))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the whole of the attacks out, unless it is asked for."""
+    if "attack" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
+        items[:] = [item for item in items if not item.get_closest_marker("attack")]
 
 
 @pytest.hookimpl(wrapper=True)

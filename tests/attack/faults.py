@@ -59,7 +59,7 @@ SCENES = (
     Scene("forget", ("library", "clear", "--yes"), keeps=False),
     Scene("add", ("library", "add", "{home}/texts/new.txt", "{home}/texts/more", "--model", "tiny")),
     Scene("recall", ("ask", "--library", "default", "When does the ferry sail?", *SHORT)),
-    Scene("tune", ("tune", "tiny"), keeps=False),
+    Scene("tune", ("tune", "tiny"), "tests.attack.tune", keeps=False),
     Scene("pull", ("models", "pull", "other")),
     Scene("serve", (), "tests.attack.visit"),
 )
@@ -80,16 +80,15 @@ def make_home(home: Path, server: ForkServer) -> None:
     (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 12)
     for number in range(3):
         (home / f"texts/more/{number}.txt").write_text(f"Ship number {number} is another one. {TEXT}")
-    for arguments in (
-        ("read", f"{home}/texts/old.txt", *SHORT[:4]),
-        ("library", "add", f"{home}/texts/old.txt", "--model", "tiny"),
-        ("tune", "tiny", "--no-copies"),
+    for module, arguments in (
+        ("wim_edge", ("read", f"{home}/texts/old.txt", *SHORT[:4])),
+        ("wim_edge", ("library", "add", f"{home}/texts/old.txt", "--model", "tiny")),
+        ("tests.attack.tune", ("tune", "tiny", "--no-copies")),
+        ("tests.attack.visit", ()),
     ):
-        made = command("", arguments, home, seconds=SECONDS, server=server)
+        made = command("", arguments, home, seconds=SECONDS, module=module, environment={"VISIT_KEEPS": "1"},
+                       server=server)  # fmt: skip
         assert made.how == "works", made
-    made = command("", (), home, seconds=SECONDS, module="tests.attack.visit", environment={"VISIT_KEEPS": "1"},
-                   server=server)  # fmt: skip
-    assert made.how == "works", made
 
 
 def build_shim(folder: Path) -> Path:

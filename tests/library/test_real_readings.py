@@ -17,7 +17,7 @@ from wim_edge import Document, Runtime, Settings, events
 
 pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")[:1200]
+TEXT = (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")[:800]
 
 
 def ask(options: dict[str, Any], question: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_the_second_question_of_another_process_reads_nothing(
     which: str, pattern: str, model_file: Callable[[str], Path]
 ) -> None:
     options = {
-        "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 128, "answer_tokens": 12,
+        "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 64, "answer_tokens": 12,
         "max_passages": 1, "n_threads": 1, "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
     }  # fmt: skip
     fresh = ask({**options, "save": False}, "Who may copy it?")
@@ -75,7 +75,7 @@ def test_margins_of_a_known_text_are_written_together(
     which: str, pattern: str, model_file: Callable[[str], Path]
 ) -> None:
     settings = Settings(
-        model=str(model_file(which)), pattern=pattern, segment_tokens=128, answer_tokens=4, margins="free",
+        model=str(model_file(which)), pattern=pattern, segment_tokens=64, answer_tokens=4, margins="free",
         margin_tokens=12, max_passages=3, relevance_threshold=0.0,
         relevance="likelihood-gain" if pattern == "wim" else "likelihood",
     )  # fmt: skip

@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, smollm2: Path) -> Iterator[Any]:
-    settings = Settings(model=str(smollm2), segment_tokens=128, answer_tokens=24)
+    settings = Settings(model=str(smollm2), segment_tokens=128, answer_tokens=8)
     with serving(create_app(settings)) as address, browser.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(SECONDS)
@@ -60,7 +60,7 @@ def answered(page: Any) -> str:
 
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "licence 🚢.md"
-    path.write_text(f"# Licence 🚢\n\n{long_text[:4500]}", encoding="utf-8")
+    path.write_text(f"# Licence 🚢\n\n{long_text[:4000]}", encoding="utf-8")
     assert page.is_disabled("#go")
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")

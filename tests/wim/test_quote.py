@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -72,20 +72,22 @@ def test_the_same_words_twice_end_in_the_first_place() -> None:
     assert pointed(model, text) in ("It rains.", "Again it rains.")
 
 
+@pytest.fixture(scope="module", params=["smollm2", "gemma3", "llama"])
+def reader(request: pytest.FixtureRequest, model_file: Callable[[str], Path]) -> Iterator[Runtime]:
+    chosen = Settings(model=str(model_file(request.param)), pattern="wim-shallow", relevance="verdict",
+                      segment_tokens=64, answer_tokens=2, save=False)  # fmt: skip
+    with Runtime(chosen) as runtime:
+        yield runtime
+
+
 @pytest.mark.real
-@pytest.mark.parametrize("which", ["smollm2", "gemma3", "llama"])
 @pytest.mark.parametrize(
     "text",
     ["The lion sat on the mat 😀", "a 😀", "日本", "x é", " \n \n x", "Wo ist der Löwe? Er ist in Zürich 日",
      "Load over time ▁▁▁▁▂▁▁▁▁. Anna painted the fence green. The lion lives in Lindau. Bruno sold his boat."],
 )  # fmt: skip
-def test_quotations_of_odd_characters_stay_in_their_segment(
-    which: str, text: str, model_file: Callable[[str], Path]
-) -> None:
-    chosen = Settings(model=str(model_file(which)), pattern="wim-shallow", relevance="verdict", segment_tokens=64,
-                      answer_tokens=2)  # fmt: skip
-    with Runtime(chosen) as runtime:
-        found = list(runtime.stream(Document("d", text), "Where is the lion?"))
+def test_quotations_of_odd_characters_stay_in_their_segment(reader: Runtime, text: str) -> None:
+    found = list(reader.stream(Document("d", text), "Where is the lion?"))
     for margin in (event for event in found if isinstance(event, events.MarginJudged)):
         assert margin.quote is not None
         assert margin.chars[0] <= margin.quote[0] < margin.quote[1] <= margin.chars[1]
@@ -98,7 +100,7 @@ def test_quotations_of_odd_characters_stay_in_their_segment(
 def test_margins_of_real_models_stand_at_their_offsets(
     which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
-    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:1200]
+    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:800]
     chosen = Settings(
         model=str(model_file(which)), pattern=pattern, segment_tokens=100, answer_tokens=8, max_passages=8,
         relevance_threshold=0.0,

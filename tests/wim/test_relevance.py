@@ -308,7 +308,7 @@ def test_scores_and_margins_leave_no_trace_in_any_memory(
 
 @pytest.mark.real
 def test_a_text_of_more_tokens_for_the_judge_than_for_the_reader(smollm2: Path, gemma3: Path) -> None:
-    thai = "ประเทศไทยเป็นรัฐชาติอันตั้งอยู่ในภูมิภาคเอเชียตะวันออกเฉียงใต้ " * 12
+    thai = "ประเทศไทยเป็นรัฐชาติอันตั้งอยู่ในภูมิภาคเอเชียตะวันออกเฉียงใต้ " * 7
     chosen = Settings(model=str(gemma3), relevance_model=str(smollm2), pattern="rag", relevance="likelihood",
                       segment_tokens=128, answer_tokens=4)  # fmt: skip
     with Runtime(chosen) as runtime:
