@@ -1,22 +1,88 @@
-"""Shared fixtures. Tests marked `real` use the native library and real models; the rest need neither."""
+"""What all tests share: a core for each worker, no user's settings, the skips that are allowed, the models.
+
+docs/testing.md says which layer checks what.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+ALLOWED_SKIPS = (
+    "no Chromium on this machine",
+    "no display",
+    "no control group can be made here",
+    "root may read everything",
+    "the file system refuses such a name",
+    "this build has RPC",
+)
+"""How the reasons of skips begin that do not fail where SKIPS=listed is set, as .ci/run does."""
+_SKIPS_ARE_LISTED = os.environ.get("SKIPS") == "listed"
+
+
+_MEMORY_DISK = Path("/dev/shm")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each of pytest-xdist's workers a core of its own: a model then has one thread, here and in what is started
+    from here. Keep what tests write in memory, where that has room: thousands of small databases wait for a disk."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+    if _MEMORY_DISK.is_dir() and shutil.disk_usage(_MEMORY_DISK).free > 8 * 1024**3:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY_DISK))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the whole of the attacks out, unless it is asked for."""
+    if "attack" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
+        items[:] = [item for item in items if not item.get_closest_marker("attack")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    return _checked((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    return _checked((yield))
+
+
+def _checked(report: Any) -> Any:
+    """The report of a module or a test: failed where it was skipped for a reason that is not allowed."""
+    if _SKIPS_ARE_LISTED and report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if not reason.startswith(ALLOWED_SKIPS):
+            report.outcome, report.longrepr = "failed", f"skipped for a reason that tests/conftest.py lacks: {reason}"
+    return report
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the user's settings, models or files."""
+def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test sees the user's settings, models or files; which model files can be loaded is tried once for all."""
     for name in list(os.environ):
         if name.startswith("WIM_EDGE_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+    if request.node.get_closest_marker("real"):
+        cache = tmp_path / "home" / "cache"
+        cache.mkdir(parents=True)
+        (cache / "usable").symlink_to(request.getfixturevalue("usable"))
+
+
+@pytest.fixture(scope="session")
+def usable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it is noted which model files can be loaded (`wim_edge.engine.trial`)."""
+    return tmp_path_factory.mktemp("usable")
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +105,22 @@ def gemma3(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     paths = Paths.from_environment({"WIM_EDGE_HOME": str(tmp_path_factory.mktemp("models"))})
     return fetch(Catalog.load(paths).get("gemma3-270m"), paths, lambda done, total: None)
+
+
+@pytest.fixture(scope="session")
+def model_file(smollm2: Path, gemma3: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Finds a model by name: a real one, or a tiny one of an architecture ("mamba", "gemma3-tiny"), written once."""
+    folder = tmp_path_factory.mktemp("tiny")
+
+    def find(name: str) -> Path:
+        if name in ("smollm2", "gemma3"):
+            return smollm2 if name == "smollm2" else gemma3
+        from tests.tiny import write_tiny
+
+        path = folder / f"{name}.gguf"
+        return path if path.exists() else write_tiny(path, name.removesuffix("-tiny"))
+
+    return find
 
 
 @pytest.fixture(scope="session")

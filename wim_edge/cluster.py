@@ -25,6 +25,7 @@ from wim_edge.settings import Settings
 
 INSTALL_HINT = "pip install 'wim-edge[ray]'"
 _IN_FLIGHT = 2  # items of an actor: the one it is at, and the next
+_LOADERS = 2  # processes; without a limit Ray starts one for each item, each with seconds of imports
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -85,7 +86,9 @@ class Cluster:
 
         me = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
         rows = data.from_items([{"in": pickle.dumps(item)} for item in items], override_num_blocks=len(items))
-        return rows.map(_Load(load), num_cpus=0, label_selector=me).map_batches(
+        loaders = data.TaskPoolStrategy(size=_LOADERS)
+        loaded = rows.map(_Load(load), compute=loaders, num_cpus=0, label_selector=me)
+        return loaded.map_batches(
             _Act,
             fn_constructor_args=(actor,),
             batch_size=1,

@@ -14,11 +14,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from tests.attack.fork_server import ForkServer
 from tests.attack.hub import FILE, REPO, WAITS, Hub, running
 from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
@@ -58,13 +59,13 @@ SCENES = (
     Scene("forget", ("library", "clear", "--yes"), keeps=False),
     Scene("add", ("library", "add", "{home}/texts/new.txt", "{home}/texts/more", "--model", "tiny")),
     Scene("recall", ("ask", "--library", "default", "When does the ferry sail?", *SHORT)),
-    Scene("tune", ("tune", "tiny"), keeps=False),
+    Scene("tune", ("tune", "tiny"), "tests.attack.tune", keeps=False),
     Scene("pull", ("models", "pull", "other")),
     Scene("serve", (), "tests.attack.visit"),
 )
 
 
-def make_home(home: Path) -> None:
+def make_home(home: Path, server: ForkServer) -> None:
     """A model that is on the disk and one that is to be pulled; a reading, a library, tuned ways, a question."""
     file = write_tiny(home.parent / FILE, "llama")
     entries = [("tiny", REPO), ("other", "owner/other-GGUF")]
@@ -79,15 +80,15 @@ def make_home(home: Path) -> None:
     (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 12)
     for number in range(3):
         (home / f"texts/more/{number}.txt").write_text(f"Ship number {number} is another one. {TEXT}")
-    for arguments in (
-        ("read", f"{home}/texts/old.txt", *SHORT[:4]),
-        ("library", "add", f"{home}/texts/old.txt", "--model", "tiny"),
-        ("tune", "tiny", "--no-copies"),
+    for module, arguments in (
+        ("wim_edge", ("read", f"{home}/texts/old.txt", *SHORT[:4])),
+        ("wim_edge", ("library", "add", f"{home}/texts/old.txt", "--model", "tiny")),
+        ("tests.attack.tune", ("tune", "tiny", "--no-copies")),
+        ("tests.attack.visit", ()),
     ):
-        made = command("", arguments, home, seconds=SECONDS)
+        made = command("", arguments, home, seconds=SECONDS, module=module, environment={"VISIT_KEEPS": "1"},
+                       server=server)  # fmt: skip
         assert made.how == "works", made
-    made = command("", (), home, seconds=SECONDS, module="tests.attack.visit", environment={"VISIT_KEEPS": "1"})
-    assert made.how == "works", made
 
 
 def build_shim(folder: Path) -> Path:
@@ -102,11 +103,12 @@ def build_shim(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Stage:
-    """A home to copy, the shim, and a hub to pull from."""
+    """A home to copy, the shim, what commands are forked from (the shim is in it, and idle), and a hub to pull from."""
 
     folder: Path
     home: Path
     shim: Path
+    server: ForkServer
     hub: Hub
 
     def play(self, scene: Scene, what: str, fault: Mapping[str, str], kill_after: float | None = None) -> Outcome:
@@ -122,7 +124,8 @@ class Stage:
             if again.how != "works":
                 return replace(found, how="CRASH", said=f"not again: {again.said}; {found.said}")
             kept = ("reading",) if scene.keeps else ()
-            after = command("", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after")
+            after = command("", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after",
+                            server=self.server)  # fmt: skip
             if after.how != "works":
                 return replace(found, how="CRASH", said=f"afterwards: {after.said}; {found.said}")
             return found
@@ -151,7 +154,7 @@ class Stage:
         if kill_after is not None and scene.name == "serve":
             environment, kill_after = {**environment, "VISIT_KILLS_AFTER": str(kill_after)}, None
         return command(scene.name, arguments, home, seconds=SECONDS, module=scene.module, environment=environment,
-                       kill_after=kill_after)  # fmt: skip
+                       kill_after=kill_after, server=self.server)  # fmt: skip
 
 
 Case = Callable[[], Outcome]
@@ -161,9 +164,10 @@ Case = Callable[[], Outcome]
 def staged(folder: Path) -> Iterator[Stage]:
     """Raises FileNotFoundError where the shim cannot be made."""
     shim = build_shim(folder)
-    make_home(folder / "home")
-    with running(Hub((folder / "home/models" / REPO / FILE).read_bytes())) as hub:
-        yield Stage(folder, folder / "home", shim, hub)
+    with closing(ForkServer({"LD_PRELOAD": str(shim)})) as server:
+        make_home(folder / "home", server)
+        with running(Hub((folder / "home/models" / REPO / FILE).read_bytes())) as hub:
+            yield Stage(folder, folder / "home", shim, server, hub)
 
 
 def at_changes(stage: Stage, how: str) -> Iterator[Case]:

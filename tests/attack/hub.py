@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from tests.attack.fork_server import ForkServer
 from tests.attack.run import Outcome, command
 
 REPO, FILE = "owner/tiny-GGUF", "tiny.gguf"
@@ -247,13 +248,15 @@ def write_entry(home: Path, sha256: str | None, file: str = FILE) -> Path:
     return home / "models" / REPO / file
 
 
-def pull(hub: Hub, home: Path, what: str = "", *, seconds: float = SECONDS) -> Outcome:
+def pull(
+    hub: Hub, home: Path, what: str = "", *, seconds: float = SECONDS, server: ForkServer | None = None
+) -> Outcome:
     """Pull the model with the command line."""
     environment = {**WAITS, "HF_ENDPOINT": hub.endpoint, "HF_TOKEN": "hf_secret"}
-    return command(what, ["models", "pull", "tiny"], home, seconds=seconds, environment=environment)
+    return command(what, ["models", "pull", "tiny"], home, seconds=seconds, environment=environment, server=server)
 
 
-def attack(what: str, data: bytes, home: Path, *, known: bool) -> Outcome:
+def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServer | None = None) -> Outcome:
     """A fault, and then a hub that works. ``known``: the catalog has the file's SHA-256.
 
     A CRASH where a wrong file is left in the model's place, where the good hub is of no use afterwards, where the
@@ -262,7 +265,7 @@ def attack(what: str, data: bytes, home: Path, *, known: bool) -> Outcome:
     target = write_entry(home, hashlib.sha256(data).hexdigest() if known else None)
     with running(Hub(data, FAULTS[what])) as hub, running(Hub(data)) as other:
         hub.other = other
-        found = pull(hub, home, what)
+        found = pull(hub, home, what, server=server)
         wrong = ""
         if target.is_file() and target.read_bytes() != data and known:
             wrong = "a wrong file is in the model's place"
@@ -277,7 +280,7 @@ def attack(what: str, data: bytes, home: Path, *, known: bool) -> Outcome:
         if found.how == "works" and not known and target.read_bytes() != data:
             target.unlink()  # what no checksum tells
         hub.fault = None
-        again = pull(hub, home)
+        again = pull(hub, home, server=server)
         if not wrong and (again.how != "works" or target.read_bytes() != data):
             wrong = f"afterwards: {again.said}"
     if wrong and found.how != "HANG":

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.documents import TEXTS, inputs
+from tests.attack.fork_server import ForkServer
 from tests.attack.run import command
 from wim_edge.documents import read_document, split
 from wim_edge.errors import DocumentError
@@ -28,13 +29,13 @@ def test_there_are_many(found: list[tuple[str, Input | None]]) -> None:
 
 @pytest.mark.parametrize("case", range(40))
 def test_a_hostile_document_is_read_or_refused(
-    tmp_path: Path, case: int, found: list[tuple[str, Input | None]]
+    tmp_path: Path, case: int, found: list[tuple[str, Input | None]], server: ForkServer
 ) -> None:
     pytest.importorskip("resource")
     small = [one for what, one in found if one is not None and "archive" not in what]
     what, name, data = random.Random(11).sample(small, 40)[case]
     (tmp_path / name).write_bytes(data)
-    outcome = command(what, [str(tmp_path / name)], tmp_path, seconds=60, module="tests.attack.read")
+    outcome = command(what, [str(tmp_path / name)], tmp_path, seconds=60, module="tests.attack.read", server=server)
     assert outcome.how in ("works", "refused"), outcome
 
 

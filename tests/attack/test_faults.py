@@ -23,15 +23,25 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Stage]:
         pytest.skip(f"needs {error}")
 
 
-@pytest.mark.parametrize("scene", faults.SCENES, ids=lambda scene: scene.name)
+@pytest.fixture(scope="module", params=faults.SCENES, ids=lambda scene: scene.name)
+def scene(request: pytest.FixtureRequest) -> faults.Scene:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def changes(stage: faults.Stage, scene: faults.Scene) -> list[tuple[int, str]]:
+    return stage.changes(scene)
+
+
 @pytest.mark.parametrize("how", ["kill", "full", "readonly"])
-def test_a_change_that_goes_wrong(stage: faults.Stage, scene: faults.Scene, how: str) -> None:
-    at, _ = random.Random(f"{scene.name} {how}").choice(stage.changes(scene))
+def test_a_change_that_goes_wrong(
+    stage: faults.Stage, scene: faults.Scene, changes: list[tuple[int, str]], how: str
+) -> None:
+    at, _ = random.Random(f"{scene.name} {how}").choice(changes)
     found = stage.play(scene, f"{how} at {at}", {"ATTACK_HOW": how, "ATTACK_AT": str(at)})
     assert found.how in ("works", "refused", *(["killed"] if how == "kill" else [])), found
 
 
-@pytest.mark.parametrize("scene", faults.SCENES, ids=lambda scene: scene.name)
 def test_without_locks_and_with_a_clock_that_jumps(stage: faults.Stage, scene: faults.Scene) -> None:
     found = stage.play(scene, "jumps", {"ATTACK_HOW": "locks", "ATTACK_CLOCK": str(20 * 365 * 86400)})
     assert found.how in ("works", "refused"), found

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 import ray
 from ray.cluster_utils import Cluster as Machines
 
+from tests.batch.conftest import MACHINE
 from wim_edge.cluster import Cluster, place, same
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
-
-MACHINE = {"num_cpus": 2, "object_store_memory": 100 << 20}
-
-
-@pytest.fixture(scope="module")
-def machines() -> Iterator[Machines]:
-    found = Machines(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
-    found.add_node(**MACHINE)
-    yield found
-    found.shutdown()
 
 
 class Twice:
@@ -69,7 +59,7 @@ def test_all_is_told_from_every_machine(machines: Machines) -> None:
     found = list(Cluster(machines.address).run(range(8), with_process, partial(Twice, 0.3), lines.append))
     assert len(found) == 16
     assert keys(found) == ALL
-    assert lines == ["2 actors of 2 CPUs on 2 machines"]
+    assert lines == ["2 actors of 1 CPU on 2 machines"]
     of_one = {number: {where for one, _, _, where in found if one == number} for number in range(8)}
     assert all(len(places) == 1 for places in of_one.values())  # an item is one machine's
     assert len({where.split("/")[1] for places in of_one.values() for where in places}) == 2
@@ -87,7 +77,7 @@ def test_results_come_as_they_are_there(machines: Machines) -> None:
 
 def test_what_an_actor_raises_is_raised_here(machines: Machines) -> None:
     with pytest.raises(DocumentError, match=r"^three is none$") as told:
-        list(Cluster(machines.address).run(range(5), same, Fails))
+        list(Cluster(machines.address, actors=1).run(range(5), same, Fails))
     assert told.value.hint == "Take four."
     with pytest.raises(InvalidRequestError, match=r"^no room$") as wrong:
         list(Cluster(machines.address).run([1], same, partial(Fails, InvalidRequestError("no room", "Make some."))))
@@ -99,7 +89,7 @@ def test_what_an_actor_raises_is_raised_here(machines: Machines) -> None:
 @pytest.mark.parametrize(
     ("cluster", "says"),
     [
-        (lambda address: Cluster(address, cpus=64), "needs CPU 64; the largest has CPU 2"),
+        (lambda address: Cluster(address, cpus=64), "needs CPU 64; the largest has CPU 1"),
         (lambda address: Cluster(address, gpus=1), "GPU 1"),
         (lambda address: Cluster(address, memory=1 << 60), "memory"),
         (lambda address: Cluster("ray://127.0.0.1:10001"), "a client's address"),
@@ -127,15 +117,11 @@ def test_a_program_that_is_connected_stays_so(machines: Machines) -> None:
         ray.shutdown()
 
 
-def test_a_machine_that_is_lost(tmp_path: Path) -> None:
-    machines = Machines(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
-    other = machines.add_node(**MACHINE)
-    found = []
-    try:
-        for row in Cluster(machines.address).run(range(8), with_process, partial(Twice, 0.4)):
-            found.append(row)
-            if len(found) == 6:
-                machines.remove_node(other, allow_graceful=False)
-        assert keys(found) == ALL
-    finally:
-        machines.shutdown()
+def test_a_machine_that_is_lost(machines: Machines) -> None:
+    other, found, lines = machines.add_node(**MACHINE), [], []
+    for row in Cluster(machines.address).run(range(8), with_process, partial(Twice, 0.4), lines.append):
+        found.append(row)
+        if len(found) == 6:
+            machines.remove_node(other, allow_graceful=False)
+    assert keys(found) == ALL
+    assert lines == ["3 actors of 1 CPU on 3 machines"]

@@ -1,4 +1,4 @@
-"""`wim-edge batch` and `wim-edge eval --ray` as a user runs them, on the embedded model."""
+"""`wim-edge batch` and `wim-edge eval --ray` as a user runs them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +21,17 @@ pytestmark = pytest.mark.real
 QUESTIONS = ("Who built the wall?", "How many stones has it?")
 
 
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
-    for number in range(4):
-        text = " ".join(f"Mason {n} of village {number} set {n + number} stones into the long wall." for n in range(12))
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    return write_documents(tmp_path / "documents", 4)
+
+
+def write_documents(folder: Path, n: int) -> Path:
+    folder.mkdir()
+    for number in range(n):
+        text = " ".join(f"Mason {n} of village {number} set {n + number} stones into the long wall." for n in range(5))
         (folder / f"{number}.txt").write_text(text)
     return folder
-
-
-@pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    found = None
-    for number in range(2):
-        home = {"WIM_EDGE_HOME": str(tmp_path_factory.mktemp(f"machine{number}"))}
-        more = {"num_cpus": 1, "object_store_memory": 100 << 20, "env_vars": {**os.environ, **home}}
-        if found is None:
-            found = Machines(initialize_head=True, head_node_args={**more, "include_dashboard": False})
-        else:
-            found.add_node(**more)
-    assert found is not None
-    yield found
-    found.shutdown()
 
 
 def wim_edge(*arguments: str | Path, code: int = 0) -> str:
@@ -58,16 +47,17 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def batch(documents: Path, out: Path, *more: str) -> list[dict[str, Any]]:
     asked = [part for question in QUESTIONS for part in ("--question", question)]
-    common = ("--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "12")
+    common = ("--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "6")
     wim_edge("batch", "--each-document", documents, *asked, "--out", out, *common, *more)
     return rows(out)
 
 
-def test_a_cluster_answers_as_one_machine_does(documents: Path, machines: Machines, tmp_path: Path) -> None:
+def test_a_cluster_answers_as_one_machine_does(machines: Machines, tmp_path: Path) -> None:
+    documents = write_documents(tmp_path / "two", 2)
     here = batch(documents, tmp_path / "here")
     there = batch(documents, tmp_path / "there", "--ray", machines.address, "--parquet")
     apart = ("usage", "worker")
-    assert len(here) == 8
+    assert len(here) == 4
     assert [{name: row[name] for name in row if name not in apart} for row in here] == [
         {name: row[name] for name in row if name not in apart} for row in there
     ]
@@ -146,9 +136,11 @@ def test_a_wrong_model_ends_it_at_once(documents: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_an_evaluation_on_a_cluster_is_the_same(machines: Machines, tmp_path: Path) -> None:
+def test_an_evaluation_on_a_cluster_is_the_same(
+    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
+) -> None:
     common = ("eval", "kv", "--documents", "5", "--limit", "2", "--positions", "0,4", "--pattern", "llm,wim-shallow",
-              "-m", "smollm2-135m", "--threads", "1", "--answer-tokens", "12")  # fmt: skip
+              "-m", model_file("llama"), "--threads", "1", "--answer-tokens", "12")  # fmt: skip
     wim_edge(*common, "--out", tmp_path / "here")
     templates = ("--templates", os.path.relpath(tmp_path))  # the machines have another working directory
     for _ in range(2):  # the second one has nothing left to ask

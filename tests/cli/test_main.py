@@ -67,8 +67,8 @@ def test_completion(shell: dict[str, str], begins: str) -> None:
 def asking(story: Path, *options: str) -> subprocess.Popen[str]:
     """A real reading in a process of its own, until its second segment is read."""
     process = subprocess.Popen(
-        [*COMMAND, "ask", "-m", "smollm2-135m", "--segment-tokens", "256", "--margin-tokens", "16", *options,
-         str(story), "What is it about?"],
+        [*COMMAND, "ask", "-m", "smollm2-135m", "--segment-tokens", "256", "--margin-tokens", "16",
+         "--answer-tokens", "24", *options, str(story), "What is it about?"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
@@ -88,7 +88,7 @@ def test_output_that_fails_never_kills_the_process(
     smollm2: Path, tmp_path: Path, redirection: str, codes: set[int]
 ) -> None:
     story = tmp_path / "story.txt"
-    story.write_text("The house is blue. " * 60, encoding="utf-8")
+    story.write_text("The house is blue. " * 15, encoding="utf-8")
     options = "-m smollm2-135m --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
     command = f"{sys.executable} -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)

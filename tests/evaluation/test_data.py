@@ -35,7 +35,7 @@ def test_a_single_line_and_a_list_under_data(tmp_path: Path) -> None:
         (b"[]", "holds no rows"),
         (b"[1, 2]", "holds no rows"),
         (b'{"a": 1}\n{"a": \n', "line 2"),
-        (gzip.compress(b'{"a": 1}')[:-4], "cannot be read"),
+        (gzip.compress(b'{"a": 1}', mtime=0)[:-4], "cannot be read"),
         (b"\xff\xfe\x00", "is not UTF-8"),
         (b"[" * 100_000, "line 1"),
         (b'{"a": ' + b"1" * 5000 + b"}", "line 1"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +16,32 @@ import pytest
 from wim_edge import Document, Runtime, Settings, events
 
 pytestmark = pytest.mark.real
-
-_ASK = """
-import json, pathlib, sys
-from wim_edge import Document, Runtime, Settings, events
-options = json.loads(sys.argv[1])
-if "readings" in options:
-    options["readings"] = pathlib.Path(options["readings"])
-text = open(options.pop("text"), encoding="utf-8").read()
-with Runtime(Settings(**options)) as runtime:
-    found = list(runtime.stream(Document("text", text), sys.argv[2]))
-print(json.dumps({
-    "scores": [(e.segment, e.relevance) for e in found if isinstance(e, events.SegmentScored)],
-    "margins": [(e.segment, e.text) for e in found if isinstance(e, events.MarginJudged)],
-    "answer": found[-1].text, "read": found[-1].usage.prefilled_tokens, "known": found[-1].usage.reused_tokens,
-    "warnings": [e.text for e in found if isinstance(e, events.Warning)],
-}))
-"""
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")[:800]
 
 
-def ask(options: dict[str, object], question: str) -> dict[str, Any]:
-    """In a process of its own."""
-    command = [sys.executable, "-c", _ASK, json.dumps(options), question]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def ask(options: dict[str, Any], question: str) -> dict[str, Any]:
+    with Runtime(Settings(**options)) as runtime:
+        found = list(runtime.stream(Document("text", TEXT), question))
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    return {
+        "scores": [[e.segment, e.relevance] for e in found if isinstance(e, events.SegmentScored)],
+        "margins": [[e.segment, e.text] for e in found if isinstance(e, events.MarginJudged)],
+        "answer": last.text, "read": last.usage.prefilled_tokens, "known": last.usage.reused_tokens,
+        "warnings": [e.text for e in found if isinstance(e, events.Warning)],
+    }  # fmt: skip
+
+
+def ask_in_another_process(options: dict[str, Any], question: str) -> dict[str, Any]:
+    code = (
+        "import json, sys\nfrom tests.library.test_real_readings import ask\n"
+        "print(json.dumps(ask(json.loads(sys.argv[1]), sys.argv[2])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(options), question], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
@@ -44,24 +49,16 @@ def ask(options: dict[str, object], question: str) -> dict[str, Any]:
 @pytest.mark.parametrize("which", ["smollm2", "gemma3", "mamba", "lfm2", "gemma3-tiny"])
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
 def test_the_second_question_of_another_process_reads_nothing(
-    which: str, pattern: str, request: pytest.FixtureRequest, tmp_path: Path, long_text: str
+    which: str, pattern: str, model_file: Callable[[str], Path]
 ) -> None:
-    if which in ("smollm2", "gemma3"):
-        model = request.getfixturevalue(which)
-    else:
-        from tests.tiny import write_tiny
-
-        model = write_tiny(tmp_path / f"{which}.gguf", which.removesuffix("-tiny"))
-    (tmp_path / "text").write_text(long_text[:3000], encoding="utf-8")
-    options: dict[str, object] = {
-        "model": str(model), "pattern": pattern, "text": str(tmp_path / "text"), "segment_tokens": 128,
-        "answer_tokens": 12, "max_passages": 1, "n_threads": 1, "readings": str(tmp_path / "readings"),
-        "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
+    options = {
+        "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 64, "answer_tokens": 12,
+        "max_passages": 1, "n_threads": 1, "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
     }  # fmt: skip
     fresh = ask({**options, "save": False}, "Who may copy it?")
     first = ask(options, "What is the GPL for?")
     assert first["known"] == 0
-    second = ask(options, "Who may copy it?")
+    second = ask_in_another_process(options, "Who may copy it?")
     assert second["known"] == first["read"]
     assert second["read"] == 0  # one passage, and its state is put back
     assert len(second["margins"]) <= 1  # that passage's alone
@@ -75,18 +72,14 @@ def test_the_second_question_of_another_process_reads_nothing(
 @pytest.mark.parametrize("which", ["smollm2", "mamba", "lfm2", "gemma3-tiny"])
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
 def test_margins_of_a_known_text_are_written_together(
-    which: str, pattern: str, request: pytest.FixtureRequest, tmp_path: Path, long_text: str
+    which: str, pattern: str, model_file: Callable[[str], Path]
 ) -> None:
-    from tests.tiny import write_tiny
-
-    model = request.getfixturevalue(which) if which == "smollm2" else write_tiny(
-        tmp_path / "tiny.gguf", which.removesuffix("-tiny")
-    )  # fmt: skip
     settings = Settings(
-        model=str(model), pattern=pattern, segment_tokens=128, answer_tokens=4, margins="free", margin_tokens=12,
-        max_passages=3, relevance_threshold=0.0, relevance="likelihood-gain" if pattern == "wim" else "likelihood",
+        model=str(model_file(which)), pattern=pattern, segment_tokens=64, answer_tokens=4, margins="free",
+        margin_tokens=12, max_passages=3, relevance_threshold=0.0,
+        relevance="likelihood-gain" if pattern == "wim" else "likelihood",
     )  # fmt: skip
-    text, asked = Document("text", long_text[:3000]), "Who may copy it?"
+    text, asked = Document("text", TEXT), "Who may copy it?"
     with Runtime(settings) as runtime:
         runtime.ask(text, "What is the GPL for?")
         found = list(runtime.stream(text, asked))
@@ -122,11 +115,11 @@ def test_a_changed_model_file_is_another_model(tmp_path: Path, long_text: str) -
 def test_a_document_that_grew_and_one_that_was_stopped(smollm2: Path, long_text: str) -> None:
     settings = Settings(model=str(smollm2), pattern="wim-shallow", segment_tokens=128, answer_tokens=4)
     with Runtime(settings) as runtime:
-        for event in runtime.stream(Document("text", long_text[:3000]), "Why?"):
+        for event in runtime.stream(Document("text", long_text[:2000]), "Why?"):
             if isinstance(event, events.SegmentRead) and event.segment == 1:
                 runtime.cancel()
     with Runtime(settings) as runtime:
-        resumed = runtime.ask(Document("text", long_text[:3000]), "Why?").usage
+        resumed = runtime.ask(Document("text", long_text[:2000]), "Why?").usage
         assert 0 < resumed.reused_tokens <= 2 * 128
-        grown = runtime.ask(Document("text", long_text[:4000]), "Why?").usage
+        grown = runtime.ask(Document("text", long_text[:2600]), "Why?").usage
         assert grown.reused_tokens > 300

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from wim_edge.documents import Document
 from wim_edge.library.collection import Collection
 from wim_edge.recall.index import open_index
 from wim_edge.recall.runs import Run
+from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real
 
@@ -36,11 +38,18 @@ def passages() -> list[tuple[str, Document]]:
     return [(title, Document(title, text)) for title, text in found]
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests, with a library of a thousand documents: it is made once, and indexed once for each model."""
+    home = tmp_path_factory.mktemp("home")
+    Collection("towns", Paths.from_environment({"WIM_EDGE_HOME": str(home)}), create=True).put("rows", 0, 0, passages())
+    return home
+
+
 @pytest.fixture
-def library() -> Collection:
-    made = Collection("towns", create=True)
-    made.put("rows", 0, 0, passages())
-    return made
+def library(home: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(home))
+    return Collection("towns")
 
 
 def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
@@ -52,16 +61,10 @@ def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
 @pytest.mark.parametrize("which", ["smollm2", "gemma3", "mamba", "lfm2", "gemma3-tiny"])
 @pytest.mark.parametrize("chooser", ["recall", "hybrid"])
 def test_what_is_recalled_exists_and_comes_again(
-    which: str, chooser: str, library: Collection, request: pytest.FixtureRequest, tmp_path: Path
+    which: str, chooser: str, library: Collection, model_file: Callable[[str], Path]
 ) -> None:
-    if which in ("smollm2", "gemma3"):
-        model = request.getfixturevalue(which)
-    else:
-        from tests.tiny import write_tiny
-
-        model = write_tiny(tmp_path / f"{which}.gguf", which.removesuffix("-tiny"))
     texts = {title: document.text for title, document in passages()}
-    with Runtime(Settings(model=str(model), chooser=chooser, n_threads=1)) as runtime:
+    with Runtime(Settings(model=str(model_file(which)), chooser=chooser, n_threads=1)) as runtime:
         first = recalled(runtime, "What is the capital of France?")
         other = recalled(runtime, "When was the lighthouse of Velin opened?")
         again = recalled(runtime, "What is the capital of France?")

@@ -241,7 +241,7 @@ def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
         ]
         assert seeded[0] == seeded[1]
         read = api.chat.completions.create(
-            model="default", messages=user(f"{long_text[:6000]}\n\nWho may copy it?"), stream=True
+            model="default", messages=user(f"{long_text[:4800]}\n\nWho may copy it?"), stream=True
         )
         chunks = list(read)
         assert any(getattr(chunk, "wim_edge", {}).get("type") == "margin.judged" for chunk in chunks)

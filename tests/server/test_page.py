@@ -24,12 +24,19 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no C
 SECONDS = 120_000  # milliseconds that a real model may take
 
 
-@pytest.fixture
-def page(smollm2: Path) -> Iterator[Any]:
-    settings = Settings(model=str(smollm2), segment_tokens=128, answer_tokens=24)
-    with serving(create_app(settings)) as address, sync_api.sync_playwright() as playwright:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page()
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, smollm2: Path) -> Iterator[Any]:
+    settings = Settings(model=str(smollm2), segment_tokens=128, answer_tokens=8)
+    with serving(create_app(settings)) as address, browser.new_context() as context:
+        page = context.new_page()
         page.set_default_timeout(SECONDS)
         wrong: list[str] = []
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -37,7 +44,6 @@ def page(smollm2: Path) -> Iterator[Any]:
         page.goto(address)
         yield page
         assert not wrong
-        browser.close()
 
 
 def ask(page: Any, question: str) -> None:
@@ -54,7 +60,7 @@ def answered(page: Any) -> str:
 
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "licence 🚢.md"
-    path.write_text(f"# Licence 🚢\n\n{long_text[:7000]}", encoding="utf-8")
+    path.write_text(f"# Licence 🚢\n\n{long_text[:4000]}", encoding="utf-8")
     assert page.is_disabled("#go")
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
@@ -159,7 +165,7 @@ def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_
 
 def test_a_rejected_margin_stays_though_the_text_is_read_anew(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "a.txt"
-    path.write_text(long_text[:3000])
+    path.write_text(long_text[:1500])
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it?")
@@ -204,8 +210,8 @@ def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_pa
 
 def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "licence.pdf"
-    lines = [line.strip().translate({ord(c): "" for c in "()\\"}) for line in long_text[:4000].split("\n")]
-    path.write_bytes(pdf(*("\n".join(lines[i : i + 30]).encode("latin-1") for i in range(0, 90, 30))))
+    lines = [line.strip().translate({ord(c): "" for c in "()\\"}) for line in long_text[:2000].split("\n")]
+    path.write_bytes(pdf(*("\n".join(lines[i : i + 12]).encode("latin-1") for i in range(0, 36, 12))))
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,14 +105,8 @@ def test_it_is_cancelled_and_goes_on() -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize("which", ["smollm2", "gemma3-tiny", "mamba", "lfm2"])
-def test_what_is_reused_leaves_no_trace(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    from tests.tiny import write_tiny
-
-    if which == "smollm2":
-        model = request.getfixturevalue(which)
-    else:
-        model = write_tiny(tmp_path / f"{which}.gguf", which.removesuffix("-tiny"))
-    settings = Settings(model=str(model), answer_tokens=12, n_threads=1)
+def test_what_is_reused_leaves_no_trace(which: str, model_file: Callable[[str], Path]) -> None:
+    settings = Settings(model=str(model_file(which)), answer_tokens=12, n_threads=1)
     texts = ["The ferry sails at", "The ferry sails at noon, and the lighthouse", "The lighthouse was built in"]
     with Runtime(settings) as runtime:
         together = [last(list(runtime.complete(text))) for text in texts]

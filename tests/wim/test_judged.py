@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -149,20 +149,14 @@ def test_between_questions_the_cache_holds_the_last_reading_alone() -> None:
 @pytest.mark.parametrize("which", ["smollm2", "gemma3-tiny", "mamba", "lfm2"])
 @pytest.mark.parametrize("pattern", ["llm", "wim", "wim-shallow"])
 def test_real_models_answer_again_as_if_for_the_first_time(
-    which: str, pattern: str, request: pytest.FixtureRequest, tmp_path: Path, long_text: str
+    which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
-    from tests.tiny import write_tiny
-
-    if which == "smollm2":
-        model = request.getfixturevalue(which)
-    else:
-        model = write_tiny(tmp_path / f"{which}.gguf", which.removesuffix("-tiny"))
     chosen = Settings(
-        model=str(model), pattern=pattern, save=False, segment_tokens=128, answer_tokens=12, max_passages=1,
+        model=str(model_file(which)), pattern=pattern, save=False, segment_tokens=64, answer_tokens=12, max_passages=1,
         n_threads=1, relevance="likelihood-gain" if pattern == "wim" else "likelihood",
     )  # fmt: skip
     with Runtime(chosen) as runtime:
-        document = Document("gpl", long_text[:2500])
+        document = Document("gpl", long_text[:800])
         _, first = ask(runtime, "Who may copy it?", document)
         _, second = ask(runtime, "Who may copy it?", document, judged={})
         assert (second.text, second.sources) == (first.text, first.sources)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -75,22 +76,22 @@ def test_the_same_words_twice_end_in_the_first_place() -> None:
     assert place(model, f"It rains. {again} {again}") == slice(10, 10 + len(again))
 
 
+@pytest.fixture(scope="module", params=["smollm2", "gemma3", "llama"])
+def reader(request: pytest.FixtureRequest, model_file: Callable[[str], Path]) -> Iterator[Runtime]:
+    chosen = Settings(model=str(model_file(request.param)), pattern="wim-shallow", relevance="verdict",
+                      segment_tokens=64, answer_tokens=2, save=False)  # fmt: skip
+    with Runtime(chosen) as runtime:
+        yield runtime
+
+
 @pytest.mark.real
-@pytest.mark.parametrize("which", ["smollm2", "gemma3", "llama"])
 @pytest.mark.parametrize(
     "text",
     ["The lion sat on the mat 😀", "a 😀", "日本", "x é", " \n \n x", "Wo ist der Löwe? Er ist in Zürich 日",
      "Load over time ▁▁▁▁▂▁▁▁▁. Anna painted the fence green. The lion lives in Lindau. Bruno sold his boat."],
 )  # fmt: skip
-def test_quotations_of_odd_characters_stay_in_their_segment(
-    which: str, text: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    from tests.tiny import write_tiny
-
-    path = write_tiny(tmp_path / "tiny.gguf", which) if which == "llama" else request.getfixturevalue(which)
-    chosen = Settings(model=str(path), pattern="wim-shallow", relevance="verdict", segment_tokens=64, answer_tokens=2)
-    with Runtime(chosen) as runtime:
-        found = list(runtime.stream(Document("d", text), "Where is the lion?"))
+def test_quotations_of_odd_characters_stay_in_their_segment(reader: Runtime, text: str) -> None:
+    found = list(reader.stream(Document("d", text), "Where is the lion?"))
     margins = [event for event in found if isinstance(event, events.MarginJudged)]
     assert margins
     for margin in margins:
@@ -103,11 +104,11 @@ def test_quotations_of_odd_characters_stay_in_their_segment(
 @pytest.mark.parametrize("which", ["smollm2", "gemma3"])
 @pytest.mark.parametrize("pattern", ["wim", "wim-focus", "wim-shallow"])
 def test_margins_of_real_models_stand_at_their_offsets(
-    which: str, pattern: str, request: pytest.FixtureRequest, long_text: str
+    which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
-    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:2500]
+    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:800]
     chosen = Settings(
-        model=str(request.getfixturevalue(which)), pattern=pattern, segment_tokens=200, answer_tokens=8, max_passages=8,
+        model=str(model_file(which)), pattern=pattern, segment_tokens=100, answer_tokens=8, max_passages=8,
         relevance_threshold=0.0,
     )  # fmt: skip
     with Runtime(chosen) as runtime:

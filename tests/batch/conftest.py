@@ -1,0 +1,22 @@
+"""A Ray cluster of two machines on this one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from ray.cluster_utils import Cluster as Machines
+
+MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="session")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Each machine has a home of its own."""
+    found = Machines()
+    for number in range(2):
+        home = {"WIM_EDGE_HOME": str(tmp_path_factory.mktemp(f"machine{number}"))}
+        found.add_node(**MACHINE, env_vars={**os.environ, **home}, include_dashboard=False)
+    yield found
+    found.shutdown()
