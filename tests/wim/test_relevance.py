@@ -290,9 +290,10 @@ def test_shallow_scores_do_not_depend_on_the_order(which: str, model_file: Calla
 def test_scores_and_margins_leave_no_trace_in_any_memory(
     which: str, relevance: str, model_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """With a final prompt that shows no margin, `wim` answers to the letter as `llm` does."""
+    """With prompts that speak of no margin, `wim` answers to the letter as `llm` does."""
     for folder in (tmp_path, tmp_path / "base"):
         folder.mkdir(exist_ok=True)
+        (folder / "system_message.jinja").write_text("Answer.", encoding="utf-8")
         (folder / "final_answer.jinja").write_text("\n\n\nQuestion: {{ query }}", encoding="utf-8")
     settings = Settings(
         model=str(model_file(which)), relevance=relevance, templates=tmp_path, segment_tokens=96, margin_tokens=16,
