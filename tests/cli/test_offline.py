@@ -75,9 +75,12 @@ def test_nothing_asks_for_the_network(guarded: Guarded, arguments: tuple[str, ..
 
 
 @pytest.mark.real
-def test_no_reading_asks_for_the_network(guarded: Guarded, tmp_path: Path, smollm2: Path) -> None:
+def test_no_reading_asks_for_the_network(
+    guarded: Guarded, tmp_path: Path, smollm2: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tests.tiny import write_tiny
 
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "untried"))
     text, questions = tmp_path / "a.txt", tmp_path / "questions.csv"
     text.write_text("The ferry sails at noon. It is a small ship.")
     questions.write_text("document,question\na.txt,When does it sail?\n")

@@ -97,12 +97,14 @@ def test_main_memory_does_not_matter_where_all_is_on_the_gpu(
 
 
 @pytest.mark.real
-def test_weights_that_the_gpu_does_not_hold_are_refused(smollm2: Path, gpu: Callable[[int], None]) -> None:
+def test_weights_that_the_gpu_does_not_hold_are_refused(
+    smollm2_as_it_is: Path, gpu: Callable[[int], None]
+) -> None:
     from wim_edge.engine.model import Model
 
     gpu(50 * MIB)
     with pytest.raises(MemoryBudgetError, match="its weights need 94 MiB of GPU memory, 50 MiB are free"):
-        Model(smollm2, Settings(n_gpu_layers=-1))
+        Model(smollm2_as_it_is, Settings(n_gpu_layers=-1))
 
 
 @pytest.mark.real

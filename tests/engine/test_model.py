@@ -85,27 +85,27 @@ def test_facts(model: Model, gemma3: Path) -> None:
 
 
 def test_a_context_beyond_memory_is_refused_with_the_numbers(
-    smollm2: Path, monkeypatch: pytest.MonkeyPatch
+    smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Model(smollm2) as model:
+    with Model(smollm2_as_it_is) as model:
         monkeypatch.setattr(budget, "available", lambda _mapped: 56 << 20)
         with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB .*KV cache \d+ MiB.* 150 MiB are free"):
             model.context(8192)
         assert model.largest_n_ctx() < 8192
     monkeypatch.setattr(budget, "available", lambda _mapped=0: 10 << 20)
     with pytest.raises(MemoryBudgetError, match="weights"):
-        Model(smollm2)
+        Model(smollm2_as_it_is)
 
 
 @pytest.mark.parametrize("options", [{}, {"n_ctx": 512}, {"memory": 200 << 20}])
 def test_a_text_that_no_context_holds_is_refused_before_the_weights_are_loaded(
-    smollm2: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
+    smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
 ) -> None:
     monkeypatch.setattr("wim_edge.loaded.open_model", lambda *_: pytest.fail("loaded"))
     if free := options.pop("memory", 0):
         monkeypatch.setattr(budget, "available", lambda _mapped=0: free)
     text = "The ferry sails at noon, and the harbour is cold. " * 2000
-    with Runtime(Settings(model=str(smollm2), pattern="llm", save=False, **options)) as runtime:
+    with Runtime(Settings(model=str(smollm2_as_it_is), pattern="llm", save=False, **options)) as runtime:
         with pytest.raises(ContextOverflowError, match=r"have about [\d,]+ tokens, and the context holds") as caught:
             runtime.stream(Document("d", text), "When?")
         assert ("memory holds" in caught.value.hint, "--ctx" in caught.value.hint) == (bool(free), bool(options))

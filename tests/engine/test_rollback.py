@@ -37,7 +37,6 @@ TINY = {  # kind of memory, full-size cache, tokens of a step
 REAL = {
     "smollm2 (attention)": (MemoryKind.ATTENTION, None, 64),
     "gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True, 160),  # past its window of 512
-    "gemma3 (window, window-sized cache)": (MemoryKind.WINDOW, False, 160),
 }
 on_real_models_too = pytest.mark.parametrize("case", TINY | REAL, indirect=True, ids=str)
 
