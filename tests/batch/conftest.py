@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from ray.cluster_utils import Cluster as Machines
 
-os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests
+os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests  # noqa: SIM112
 MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 

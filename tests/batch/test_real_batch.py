@@ -45,17 +45,19 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
 
 
-def batch(documents: Path, out: Path, *more: str) -> list[dict[str, Any]]:
+def batch(documents: Path, out: Path, model: Path, *more: str) -> list[dict[str, Any]]:
     asked = [part for question in QUESTIONS for part in ("--question", question)]
-    common = ("--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "6")
+    common = ("--model", str(model), "--threads", "1", "--answer-tokens", "6")
     wim_edge("batch", "--each-document", documents, *asked, "--out", out, *common, *more)
     return rows(out)
 
 
-def test_a_cluster_answers_as_one_machine_does(machines: Machines, tmp_path: Path) -> None:
-    documents = write_documents(tmp_path / "two", 2)
-    here = batch(documents, tmp_path / "here")
-    there = batch(documents, tmp_path / "there", "--ray", machines.address, "--parquet")
+def test_a_cluster_answers_as_one_machine_does(
+    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    model, documents = model_file("llama"), write_documents(tmp_path / "two", 2)
+    here = batch(documents, tmp_path / "here", model)
+    there = batch(documents, tmp_path / "there", model, "--ray", machines.address, "--parquet")
     apart = ("usage", "worker")
     assert len(here) == 4
     assert [{name: row[name] for name in row if name not in apart} for row in here] == [

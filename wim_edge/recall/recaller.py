@@ -8,7 +8,7 @@ Choosers:
              (Sachan et al. 2022)
 
 Several voices may speak for a passage. All are log-probabilities or much like them, so they are added, with
-weights that were measured (docs/results.md):
+weights that were measured (docs/choices.md):
 
     bm25        BM25 of the passage
     title       how much likelier the question makes the document's title, nats
