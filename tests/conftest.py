@@ -1,4 +1,4 @@
-"""What all tests share: a core for each worker, no user's settings, the skips that are allowed, the models.
+"""What all tests share: a thread for each model, no user's settings, the skips that are allowed, the models.
 
 docs/testing.md says which layer checks what.
 """
@@ -30,12 +30,10 @@ _MEMORY_DISK = Path("/dev/shm")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each of pytest-xdist's workers a core of its own: a model then has one thread, here and in what is started
-    from here. Keep what tests write in memory, where that has room: thousands of small databases wait for a disk."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+    """Beside pytest-xdist's other workers a model has one thread, here and in what is started from here. What tests
+    write is kept in memory, where that has room: thousands of small databases wait for a disk."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     if _MEMORY_DISK.is_dir() and shutil.disk_usage(_MEMORY_DISK).free > 8 * 1024**3:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY_DISK))
 

@@ -228,3 +228,13 @@ def test_settings_reach_the_context(smollm2: Path) -> None:
                 sequence.append(model.tokenize("Hello " * 100))
                 sizes.append(sequence.nbytes)
     assert sizes[1] < 0.6 * sizes[0]  # 8 bits and a half, not 16
+
+
+@pytest.mark.parametrize(("most", "cores"), [("1", 1), ("100000", None), ("", None), ("4,2", None), ("0", 1)])
+def test_no_more_threads_than_openmp_is_told(monkeypatch: pytest.MonkeyPatch, most: str, cores: int | None) -> None:
+    from wim_edge.engine.model import physical_cores
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    all_of_them = physical_cores()
+    monkeypatch.setenv("OMP_NUM_THREADS", most)
+    assert physical_cores() == (cores or all_of_them)

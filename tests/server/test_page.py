@@ -74,7 +74,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     page.click("#now")
     assert "stopped early" in answered(page)
     n_read = page.locator(".segment").count()
-    whole = page.inner_text("#text")
+    whole = page.text_content("#text")
 
     # A margin leads to its characters, and those of a source too
     margin = page.locator(".margin").first
@@ -83,7 +83,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     assert " ".join(page.inner_text("mark").split()) == " ".join(said.split())
     page.locator("#sources .link").first.click()
     assert page.locator("mark").count() == 1
-    assert page.inner_text("#text").split() == whole.split()
+    assert page.text_content("#text").split() == whole.split()
 
     # Judge a margin, and ask again: nothing is read
     assert page.is_hidden("#again")
@@ -134,7 +134,7 @@ def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     ask(page, "When does it sail?")
     page.wait_for_selector("#cancel:not([hidden])")
     answered(page)
-    assert "<b>ferry</b>" in page.inner_text("#text")  # a document is text, never markup
+    assert "<b>ferry</b>" in page.text_content("#text")  # a document is text, never markup
     assert page.evaluate("window.hacked") is None
     page.click("#documents button[aria-label^='Let go']")
     page.wait_for_selector("#reader", state="hidden")

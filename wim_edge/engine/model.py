@@ -251,10 +251,12 @@ def _adds_space(header: GGUFHeader) -> bool:
 
 
 def physical_cores() -> int:
-    """Cores that this process may use; hyper-threads slow the barrier after every graph node."""
+    """Cores that this process may use, as many as OMP_NUM_THREADS names at most; hyper-threads slow the barrier after
+    every graph node."""
     import psutil
 
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
-    return max(1, cores)
+    most = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(most)) if most.isdecimal() else cores)
