@@ -103,8 +103,9 @@ def test_quotations_of_odd_characters_stay_in_their_segment(reader: Runtime, tex
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("which", "pattern"),
-    [("smollm2", "wim"), ("smollm2", "wim-focus"), ("smollm2", "wim-shallow"), ("gemma3", "wim"), ("gemma3", "wim-shallow")],
-)
+    [("smollm2", "wim"), ("smollm2", "wim-focus"), ("smollm2", "wim-shallow"), ("gemma3", "wim"),
+     ("gemma3", "wim-shallow")],
+)  # fmt: skip
 def test_margins_of_real_models_stand_at_their_offsets(
     which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
