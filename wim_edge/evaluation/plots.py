@@ -58,17 +58,19 @@ def draw_choosers(folder: Path, choosers: list[dict[str, Any]]) -> Path:
 
 
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
-    """A line with its interval a pattern; controls are level lines; the retriever's recall is dotted."""
+    """A line with its interval a pattern, a level one where it does not depend on what is swept; controls are dashed;
+    the retriever's recall is dotted."""
     figure, axes = _figure(_SWEPT[swept], metric)
     values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
     if len(values) <= _TICKS:
         axes.set_xticks(sorted(values))
     for number, found in enumerate(patterns):
         colour = f"C{number % 10}"
-        if found["pattern"] in CONTROLS:
-            axes.axhline(found[metric], color=colour, linestyle="--", label=found["pattern"])
+        if f"by_{swept}" not in found:
+            line = "--" if found["pattern"] in CONTROLS else "-"
+            axes.axhline(found[metric], color=colour, linestyle=line, label=found["pattern"])
             continue
-        points = [(int(x), y) for x, y in found.get(f"by_{swept}", {}).items() if y[metric] is not None]
+        points = [(int(x), y) for x, y in found[f"by_{swept}"].items() if y[metric] is not None]
         xs = [x for x, _ in points]
         axes.plot(xs, [y[metric] for _, y in points], color=colour, marker="o", label=found["pattern"])
         axes.fill_between(xs, [y["ci95"][0] for _, y in points], [y["ci95"][1] for _, y in points],
