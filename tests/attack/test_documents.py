@@ -13,6 +13,8 @@ from tests.attack.run import command
 from wim_edge.documents import read_document, split
 from wim_edge.errors import DocumentError
 
+pytestmark = pytest.mark.real
+
 Input = tuple[str, str, bytes]
 
 

@@ -12,6 +12,8 @@ from tests.attack.fork_server import ForkServer
 from tests.attack.run import Outcome
 from tests.tiny import write_tiny
 
+pytestmark = pytest.mark.real
+
 pytest.importorskip("huggingface_hub")
 SLOW = {"never answers", "stalls half-way", "sends a byte now and then, and stops", "answers 429", "answers 500",
         "answers 429 to the file", "answers 503"}  # fmt: skip

@@ -16,6 +16,8 @@ from tests.batch.conftest import MACHINE
 from wim_edge.cluster import Cluster, place, same
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
 
+pytestmark = pytest.mark.real
+
 
 class Twice:
     """Tells each item twice, and where."""

@@ -10,6 +10,8 @@ from jsonschema import Draft202012Validator
 
 from tests.server.conftest import Client
 
+pytestmark = pytest.mark.real
+
 schemathesis = pytest.importorskip("schemathesis")
 
 
