@@ -87,7 +87,7 @@ def test_what_goes_wrong_is_told_and_no_other_file_is_read(model: Slow, folder: 
 
 def test_one_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
     (folder / "story.txt").write_text(TEXT)
-    model.seconds = 0.15
+    model.seconds = 1.0
 
     async def use(client: Any) -> None:
         arguments = {"path": str(folder / "story.txt"), "question": "Which?"}
