@@ -74,7 +74,7 @@ class Settings(Limits):
     flash_attn: bool | None = None
     """None: llama.cpp's choice on a GPU, off on a CPU, where it slows decoding at depth."""
 
-    # The pattern; where it says None, models.toml may name what measured best for the model
+    # The pattern; where it says None, models.toml may name what was chosen for the model
     pattern: str | None = None
     """One of PATTERNS (`wim_edge.wim.pattern` says what each does)."""
     relevance: str | None = None
