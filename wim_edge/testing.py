@@ -29,7 +29,7 @@ CHATML = (
 )
 _SPECIAL = ("<|im_start|>", "<|im_end|>")
 _WORDS = re.compile(r"\s|[^\s\w]|\w{1,8}")
-_N_VOCAB = 1 << 16
+_N_VOCAB = 1 << 13
 
 _NUMBERS = itertools.count()
 
@@ -166,8 +166,8 @@ class FakeSequence:
         prompt, said = self.tokens, 0
         if model.info.chat_template is not None:
             header = model.tokenize("<|im_start|>assistant\n", special=True)
-            starts = [i for i in range(len(prompt)) if prompt[i : i + len(header)] == header]
-            start = starts[-1] + len(header) if starts else len(prompt)
+            ends = (end for end in range(len(prompt), len(header) - 1, -1) if prompt[end - len(header) : end] == header)
+            start = next(ends, len(prompt))
             prompt, said = prompt[:start], len(prompt) - start
         reply = [*model.tokenize(model.reply(model.text(prompt))), 1]
         logits = np.zeros(_N_VOCAB, np.float32)

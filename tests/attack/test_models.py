@@ -9,6 +9,8 @@ import pytest
 from tests.attack.models import TEMPLATES
 from wim_edge.wim.template import SECONDS, TemplateError, rendered
 
+pytestmark = pytest.mark.real  # a template is rendered by a process of its own
+
 MESSAGES = [("system", "[[s]]"), ("user", "[[u]]")]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from ray.cluster_utils import Cluster as Machines
+
+if TYPE_CHECKING:  # packages take their time to import, of every worker
+    from ray.cluster_utils import Cluster as Machines
 
 os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests  # noqa: SIM112
 MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
@@ -15,6 +18,8 @@ MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 @pytest.fixture(scope="session")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Each machine has a home of its own."""
+    from ray.cluster_utils import Cluster as Machines
+
     found = Machines()
     for number in range(2):
         home = {"WIM_EDGE_HOME": str(tmp_path_factory.mktemp(f"machine{number}"))}

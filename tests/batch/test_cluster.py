@@ -6,15 +6,16 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import ray
-from ray.cluster_utils import Cluster as Machines
 
 from tests.batch.conftest import MACHINE
 from wim_edge.cluster import Cluster, place, same
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
+
+if TYPE_CHECKING:
+    from ray.cluster_utils import Cluster as Machines
 
 pytestmark = pytest.mark.real
 
@@ -111,6 +112,8 @@ def test_nothing_to_do_needs_no_cluster() -> None:
 
 
 def test_a_program_that_is_connected_stays_so(machines: Machines) -> None:
+    import ray
+
     ray.init(address=machines.address, log_to_driver=False)
     try:
         assert list(Cluster("auto").run([1], same, Fails)) == [1]

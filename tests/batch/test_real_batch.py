@@ -10,11 +10,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from ray.cluster_utils import Cluster as Machines
+
+if TYPE_CHECKING:
+    from ray.cluster_utils import Cluster as Machines
 
 pytestmark = pytest.mark.real
 

@@ -189,6 +189,7 @@ class TestHub:
             fetch(make_entry(), paths)
 
 
+@pytest.mark.real
 class TestRealClient:
     """The real huggingface_hub against a hub of one file on this machine."""
 

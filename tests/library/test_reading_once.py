@@ -435,6 +435,7 @@ while True:
 """
 
 
+@pytest.mark.real
 def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -> None:
     environ = {**os.environ, "WIM_EDGE_READINGS": str(tmp_path / "r")}
     rng = random.Random(1)

@@ -418,6 +418,7 @@ with serving(create_app(SMALL, open_runtime=lambda settings: Runtime(settings, m
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+@pytest.mark.real
 def test_a_server_that_is_killed_loses_no_question(make: Callable[..., Any]) -> None:
     killed = subprocess.run([sys.executable, "-c", _KILLED], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL

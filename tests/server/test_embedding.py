@@ -29,6 +29,7 @@ from wim_edge.server.child import serve
 from wim_edge.wim.control import Decision
 from wim_edge.worker import Worker
 
+pytestmark = pytest.mark.real  # the worker is a process
 DOCS = Path(__file__).parents[2] / "docs" / "embedding.md"
 CHILD = """
 import os, sys
@@ -306,7 +307,6 @@ def test_the_window_example(story: Path) -> None:
     root.destroy()
 
 
-@pytest.mark.real
 def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "gpl.txt"
     path.write_text(long_text[:2000])

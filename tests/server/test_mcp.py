@@ -15,8 +15,6 @@ import pytest
 from tests.server.conftest import SMALL, TEXT, Slow
 from wim_edge import Runtime
 
-mcp = pytest.importorskip("mcp")
-
 
 def text_of(result: Any) -> str:
     return "".join(part.text for part in result.content)

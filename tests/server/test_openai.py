@@ -20,11 +20,11 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.server.app import create_app
 from wim_edge.server.conversations import LONG, Part, Turn, as_request, split_question
 
-openai = pytest.importorskip("openai")
-
 
 @pytest.fixture
 def api(client: Client) -> Iterator[Any]:
+    import openai  # here, as it takes its time
+
     with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key="none", max_retries=0) as api:
         yield api
 
@@ -117,6 +117,8 @@ def test_a_long_message_is_read_with_margins(api: Any) -> None:
 
 
 def test_files_are_read(api: Any, client: Client) -> None:
+    import openai
+
     data = "data:text/plain;base64," + base64.b64encode(TEXT.encode()).decode()
     part = {"type": "file", "file": {"filename": "story.txt", "file_data": data}}
     found = api.chat.completions.create(model="", messages=user([part, {"type": "text", "text": "Which colour?"}]))
@@ -169,6 +171,8 @@ def test_what_cannot_be_done_is_an_error(client: Client, body: dict[str, Any], s
 
 
 def test_models_are_those_on_this_disk(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
     monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
     assert list(api.models.list()) == []
     own = tmp_path / "home" / "config"
@@ -229,6 +233,8 @@ def test_what_becomes_of_messages() -> None:
 
 @pytest.mark.real
 def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
+    import openai
+
     app = create_app(Settings(model=str(smollm2), answer_tokens=16, segment_tokens=128))
     with serving(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as api:
         first = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(os.name == "nt", reason="signals")]
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import os
 import secrets
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import jinja2
@@ -47,6 +48,20 @@ class Note:
     text: str
 
 
+def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
+    return ImmutableSandboxedEnvironment(
+        loader=jinja2.FileSystemLoader(folders),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+
+
+_compiled = lru_cache(_environment)
+"""The same for every question, where the folders are the shipped ones, which do not change."""
+
+
 class Prompts:
     """The texts. Raises InvalidRequestError for a template that cannot be read or rendered."""
 
@@ -58,13 +73,7 @@ class Prompts:
         folders = [shipped("templates")] if chat else [shipped("templates") / "base", shipped("templates")]
         if directory is not None:
             folders = [directory, *folders] if chat else [directory / "base", directory, *folders]
-        environment = ImmutableSandboxedEnvironment(
-            loader=jinja2.FileSystemLoader(folders),
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,
-        )
+        environment = (_compiled if directory is None else _environment)(tuple(folders))
         self._templates = {name: self._load(environment, name) for name in NAMES}
         # A template that fails must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
