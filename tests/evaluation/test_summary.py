@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,13 @@ def test_a_report_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(InvalidRequestError, match="matplotlib") as caught:
         write_report(tmp_path, summary(), RECORDS)
     assert caught.value.hint == "pip install matplotlib"
+
+
+def test_a_failed_question_has_found_nothing_where_others_could() -> None:
+    failed = record("b", None, "rag", None, error="DocumentError: x", scores={"contains": 0.0})
+    found = record("a", None, "rag", None, scores={"contains": 1.0, "in_passages": 1.0})
+    whole = [record("a", None, "llm", None, scores={"contains": 1.0}), failed]
+    (rag,) = summary([found, failed], "documents", ["rag"])["patterns"]
+    assert (rag["contains"], rag["in_passages"]) == (0.5, 0.5)
+    (llm,) = summary([replace(one, pattern="llm") for one in whole], "documents", ["llm"])["patterns"]
+    assert llm.get("in_passages") is None

@@ -157,6 +157,10 @@ def eval_command(
         if stopped:
             sys.exit(EXIT_CANCELLED)
         return
+    for name in ("choosers", "size", "prefix", "titles"):
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = name.removesuffix("s") if name == "choosers" else name
+            raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
     task, chosen = task_named(task_name), parse_conditions(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
     wanted = Options(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,

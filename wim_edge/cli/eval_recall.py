@@ -53,7 +53,7 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
     from wim_edge.evaluation.records import RecordStore, read_records
     from wim_edge.evaluation.report import write_recall_report
     from wim_edge.evaluation.split import take_part
-    from wim_edge.journal import write_json
+    from wim_edge.journal import contents, write_json
     from wim_edge.library.adding import rows_of
     from wim_edge.library.collection import Collection
     from wim_edge.recall.index import open_index
@@ -76,7 +76,7 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
             "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
             "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
             "patterns": choosers, "part": request.part or "all", "widths": asdict(limits),
-            "templates": str(settings.templates),
+            "templates": contents(settings.templates) if settings.templates else "",
         }  # fmt: skip
         passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
         if request.size is not None:  # which ones depends on the queries and the seed

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterable
@@ -85,15 +86,16 @@ def flag_of(value: Any) -> bool:
     return bool(value)
 
 
-def fingerprint(path: Path | None) -> dict[str, str] | None:
-    """Name and SHA-256 of a data file, or of a folder with the names and contents of its files."""
+def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
+    """Name and SHA-256 of a data file, or of a folder with the names and contents of these files in it."""
     if path is None:
         return None
     if not path.is_dir():
         return {"name": path.name, "sha256": hashlib.sha256(_bytes(path)).hexdigest()}
     digest = hashlib.sha256()
-    for file in sorted(file for file in path.iterdir() if file.is_file()):
-        digest.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(_bytes(file)).digest())
+    for file in sorted(set(files)):
+        name = os.fsencode(file.relative_to(path))
+        digest.update(name + b"\0" + hashlib.sha256(_bytes(file)).digest())
     return {"name": path.name, "sha256": digest.hexdigest()}
 
 

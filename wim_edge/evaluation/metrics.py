@@ -2,7 +2,7 @@
 
     best_subspan_em   any right answer occurs in the answer's first line ("Lost in the Middle", section 2.2 and
                       `evaluate_qa_responses.py`: cut at the line's end, so that a copied context wins nothing)
-    contains          any right answer occurs in the text, with two guards (below); our own
+    contains          any right answer occurs in the text, in words of its own; ours
     exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016), per character for Chinese
     literal           the value occurs as it is, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
     one_label         the first sentence names the right label and no other (BABILong, `metrics.py`)
@@ -14,11 +14,18 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation + "，。、；：？！「」『』（）《》“”‘’…·،؛؟¿¡")
+_WORD = re.compile(r"\d+(?:[.]\d+)+|[^\W_]+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_JOINING = "\u0590"
+"""Scripts from here on (Hebrew, Arabic, and further east) may write words together."""
+_SPACED = "0-9a-z\u00b5-\u058f"
+"""Letters and digits of the others, in lower case."""
 _CHINESE = re.compile(r"([\u3400-\u9fff\uf900-\ufaff])")
 
 _LABELS = (
@@ -27,7 +34,8 @@ _LABELS = (
     frozenset({"yes", "no", "maybe"}),
     frozenset({"none", "one", "two", "three"}),
 )
-"""BABILong's, by the tasks that share them."""
+"""By the tasks that share them: the first two as in BABILong's script; the others, of tasks that it leaves out, are
+words of their own."""
 
 
 def normalize(text: str) -> str:
@@ -47,15 +55,14 @@ def best_subspan_em(output: str, answers: Iterable[str]) -> float:
 
 
 def contains(text: str, answers: Iterable[str]) -> float:
-    """Returns 1 if the normal form of any answer occurs in the text's, else 0.
+    """Returns 1 if any answer occurs in the text, without case, articles and punctuation, else 0.
 
-    Two guards on the published definition: a plain yes or no must be a word of its own ("no" is in
-    "known"), and an answer without any normal form ("a") is never found rather than always.
+    Unlike in the published match an answer must not be part of a longer word or number where scripts have spaces ("4"
+    is not in 1847, "no" not in "known"), numbers keep their points, and an answer without any word ("a") is never found
+    rather than always.
     """
-    normal = normalize(text)
-    words = set(normal.split())
-    wanted = filter(None, map(normalize, answers))
-    return float(any(one in (words if one in ("yes", "no") else normal) for one in wanted))
+    shown = _plain(text)
+    return float(any(re.search(_whole(wanted), shown) for wanted in map(_plain, answers) if wanted))
 
 
 def exact(output: str, answers: Iterable[str]) -> float:
@@ -79,10 +86,13 @@ def one_label(output: str, question: str, target: str) -> float:
     Labels that the question itself names do not count. The task is told by the target; a target that is no label of
     BABILong's must be in the sentence.
     """
-    sentence, target = output.lower().split(".")[0], target.strip().lower()
-    labels = next((labels for labels in _LABELS if target in labels), frozenset({target}))
+    sentence, targets = output.lower().split(".")[0], {one.strip() for one in target.lower().split(",")}
+    labels = next((labels for labels in _LABELS if targets <= labels), frozenset(targets))
+    if labels in _LABELS[2:]:  # "one" is in "none", "no" in "known"
+        words = set(re.findall(r"\w+", sentence))
+        return float(labels & words == targets)
     named = {label for label in labels if label in sentence and label not in question.lower()}
-    return float(named == {target})
+    return float(named == targets)
 
 
 def string_match_all(output: str, wanted: Iterable[str]) -> float:
@@ -96,14 +106,31 @@ def words_f1(output: str, wanted: Iterable[str]) -> float:
 
     The numbers of a list ("1. word") are no words.
     """
-    words = {word for word in normalize(output).split() if not word.isdigit()}
+    words = {word for word in _plain(output).split() if not word[0].isdigit()}
     right = {word.lower() for word in wanted}
     return _harmonic(len(words & right), len(words), len(right))
 
 
+def words_of(text: str) -> list[str]:
+    """Returns what stands between white space; a Chinese character is a word."""
+    return _CHINESE.sub(r" \1 ", text).split()
+
+
 def _tokens(text: str) -> list[str]:
-    """The words of the normal form; a Chinese character is a word."""
-    return _CHINESE.sub(r" \1 ", normalize(text)).split()
+    return words_of(normalize(text))
+
+
+def _plain(text: str) -> str:
+    """Lower-case words and numbers in one spelling (NFKC), single spaces between them, without articles."""
+    plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).lower())
+    return " ".join(word for word in _WORD.findall(plain) if word not in ("a", "an", "the"))
+
+
+def _whole(wanted: str) -> str:
+    """The pattern that finds it; letters of scripts that join words (Chinese, Arabic, Thai) may stand beside others."""
+    before = rf"(?<![{_SPACED}])(?<!\d[.])" if wanted[0] < _JOINING else ""
+    after = rf"(?![{_SPACED}])(?![.]\d)" if wanted[-1] < _JOINING else ""
+    return before + re.escape(wanted) + after
 
 
 def _f1(predicted: list[str], wanted: list[str]) -> float:

@@ -221,7 +221,7 @@ def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titl
         seconds=found.seconds if found else None,
         decoded_tokens=found.decoded_tokens if found else None,
         prefilled_tokens=found.prefilled_tokens if found else None,
-        facts={"pages": pages, "gold_pages": len(query.titles), "titles_exist": exist,
+        facts={"pages": pages, "gold_pages": min(map(len, query.evidence)), "titles_exist": exist,
                "scores": [passage.scores for passage in passages]},
     )  # fmt: skip
 

@@ -23,6 +23,7 @@ from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
+from wim_edge.evaluation.tasks.documents import data_files
 from wim_edge.journal import described
 from wim_edge.loaded import Identity, check_same, identify, settled
 from wim_edge.runtime import Runtime
@@ -232,7 +233,7 @@ def _identity(runtime: Runtime, task: Task, options: Options, conditions: Sequen
         "task": task.name,
         "model": model.info.name,
         "model_file": model.fingerprint,
-        "data": fingerprint(options.data),
+        "data": fingerprint(options.data, data_files(options.data) if options.data and options.data.is_dir() else ()),
         "library": fingerprint(options.library),
         "part": options.part or "all",
         "limit": options.limit if options.data or options.limit else GENERATED,

@@ -7,29 +7,35 @@ from collections.abc import Sequence
 from functools import cache
 
 from wim_edge.evaluation.embedding import rag_prompt
-from wim_edge.evaluation.metrics import normalize
+from wim_edge.evaluation.metrics import normalize, words_of
 from wim_edge.evaluation.source_prompt import kv_prompt, qa_prompt
 from wim_edge.wim.prompts import Note, Prompts
 
 LOOP_WORDS = 8
 ECHO_WORDS = 4
+_TEXT = r"(?:text|document|passage|context|article|page|story|source|author|information|question)s?"
+_SAY = r"(?:say|state|mention|specif|provide|contain|include|give|tell|indicat|discuss|address|find|answer|know|name)"
+_NOT = r"(?:(?:do|does|did|is|are|was|were|could|can|has|have)(?: not|n't)|cannot|can't)"
+_HOW = r"(?: (?:seem|appear) to| explicitly| specifically| directly| clearly| actually| even| be)*"
 _NOT_FOUND = re.compile(
-    r"\b(?:(?:does|do|did|is|are|was|were|could|can|has|have)(?: not|n't)|cannot)"
-    r"(?: be)?(?: (?:seem|appear) to| explicitly| specifically| directly| clearly| actually)*"
-    r" (?:say|state|mention|specif|provide|contain|include|give|tell|indicat|discuss|address|found|find|answer|know)"
-    r"|\bno (?:information|mention|answer|indication|evidence)\b"
-    r"|\bnot (?:found|stated|mentioned|specified|provided|given|in the (?:text|document|context))\b"
+    rf"(?:\b{_TEXT}(?: (?:above|itself|provided|given))?|(?:^|[,;:] )(?:but |so )?(?:it|they|i|we)) {_NOT}{_HOW} {_SAY}"
+    rf"|\b{_NOT}{_HOW} (?:found|{_SAY}\w*) (?:anywhere )?(?:in|by) the {_TEXT}"
+    rf"|\b(?:is|are|was|were)(?: not|n't){_HOW} (?:stated|mentioned|specified|provided|said|given in|known)\b"
+    rf"|\b{_TEXT} (?:never|nowhere) (?:say|state|mention|specif|tell|give)|\b{_TEXT} (?:lack|omit)s?\b"
+    rf"|\b(?:no|nothing)\b[^.]{{0,40}}\b(?:in|by|from) (?:the|this) {_TEXT}|\b{_TEXT} (?:makes|contains|has|gives) no\b"
+    r"|(?:^|there (?:is|are|was|were) )no (?:information|mention|answer|indication|reference)\b"
+    r"|(?:^|information |answer (?:is )?)not (?:found|stated|mentioned|specified|provided|given|available)\b"
     r"|\bunanswerable\b",
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^\s*(?:question|answer|context|note|document|passage|query|the text says)\b.{0,30}?:", re.I | re.M
+    r"^\s*(?:(?:question|answer|context|note|document|passage|query)(?: \d+)?|the text says):", re.I | re.M
 )
 
 
 def has_loop(text: str) -> float:
-    """Returns 1 if a run of eight words comes twice in the text, else 0."""
-    words = text.lower().split()
+    """Returns 1 if a run of eight words comes twice in the text, else 0; a Chinese character is a word."""
+    words = words_of(text.lower())
     runs = [tuple(words[at : at + LOOP_WORDS]) for at in range(len(words) - LOOP_WORDS + 1)]
     return float(len(set(runs)) < len(runs))
 
@@ -38,7 +44,7 @@ def has_echo(text: str, documents: Sequence[str]) -> float:
     """Returns 1 if the text holds words of a prompt, else 0: a run of four of them, or a line that begins like one of
     its labels ("Question:"). What stands in a document too is no echo."""
     found = [label.group().strip() for label in _LABEL.finditer(text)]
-    if any(label not in document for label in found for document in documents) or (found and not documents):
+    if any(all(label not in document for document in documents) for label in found):
         return 1.0
     own = _runs(text) & _prompt_runs()
     shown = [normalize(document) for document in documents] if own else []
@@ -46,8 +52,8 @@ def has_echo(text: str, documents: Sequence[str]) -> float:
 
 
 def says_not_found(text: str) -> float:
-    """Returns 1 if the answer's first sentence says that the document does not say, else 0."""
-    first = re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0]
+    """Returns 1 if the answer's first sentence says, in English, that the document does not say, else 0."""
+    first = re.split(r"(?<=[.!?])\s", text.strip().replace("\u2019", "'"), maxsplit=1)[0]
     return float(bool(_NOT_FOUND.search(first)))
 
 

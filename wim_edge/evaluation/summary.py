@@ -14,6 +14,7 @@ from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.tasks import Task
 
 _BASELINE = "llm"
+_FOUND = ("in_quotes", "in_passages")
 
 
 def summarize(
@@ -69,6 +70,9 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
     the main one's interval, and the intervals of all."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
+    for name in _FOUND:  # a failed one has found nothing, where the others could
+        if by_name.get(name):
+            by_name[name] += [(r.group, 0.0) for r in records if r.error and r.answers and name not in r.scores]
     means = {name: _mean(mean_by_question(scores).values()) for name, scores in by_name.items()}
     intervals = {name: interval(scores) for name, scores in by_name.items()}
     n = len({record.group for record in asked})

@@ -11,17 +11,17 @@ The questions of a document are asked one after the other, and what was read is 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
 from wim_edge.documents import Document, read_documents
-from wim_edge.documents.rows import Row, answers_of, flag_of, parse_rows, text_of
+from wim_edge.documents.rows import Row, answers_of, flag_of, parse_rows, read_rows, text_of
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
-from wim_edge.evaluation.metrics import contains, exact, f1, first_line
+from wim_edge.evaluation.metrics import contains, exact, f1, first_line, words_of
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.shown import has_echo, has_loop, says_not_found
 from wim_edge.evaluation.split import take_part
@@ -53,9 +53,9 @@ def load_documents(folder: Path) -> dict[str, Document]:
     """
 
     def parse(row: Row, number: int) -> Iterator[tuple[str, Document]]:
-        key, title = str(row.get("id", number)), text_of(row.get("title") or "")
+        key, title = _id(row, number), text_of(row.get("title") or "")
         if "path" in row:
-            (document,) = read_documents([folder / text_of(row["path"])])
+            (document,) = read_documents([_beside(folder, row)])
         else:
             document = Document(title or key, text_of(row["text"]))
         yield key, replace(document, title=title or document.title)
@@ -71,13 +71,26 @@ def load_questions(folder: Path) -> list[DocumentQuestion]:
     """Returns the questions, in the order of the file. Raises InvalidRequestError for another layout."""
 
     def parse(row: Row, number: int) -> Iterator[DocumentQuestion]:
-        answers = () if flag_of(row.get("unanswerable", False)) else answers_of(row["answers"])
-        yield DocumentQuestion(
-            str(row.get("id", number)), str(row["document"]), text_of(row["question"]).strip(),
-            tuple(answer for answer in answers if answer.strip()),
-        )  # fmt: skip
+        absent = flag_of(row.get("unanswerable", False))
+        given = () if absent and "answers" not in row else answers_of(row["answers"])
+        question, answers = text_of(row["question"]).strip(), tuple(answer for answer in given if answer.strip())
+        if not question:
+            raise ValueError("the question is empty")
+        if absent == bool(answers):
+            raise ValueError("it has answers and is unanswerable" if absent else "no answer, and not unanswerable")
+        yield DocumentQuestion(_id(row, number), str(row["document"]), question, answers)
 
-    return parse_rows(_file(folder, "questions"), parse, "{id, document, question, answers, unanswerable}")
+    questions = parse_rows(_file(folder, "questions"), parse, "{id, document, question, answers, unanswerable}")
+    twice = [key for key, n in Counter(question.id for question in questions).items() if n > 1]
+    if twice:
+        raise InvalidRequestError(f"{folder}: two questions have the id {twice[0]}", "Give each an id of its own.")
+    return questions
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Returns the files that a folder's questions and documents are in."""
+    rows = [_file(folder, name) for name in ("documents", "questions")]
+    return [*rows, *(_beside(folder, row) for row in read_rows(rows[0]) if "path" in row)]
 
 
 def build(options: Options, count_tokens: CountTokens) -> list[Example]:
@@ -92,30 +105,40 @@ def build(options: Options, count_tokens: CountTokens) -> list[Example]:
         )
     part = set(take_part(documents, options.part or "all", key=lambda key: key))
     drawn = draw_evenly([row for row in rows if row.document in part], options.limit, options.seed)
+    if not drawn:
+        raise InvalidRequestError(f"{options.data} has no question on the part to {options.part}", "Leave --part away.")
     tokens = {key: count_tokens(documents[key].text) for key in {row.document for row in drawn}}
     return [_example(row, documents[row.document], tokens[row.document]) for row in drawn]
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
-    """Returns at most ``limit`` questions: from each document in turn, of each first an answerable one, then one that
-    is not, and so on; those of a document together. A larger limit holds all of a smaller one's."""
+    """Returns at most ``limit`` questions: from each document in turn, by the seed, of every other one first an
+    answerable one, then one that is not, and so on; of the others the other way round. Those of a document stand
+    together. A larger limit holds all of a smaller one's."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
         by_document[row.document][not row.is_answerable].append(row)
-    queues = []
-    for key, kinds in by_document.items():
+    keys = list(by_document)
+    random.Random(str(seed)).shuffle(keys)
+    queues = {}
+    for turn, key in enumerate(keys):
+        kinds = by_document[key]
         for kind in kinds:
             random.Random(f"{seed} {key}").shuffle(kind)
-        queues.append([row for row in chain.from_iterable(zip_longest(*kinds)) if row is not None])
-    in_turn = [row for turn in zip_longest(*queues) for row in turn if row is not None]
-    chosen = set(in_turn[:limit])
-    return [row for queue in queues for row in queue if row in chosen]
+        in_turn = zip_longest(*(kinds if turn % 2 == 0 else kinds[::-1]))
+        queues[key] = [row for row in chain.from_iterable(in_turn) if row is not None]
+    drawn = [row for rows in zip_longest(*queues.values()) for row in rows if row is not None]
+    chosen = {row.id for row in drawn[:limit]}
+    return [row for key in by_document for row in queues[key] if row.id in chosen]
 
 
 def score(example: Example, reply: Reply | None) -> dict[str, float]:
     """Scores a reply. What only answerable questions can have (f1, exact, contains, in_quotes, in_passages) is left
-    out of the others; what the reply does not have (passages of the whole context) is left out too."""
-    text = reply.text if reply else ""
+    out of the others; what the reply does not have (passages of the whole context) is left out too. A failed one (None)
+    is wrong, and nothing is said of how it reads."""
+    if reply is None:
+        return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
+    text = reply.text
     echoes = has_echo(text, [document.text for document in example.documents])
     scores = {"not_found": says_not_found(text), "loops": has_loop(text), "echoes": echoes}
     if example.unanswerable:
@@ -124,13 +147,35 @@ def score(example: Example, reply: Reply | None) -> dict[str, float]:
     scores |= {
         "f1": f1(line, answers),
         "exact": exact(line, answers),
-        "contains": contains(" ".join(text.split()[:FIRST_WORDS]), answers),
+        "contains": contains(_beginning(text), answers),
     }
-    quotes, passages = (reply.quotes, reply.passages) if reply else ((), ())  # a failed one has found nothing
-    for name, texts in (("in_quotes", quotes), ("in_passages", passages)):
+    for name, texts in (("in_quotes", reply.quotes), ("in_passages", reply.passages)):
         if texts is not None:
             scores[name] = max((contains(one, answers) for one in texts), default=0.0)
     return scores
+
+
+def _beginning(text: str) -> str:
+    """Its first words."""
+    words = words_of(text)
+    if len(words) <= FIRST_WORDS:
+        return text
+    end = 0
+    for word in words[:FIRST_WORDS]:
+        end = text.index(word, end) + len(word)
+    return text[:end]
+
+
+def _id(row: Row, number: int) -> str:
+    return str(number if row.get("id") is None else row["id"])
+
+
+def _beside(folder: Path, row: Row) -> Path:
+    """The file that a row names. Raises InvalidRequestError for one outside of the folder."""
+    path = folder / text_of(row["path"])
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InvalidRequestError(f"{row['path']} is outside of {folder}", "Documents stand in the folder.")
+    return path
 
 
 def _example(row: DocumentQuestion, document: Document, tokens: int) -> Example:
