@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Self
 
+from wim_edge.errors import InvalidRequestError
+
 TOKENIZER = "porter unicode61"
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0eff\U00020000-\U0003ffff]")
@@ -31,11 +33,17 @@ def any_of_its_words(question: str) -> str | None:
 
 
 class WordIndex:
-    """The words of some texts, in memory; a context manager. Raises sqlite3.OperationalError without FTS5."""
+    """The words of some texts, in memory; a context manager.
+
+    Raises InvalidRequestError where this Python's SQLite was built without FTS5.
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._db = sqlite3.connect(":memory:", isolation_level=None)
-        self._db.execute(f"CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{TOKENIZER}')")
+        try:
+            self._db.execute(f"CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{TOKENIZER}')")
+        except sqlite3.OperationalError as error:
+            raise InvalidRequestError(f"no words are counted: {error}", "Take a Python with FTS5.") from error
         self._db.execute("BEGIN")
         self._db.executemany(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from wim_edge import words
+from wim_edge.errors import InvalidRequestError
 
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
 _CONTENTS_SHARE = 0.5
@@ -18,7 +20,9 @@ _CONTENTS_SHARE = 0.5
 
 def promising_first(texts: Sequence[str], question: str) -> tuple[int, ...]:
     """Returns the numbers of the texts in the order in which they are worth reading for the question."""
-    shared = words.scores(texts, question)
+    shared: dict[int, float] = {}
+    with suppress(InvalidRequestError):  # without FTS5 they are read as they stand
+        shared = words.scores(texts, question)
     return tuple(sorted(range(len(texts)), key=lambda n: (_is_contents(texts[n]), -shared.get(n, 0.0), n)))
 
 
