@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.within import WANTED, Within
 
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
@@ -93,6 +94,9 @@ class Settings(Limits):
     """Longest segment."""
     margin_tokens: int | None = None
     """Longest margin; None: 128 for a quotation, whose length costs no decoding, 64 in the model's own words."""
+    within: str | None = None
+    """How much is read for an answer: so many seconds of reading ("20s", "5m"), a share of the text ("10%"), "all".
+    Where each segment is read alone the promising ones come first. None: all."""
     answer_tokens: int = 256
     """Longest answer."""
     stop: tuple[str, ...] = ()
@@ -137,6 +141,7 @@ class Settings(Limits):
             ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
             ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),
             ("margin_tokens", self.margin_tokens is None or self.margin_tokens >= 1, "at least 1"),
+            ("within", _is_within(self.within), WANTED),
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
             ("library_bytes", self.library_bytes is None or self.library_bytes >= 0, "0 or more"),
@@ -182,6 +187,14 @@ class Settings(Limits):
             if text:
                 changes[field.name] = _parse(variable, text, hints[field.name])
         return cls().but(**changes)
+
+
+def _is_within(text: str | None) -> bool:
+    try:
+        Within.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 @cache

@@ -165,7 +165,7 @@ def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\nfrom click.testing import CliRunner\nfrom wim_edge.cli.eval import eval_command\n"
         "assert CliRunner().invoke(eval_command, ['--help']).exit_code == 0\n"
-        "heavy = {'llama_cpp', 'bm25s', 'matplotlib', 'numpy', 'rich', 'jinja2', 'wim_edge.evaluation'}\n"
+        "heavy = {'llama_cpp', 'matplotlib', 'numpy', 'rich', 'jinja2', 'wim_edge.evaluation'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -126,7 +126,6 @@ def test_options_that_a_task_does_not_take_or_misses(tmp_path: Path) -> None:
 
 
 def test_reader_retrieves_and_reports_recall(tmp_path: Path) -> None:
-    pytest.importorskip("bm25s")
     library = [{"title": f"Page {n}", "text": f"filler{n} words here and there"} for n in range(20)]
     library += [{"title": "Zebra", "text": "zebra stripes"}, {"title": "Zebra", "text": "zebra zebra zebra grass"},
                 {"title": "Okapi", "text": "the okapi resembles something with stripes in the forest"}]  # fmt: skip

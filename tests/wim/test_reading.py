@@ -348,7 +348,7 @@ def test_events_are_frozen_and_have_the_documented_json() -> None:
         assert {"segment", "chars", "text", "relevance", "relevant"} <= set(by_type[name])
         assert 0 <= by_type[name]["relevance"] <= 1
     assert set(by_type["answer.finished"]) == {
-        "type", "text", "finish_reason", "pattern", "model", "sources", "usage",
+        "type", "text", "finish_reason", "pattern", "model", "sources", "usage", "read_segments", "segments",
     }  # fmt: skip
     assert set(by_type["answer.finished"]["usage"]) == {
         "prefilled_tokens", "reused_tokens", "decoded_tokens", "seconds", "peak_rss_bytes",

@@ -90,8 +90,6 @@ def test_every_pattern_has_its_name() -> None:
 @pytest.mark.parametrize("relevance", RELEVANCES)
 @pytest.mark.parametrize("gold", [0, 3, 7])
 def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance: str, gold: int) -> None:
-    if relevance == "bm25":
-        pytest.importorskip("bm25s")
     model = FakeModel(reply)
     settings = Settings(pattern=pattern, relevance=relevance, segment_tokens=64, margin_tokens=16, answer_tokens=16)
     with Runtime(settings, model=model) as runtime:
@@ -135,7 +133,6 @@ def test_shallow_reading_reads_nothing_twice_for_one_passage() -> None:
 
 
 def test_bm25_reads_only_what_it_answers_from() -> None:
-    pytest.importorskip("bm25s")
     settings = Settings(pattern="rag", relevance="bm25", segment_tokens=64, max_passages=1)
     with Runtime(settings, model=FakeModel(reply)) as runtime:
         found = list(runtime.stream(library(8, 2), QUESTION))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from wim_edge.wim import events
+from wim_edge.within import Within
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
     from rich.text import Text
 
 _STOP = "answers with what has been read"
@@ -91,10 +93,9 @@ def outcome(event: events.AnswerFinished) -> str:
     ends = {"length": "answer cut, at its longest or where it repeated itself", "early_exit": "stopped early",
             "cancelled": "cancelled"}  # fmt: skip
     parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
-    parts += [
-        f"{event.model}, {event.pattern}",
-        *_cost(usage),
-    ]
+    if event.read_segments < event.segments:
+        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read")
+    parts += [f"{event.model}, {event.pattern}", *_cost(usage)]
     return " · ".join(parts)
 
 
@@ -180,18 +181,9 @@ class Live(_Base):
 
     def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
         from rich.live import Live as RichLive
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self.console, self._margins, self._stop = console, margins, stop
-        self._progress = Progress(
-            TextColumn("reading"),
-            BarColumn(),
-            TextColumn("{task.completed:,} of {task.total:,} tokens"),
-            TimeElapsedColumn(),
-            TextColumn("· left"),
-            TimeRemainingColumn(),
-            console=console,
-        )
+        self._progress = self._bar()
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
         self._several, self._library, self._writing, self._answered = False, False, "", False
@@ -222,7 +214,9 @@ class Live(_Base):
                 margins = "● relevant to the question, ○ not; " if legend else ""
                 self.console.print(self._text(_plan(event), "dim"))
                 self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
-                self._task = self._progress.add_task("", total=event.tokens)
+                within = Within.parse(event.within)
+                self._progress = self._bar(within)
+                self._task = self._progress.add_task("", total=math.ceil(event.tokens * (within.share or 1)))
                 self._live.start()
             case events.ReadingProgress() if self._task is not None:
                 self._progress.update(self._task, completed=event.tokens)
@@ -260,6 +254,16 @@ class Live(_Base):
         text = self._text(noted(event) or "(empty)", "" if event.relevant else "dim")
         self.console.print(self._text(label, style))
         self.console.print(Padding(text, (0, 0, 0, 2)))
+
+    def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
+        """How far the reading is, and how long it goes on."""
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        at_most = [TextColumn(f"· of {within.seconds:g} s at most")] if within.seconds else []
+        left = [] if at_most else [TextColumn("· left"), TimeRemainingColumn()]
+        tokens = TextColumn("{task.completed:,} of {task.total:,} tokens")
+        columns = (TextColumn("reading"), BarColumn(), tokens, TimeElapsedColumn(), *at_most, *left)
+        return Progress(*columns, console=self.console)
 
     def _finish(self, event: events.AnswerFinished) -> None:
         self._live.stop()
@@ -325,6 +329,9 @@ def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
     scores = f", relevance {event.relevance}" if event.relevance else ""
+    if event.within:
+        scores += f", {event.within} of {'it' if event.within.endswith('%') else 'reading'} at most"
+        scores += ", the promising segments first" if not event.windows else ""
     return (
         f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
         f"{event.model}, pattern {event.pattern}{scores}, context {event.n_ctx:,}"

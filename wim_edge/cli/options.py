@@ -93,6 +93,9 @@ def reading_options(command: F) -> F:
             click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
                          help="Relevance from which a segment counts. "
                               "Default: 0.5 for verdicts, else 0.1 of the best one's."),
+            click.option("--within", metavar="TIME|SHARE",
+                         help="Read no more than this: 20s, 5m, 10%, or all, the default. Where each segment is read "
+                              "alone, the promising ones come first."),
             click.option("--passages", "max_passages", type=int, metavar="N",
                          help="Most segments or margins to answer from. Default: by models.toml, else 4."),
             click.option("--margins", type=click.Choice(MARGINS),

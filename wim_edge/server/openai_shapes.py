@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.service import Shape
 from wim_edge.settings import PATTERNS, RELEVANCES
+from wim_edge.within import PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of")  # fmt: skip
@@ -50,6 +51,9 @@ class Reading(Shape):
     read: bool | None = Field(default=None, description="Whether texts are read as documents; null: the long ones.")
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
+    within: str | None = Field(
+        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: 20s, 5m, 10% or all."
+    )
     max_passages: int | None = Field(default=None, ge=1, le=64)
 
 

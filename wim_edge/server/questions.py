@@ -17,6 +17,7 @@ from wim_edge.server.history import Question
 from wim_edge.server.service import BUSY, ERRORS, Served, Service, Shape, sent
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
 from wim_edge.wim import events
+from wim_edge.within import PATTERN
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
 _MOST_TOKENS = 8192
@@ -29,6 +30,9 @@ class Options(Shape):
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]
+    within: str | None = Field(
+        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: 20s, 5m, 10% or all."
+    )
     max_passages: int | None = Field(default=None, ge=1, le=64)
     relevance_threshold: float | None = Field(default=None, ge=0, le=1)
     segment_tokens: int | None = Field(default=None, ge=16, le=_MOST_TOKENS)

@@ -13,6 +13,7 @@ from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Decision
 from wim_edge.wim.methods import Auxiliary
 from wim_edge.wim.reading import Reading
+from wim_edge.within import ALL
 
 _NOTHING = events.Warning("stopped before anything was read; there is nothing to answer from")
 
@@ -24,6 +25,8 @@ def course(asked: Asked) -> Iterator[events.Event]:
     judging = reading.relevance.context if isinstance(reading.relevance, Auxiliary) else None
     control.attach(reading.context, *([judging] if judging and not asked.read else []))
     yield _started(reading)
+    if plan.order != tuple(sorted(plan.order)):
+        yield events.ReadingOrder(plan.order)
     for text in asked.warnings:
         yield events.Warning(text)
     if not asked.read:
@@ -71,6 +74,7 @@ def _started(reading: Reading) -> events.ReadingStarted:
         reading.context.n_ctx,
         len(plan.windows) if choices.pattern.deep else 0,
         choices.relevance if choices.pattern.scores else None,
+        None if reading.settings.within == ALL else reading.settings.within,
     )
 
 
@@ -79,7 +83,7 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
     reason: events.FinishReason = generation.finish_reason if generation else "stop"
     if cancelled:
         reason = "cancelled"
-    elif reading.done != len(reading.plan.segments):
+    elif reading.done != len(reading.plan.segments) and not reading.is_spent:
         reason = "early_exit"
     return events.AnswerFinished(
         generation.text.strip() if generation else "",
@@ -88,6 +92,8 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
         reading.model.info.name,
         answering.sources(),
         _usage(reading, generation.n_tokens if generation else 0),
+        reading.done,
+        len(reading.plan.segments),
     )
 
 

@@ -102,6 +102,16 @@ class ReadingStarted(Event):
     is read alone."""
     relevance: str | None
     """The method that scores; None where nothing is scored."""
+    within: str | None = None
+    """How much is read at most (`Settings.within`); None: all."""
+
+
+@dataclass(frozen=True)
+class ReadingOrder(Event):
+    """The segments in the order in which they are read, where that is not the document's."""
+
+    type = "reading.order"
+    segments: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -261,6 +271,10 @@ class AnswerFinished(Event):
     model: str
     sources: tuple[Source, ...]
     usage: Usage
+    read_segments: int = 0
+    """Segments that the answer knows of,"""
+    segments: int = 0
+    """of so many: fewer where the reader stopped it, or no more was to be read (`Settings.within`)."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +326,7 @@ EVENTS: tuple[type[Event], ...] = (
     TitlesRecalled,
     PassagesRecalled,
     ReadingStarted,
+    ReadingOrder,
     ReadingProgress,
     SegmentRead,
     SegmentScored,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
 from wim_edge.documents.segments import Tokenize
@@ -18,6 +19,7 @@ from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.order import promising_first
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.quote import LONGEST_PREFIX
@@ -59,11 +61,16 @@ class Plan:
     """Cells the context must have."""
     reserved: int
     """Cells of it that are not for the context, the final prompt or the answer."""
+    order: tuple[int, ...]
+    """The windows in the order in which they are read."""
 
     segments: tuple[Piece, ...] = field(init=False)
+    first: tuple[int, ...] = field(init=False)
+    """The number of each window's first segment."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(piece for window in self.windows for piece in window))
+        object.__setattr__(self, "first", tuple(accumulate(map(len, self.windows[:-1]), initial=0)))
 
     @property
     def tokens(self) -> int:
@@ -136,7 +143,10 @@ def make_plan(
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
-    return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved)
+    order = tuple(range(len(windows)))
+    if query and pattern.scores and not pattern.deep:
+        order = promising_first([piece.heading + piece.segment.text for piece in pieces], query)
+    return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved, order)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:

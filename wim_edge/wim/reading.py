@@ -9,7 +9,8 @@ Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep rea
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
-Shallow reading is the same with windows of one segment: the cache returns to the opening before each.
+Shallow reading is the same with windows of one segment, the promising ones first (order.py): the cache returns to the
+opening before each.
 Where the library holds a window's beginning from an earlier reading, it is restored instead of
 evaluated, and the sequence at each segment's end is a fork of it.
 A margin is written where the segment would be chosen if the reading ended now; a method that judges
@@ -19,6 +20,7 @@ read: they are all scored first, and then those that are chosen get their margin
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing
@@ -37,6 +39,7 @@ from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece, Plan
 from wim_edge.wim.relevance import Ranking, Relevance
 from wim_edge.wim.window import Window
+from wim_edge.within import Within
 
 
 @dataclass
@@ -63,6 +66,10 @@ class Reading:
     """Shallow reading: the states of the segments that would be chosen."""
     done: int = 0
     """Segments read, scored and, where it was due, given their margin."""
+    is_spent: bool = False
+    """Whether it ended because as much was read as was to be."""
+    _at: int = -1
+    """The segment that the sequence ends with, while that is looked at."""
     _due: dict[int, int] = field(default_factory=dict)
     """Known segments that wait for their margins, and the positions of their ends."""
 
@@ -71,6 +78,7 @@ class Reading:
         self.writer = Writer(
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )
+        self._within, self._begun = Within.parse(self.settings.within), time.monotonic()
         n_segments = len(self.plan.segments)
         self.ranking = self.relevance.ranking(n_segments) if self.relevance else Ranking(n_segments)
 
@@ -79,8 +87,9 @@ class Reading:
 
         Raises Interrupted when the reader does; what was read until then is kept.
         """
+        self._begun = time.monotonic()
         try:
-            for number in range(len(self.plan.windows)):
+            for number in self.plan.order:
                 self._open(number)
                 try:
                     yield from self._read()
@@ -88,6 +97,8 @@ class Reading:
                     self.window.save()
                     raise
                 self.window.save()
+                if self.is_spent:
+                    break
             yield from self._write_due()
         finally:
             self.window.let_go()
@@ -107,20 +118,31 @@ class Reading:
         window, relevance = self.window, self.relevance
         if relevance is not None and relevance.reads and self.choices.pattern.deep:
             yield from window.look_back(relevance, self.control)
-        for piece in window.pieces:
-            index, known = self.done, window.knows(piece)
+        for index, piece in enumerate(window.pieces, self.plan.first[window.number]):
+            known = window.knows(piece)
             if not known:
                 yield from self._write_due()
             if self._needs_reading:
                 yield from window.read(piece)
                 yield self._segment_read(index, piece)
+            self._at = index
             if relevance is not None:
                 yield from self._judge(index, piece, relevance, known)
+            self._at = -1
             self.done += 1
             window.save_when_due()
             self.control.check()
+            if self._is_enough():
+                break
         if self.choices.pattern.deep:
             yield from self._write_due()
+
+    def _is_enough(self) -> bool:
+        """Whether segments are left, and as much was read as was to be."""
+        seconds, tokens = time.monotonic() - self._begun, self.window.read_tokens + self.window.reused_tokens
+        left = self.done < len(self.plan.segments)
+        self.is_spent = left and self._within.is_spent(seconds, tokens, self.plan.tokens)
+        return self.is_spent
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
@@ -238,7 +260,7 @@ class Reading:
         found: list[Sequence] = []
         for index, end in group:
             source = self.window.sequence
-            if not self.choices.pattern.deep and index != self.done:  # others were read since: put it back
+            if not self.choices.pattern.deep and index != self._at:  # others were read since: put it back
                 if found:
                     source = stack.enter_context(self.context.sequence())
                 else:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
 from wim_edge.evaluation.queries import Query, load_queries
@@ -18,7 +16,7 @@ from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.questions import load_passages
 from wim_edge.evaluation.tasks.scoring import score_answer
 from wim_edge.evaluation.tasks.task import Options, Task
-from wim_edge.wim.bm25 import Index
+from wim_edge.words import WordIndex
 
 
 def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
@@ -44,12 +42,10 @@ def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
 
 
 def retrieve(library: Sequence[Passage], queries: list[str], k: int) -> list[list[int]]:
-    """The k best passages for each query by BM25 over title and text, best first.
-
-    Raises InvalidRequestError without the package bm25s.
-    """
-    index = Index([f"{passage.title}\n{passage.text}" for passage in library])
-    return [np.argsort(-index.scores(query), kind="stable")[:k].tolist() for query in queries]
+    """Returns the k best passages for each query by BM25 over title and text, best first."""
+    with WordIndex(f"{passage.title}\n{passage.text}" for passage in library) as index:
+        found = [index.scores(query) for query in queries]
+    return [sorted(range(len(library)), key=lambda n: -scores.get(n, 0.0))[:k] for scores in found]
 
 
 def _example(index: int, query: Query, passages: list[Passage], k: int) -> Example:

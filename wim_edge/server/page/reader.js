@@ -1,7 +1,7 @@
-// The text of a document, its segments as they are read, and the margins beside them.
+// The text of a document, its segments as they are read, in any order, and the margins beside them.
 // Offsets are characters (code points) of the text; JavaScript counts UTF-16 units, so both are told apart.
 
-const UNREAD = 16384;  // UTF-16 units of a block of text that is not read yet, at least
+const UNREAD = 16384;  // UTF-16 units of a block of text, about
 
 export class Reader {
   constructor(element, judge) {
@@ -25,21 +25,26 @@ export class Reader {
       if (c.length === 2) this.wide.push(at);
       at += 1;
     }
-    this.done = 0;
-    this.block = null;  // the one that segments go into, until a line ends with one
-    this.line = window.document.createElement("span");  // what is not read of the line that is being read
-    this.line.className = "unread";
-    this.unread = [];
+    this.blocks = [];  // divs that end with lines; the browser draws those alone that are in view
     for (let start = 0; start < document.text.length;) {
       const end = this.lineEnd(start + UNREAD);
       const made = window.document.createElement("div");
-      made.className = "block unread";
-      made.textContent = document.text.slice(start, end);
+      made.className = "block";
+      const block = { made, start, end, parts: [this.unread(start, end)] };
+      made.append(block.parts[0].made);
       estimate(made);
-      this.unread.push({ made, end });
+      this.blocks.push(block);
       start = end;
     }
-    this.element.replaceChildren(...this.unread.map((one) => one.made));
+    this.element.replaceChildren(...this.blocks.map((one) => one.made));
+  }
+
+  // Parts of a block are what is read, a segment each, and what is not; units [start, end)
+  unread(start, end) {
+    const made = window.document.createElement("span");
+    made.className = "unread";
+    made.textContent = this.document.text.slice(start, end);
+    return { made, start, end, read: false };
   }
 
   // Where the line ends that unit number `at` is in, and one that does not end is cut, between characters
@@ -71,9 +76,7 @@ export class Reader {
     const [start, end] = event.chars;
     const made = window.document.createElement("span");
     made.className = "segment";
-    made.textContent = this.slice(Math.max(start, this.done), end);
-    this.put(this.slice(this.done, start), made);
-    this.done = Math.max(this.done, end);
+    this.put(made, this.unit(start), this.unit(end));
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
     this.segments.set(event.segment, { made, start, end });
@@ -82,22 +85,82 @@ export class Reader {
     if (follow) made.scrollIntoView({ block: "nearest" });
   }
 
-  // Move what is read out of what is not. Blocks end with lines; the browser draws those alone that are in view
-  put(before, made) {
-    const { text } = this.document;
-    const at = this.unit(this.done) + before.length + made.textContent.length;
-    if (!this.block) {
-      this.block = window.document.createElement("div");
-      this.block.className = "block";
-      this.element.insertBefore(this.block, this.unread[0]?.made ?? null);
+  // Have the segment stand in the place of its text, which was unread; segments come in any order
+  put(made, start, end) {
+    let low = 0, high = this.blocks.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.blocks[middle].start <= start) low = middle;
+      else high = middle - 1;
     }
-    const end = text[at - 1] === "\n" ? at : this.lineEnd(at);
-    this.line.textContent = text.slice(at, end);
-    this.block.append(before, made, this.line);
-    estimate(this.block);
-    if (end === at || this.block.textContent.length > 2 * UNREAD) this.block = null;
-    while (this.unread.length && this.unread[0].end <= end) this.unread.shift().made.remove();
-    if (this.unread.length) this.unread[0].made.textContent = text.slice(end, this.unread[0].end);
+    const block = this.blocks[low];
+    if (!block) return;
+    this.reach(low, end);
+    const at = block.parts.findIndex((one) => !one.read && one.end > start && one.start < end);
+    if (at < 0) {  // another segment has shown all of it
+      (block.parts.find((one) => one.end > start) ?? block.parts.at(-1)).made.before(made);
+      return;
+    }
+    const old = block.parts[at], [from, to] = [Math.max(start, old.start), Math.min(end, old.end)];
+    made.textContent = this.document.text.slice(from, to);
+    const parts = [{ made, start: from, end: to, read: true }];
+    if (old.start < from) parts.unshift(this.unread(old.start, from));
+    if (to < old.end) parts.push(this.unread(to, old.end));
+    old.made.replaceWith(...parts.map((one) => one.made));
+    block.parts.splice(at, 1, ...parts);
+    if (block.end - block.start > 2 * UNREAD && block.parts.length > 1) this.split(low);
+  }
+
+  // Make two blocks of one, between parts: near the middle, where a line ends if one does
+  split(number) {
+    const block = this.blocks[number], { text } = this.document, middle = (block.start + block.end) / 2;
+    const cost = ({ end }) => Math.abs(end - middle) + (text[end - 1] === "\n" ? 0 : UNREAD);
+    const best = block.parts.slice(0, -1).reduce((one, other) => (cost(other) < cost(one) ? other : one));
+    const parts = block.parts.splice(block.parts.indexOf(best) + 1);
+    const made = window.document.createElement("div");
+    made.className = "block";
+    const margin = parts[0].made.previousElementSibling;
+    const moved = window.document.createRange();
+    moved.setStartBefore(margin?.matches("aside") ? margin : parts[0].made);
+    moved.setEndAfter(block.made.lastChild);
+    made.append(moved.extractContents());
+    block.made.after(made);
+    this.blocks.splice(number + 1, 0, { made, start: best.end, end: block.end, parts });
+    block.end = best.end;
+    [block.made, made].forEach(estimate);
+  }
+
+  // Have a block reach to the end of the line that unit `to` is in, with parts of the next ones
+  reach(number, to) {
+    const block = this.blocks[number], { text } = this.document;
+    const lineEnd = (at) => (text[at - 1] === "\n" ? at : this.lineEnd(at));
+    if (block.end >= to) return;
+    for (let target = lineEnd(to); block.end < target;) {
+      const next = this.blocks[number + 1], part = next.parts[0];
+      if (part.read && block.end >= to && block.end - block.start > 2 * UNREAD) break;  // of a line that hardly ends
+      let moved = part;
+      if (!part.read && part.end > target) {
+        moved = this.unread(part.start, target);
+        part.start = target;
+        part.made.textContent = text.slice(target, part.end);
+      } else {
+        next.parts.shift();
+        if (part.read) target = Math.max(target, lineEnd(part.end));
+      }
+      const margin = moved.made.previousElementSibling, last = block.parts.at(-1);
+      if (!moved.read && !last.read) {
+        moved.made.remove();
+        last.end = moved.end;
+        last.made.textContent = text.slice(last.start, last.end);
+      } else {
+        block.made.append(...(margin?.matches("aside") ? [margin] : []), moved.made);
+        block.parts.push(moved);
+      }
+      block.end = next.start = moved.end;
+      if (!next.parts.length) this.blocks.splice(number + 1, 1)[0].made.remove();
+      else estimate(next.made);
+    }
+    estimate(block.made);
   }
 
   // Nothing is read any more

@@ -1,0 +1,143 @@
+"""Which segments are read first, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.errors import InvalidRequestError
+from wim_edge.testing import FakeModel
+from wim_edge.wim.order import promising_first
+from wim_edge.within import Within
+
+FILLER = "Nothing of interest stands in part {0}, and {0} is here to be passed over by whoever reads it. " * 2
+GOLD = "The treasure of the island was found by Ottilie Brandt in the old lighthouse. "
+QUESTION = "Who found the treasure of the island?"
+SMALL = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, save=False)
+
+
+def text(n: int, gold: int) -> str:
+    return "".join((GOLD if number == gold else "") + FILLER.format(number) + "\n\n" for number in range(n))
+
+
+def reply(prompt: str) -> str:
+    return "Ottilie Brandt" if "treasure" in prompt else "nothing"
+
+
+def asked(settings: Settings, document: str, question: str = QUESTION, model: FakeModel | None = None
+          ) -> list[events.Event]:  # fmt: skip
+    with Runtime(settings, model=model or FakeModel(reply)) as runtime:
+        return list(runtime.stream(Document("d", document), question))
+
+
+def read(found: Iterable[events.Event]) -> list[int]:
+    return [event.segment for event in found if isinstance(event, events.SegmentRead)]
+
+
+def finished(found: list[events.Event]) -> events.AnswerFinished:
+    assert isinstance(found[-1], events.AnswerFinished)
+    return found[-1]
+
+
+def test_shared_words_come_first_and_contents_last() -> None:
+    contents = "The treasure ....... 3\nThe island . . . . . 7\n"
+    texts = ["Nothing here.", contents, "A treasure.", "The treasure of the island.", "Nothing there."]
+    assert promising_first(texts, QUESTION) == (3, 2, 0, 4, 1)
+
+
+def test_a_table_of_numbers_is_no_table_of_contents() -> None:
+    assert promising_first(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION) == (1, 0)
+
+
+def test_the_promising_are_read_first_and_all_of_it_in_the_end() -> None:
+    found = asked(SMALL, text(8, 5))
+    (order,) = [event.segments for event in found if isinstance(event, events.ReadingOrder)]
+    assert read(found) == list(order)
+    last = finished(found)
+    assert sorted(order) == list(range(last.segments))
+    assert last.read_segments == last.segments
+    assert last.finish_reason == "stop"
+    assert last.sources[0].segment == order[0]
+
+
+def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ranking(found: list[events.Event]) -> list[tuple[int, float | None, bool]]:
+        (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
+        return [(one.segment, one.score, one.chosen) for one in ranked]
+
+    ordered = asked(SMALL, text(8, 5))
+    monkeypatch.setattr("wim_edge.wim.plan.promising_first", lambda texts, question: tuple(range(len(texts))))
+    plain = asked(SMALL, text(8, 5))
+    assert not [event for event in plain if isinstance(event, events.ReadingOrder)]
+    assert ranking(ordered) == ranking(plain)
+    assert finished(ordered).text == finished(plain).text
+
+
+@pytest.mark.parametrize("pattern", ["wim", "wim-focus", "llm"])
+def test_a_context_is_read_as_it_stands(pattern: str) -> None:
+    found = asked(SMALL.but(pattern=pattern), text(8, 5))
+    assert read(found) == sorted(read(found))
+    assert not [event for event in found if isinstance(event, events.ReadingOrder)]
+
+
+def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:
+    with Runtime(SMALL.but(save=True, readings=tmp_path), model=FakeModel(reply)) as runtime:
+        found = list(runtime.read(Document("d", text(8, 5))))
+    assert read(found) == sorted(read(found))
+
+
+def test_a_share_of_the_text_is_read() -> None:
+    found = asked(SMALL.but(within="20%"), text(40, 33))
+    last, started = finished(found), found[0]
+    assert isinstance(started, events.ReadingStarted)
+    assert started.within == "20%"
+    assert last.read_segments < last.segments / 3
+    assert last.text == "Ottilie Brandt"
+    assert last.finish_reason == "stop"
+    tokens = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
+    assert sum(tokens[:-1]) < 0.2 * started.tokens <= sum(tokens)
+    assert last.read_segments == len(tokens)
+
+
+def test_so_many_seconds_are_read_and_one_segment_always() -> None:
+    found = asked(SMALL.but(within="0.000001s"), text(8, 5))
+    assert finished(found).read_segments == 1
+    assert finished(found).text == "Ottilie Brandt"
+    assert finished(asked(SMALL.but(within="1h"), text(8, 5))).read_segments == finished(found).segments
+
+
+def test_a_context_may_be_read_in_part_too() -> None:
+    found = asked(SMALL.but(pattern="wim", within="30%"), text(20, 2))
+    last = finished(found)
+    assert 0 < last.read_segments < last.segments
+    assert read(found) == list(range(last.read_segments))
+
+
+def test_what_a_part_kept_is_known_to_the_next_question(tmp_path: Path) -> None:
+    kept = SMALL.but(save=True, readings=tmp_path, within="20%")
+    model, document = FakeModel(reply), text(40, 33)
+    first = finished(asked(kept, document, model=model))
+    again = finished(asked(kept, document, model=model))
+    assert first.usage.reused_tokens == 0
+    assert again.usage.reused_tokens > 0
+    assert again.read_segments == first.read_segments
+    whole = finished(asked(kept.but(within="all"), document, model=model))
+    assert whole.read_segments == whole.segments
+    assert whole.usage.reused_tokens >= again.usage.reused_tokens
+
+
+@pytest.mark.parametrize("within", ["", "0s", "20", "s", "-1s", "101%", "0%", "1e3s", "٣s", "ALL", "5 s", "nan%"])
+def test_other_forms_are_refused(within: str) -> None:
+    with pytest.raises(InvalidRequestError, match="within is"):
+        Settings(within=within)
+
+
+@pytest.mark.parametrize(
+    ("form", "seconds", "share"),
+    [("20s", 20.0, None), ("1.5m", 90.0, None), ("2h", 7200.0, None), ("10%", None, 0.1), ("all", None, None)],
+)
+def test_forms(form: str, seconds: float | None, share: float | None) -> None:
+    assert Within.parse(form) == Within(seconds, share)
