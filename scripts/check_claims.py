@@ -43,7 +43,7 @@ COLUMNS = {
     "gold_ranked_first": ("gold ranked first", ".2f"), "gold_in_first_two": ("in the first two", ".2f"),
     "spread": ("spread", ".2f"), "cost_vs_llm": ("cost / `llm`", ".2f"), "decoded_tokens": ("tokens decoded", ".0f"),
     "seconds_first": ("first question, s", ".0f"), "seconds_later": ("later ones, s", ".0f"),
-    "seconds_per_example": ("seconds", ".1f"), "read_tokens_per_example": ("tokens read", ",.0f"),
+    "seconds_per_example": ("seconds", ".1f"), "read_tokens_per_example": ("document tokens read", ",.0f"),
     "peak_rss_bytes": ("memory, MB", "MB"), "recall_at_1": ("recall@1", ".2f"), "recall_at_5": ("recall@5", ".2f"),
     "r_precision": ("R-precision", ".2f"), "answer_in_context": ("answer in context", ".2f"),
     "titles_exist": ("titles that exist", ".2f"), "seconds_per_query": ("seconds", ".2f"),

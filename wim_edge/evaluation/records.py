@@ -47,6 +47,9 @@ class Record:
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    quotes: tuple[str, ...] | None = None
+    passages: tuple[str, ...] | None = None
+    """As of `reply.Reply`: what the answer was given from."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -66,14 +69,16 @@ def read_records(folder: Path) -> list[Record]:
 
 
 def _record(row: dict[str, Any]) -> Record:
-    record = Record(**{**row, "answers": tuple(row["answers"])})
+    given = {name: tuple(row[name]) for name in ("quotes", "passages") if row.get(name) is not None}
+    record = Record(**{**row, "answers": tuple(row["answers"]), **given})
     _check_types(record)
     return record
 
 
 def _check_types(record: Record) -> None:
     """Raises TypeError unless the figures can be summed up."""
-    texts = (record.id, record.group, record.pattern, record.question, *record.answers)
+    shown = (*(record.quotes or ()), *(record.passages or ()))
+    texts = (record.id, record.group, record.pattern, record.question, *record.answers, *shown)
     numbers = (
         *record.scores.values(), record.x or 0, record.gold_rank or 0, record.seconds or 0, record.confidence or 0,
         record.prefilled_tokens or 0, record.decoded_tokens or 0, record.peak_rss_bytes or 0,

@@ -89,15 +89,16 @@ def _examples(records: Iterable[Record]) -> Iterable[str]:
     by_id: dict[str, list[Record]] = {}
     groups: dict[str, str] = {}
     for record in records:
-        if groups.setdefault(record.group, record.id) == record.id and record.answers:
+        if groups.setdefault(record.group, record.id) == record.id and (record.answers or record.unanswerable):
             by_id.setdefault(record.id, []).append(record)
     for found in list(by_id.values())[:SHOWN]:
         lines = "".join(_answer(record) for record in found)
-        right = escape(" | ".join(found[0].answers))
+        right = escape(" | ".join(found[0].answers) or "the document does not say")
         yield f"<h3>{escape(found[0].question)}</h3><p>Right: {right}</p><dl>{lines}</dl>"
 
 
 def _answer(record: Record) -> str:
-    score = next((record.scores[name] for name in ("accuracy", "contains", "f1") if name in record.scores), 0.0)
+    names = ("not_found",) if record.unanswerable else ("accuracy", "contains", "f1")
+    score = next((record.scores[name] for name in names if name in record.scores), 0.0)
     kind, said = ("right" if score == 1 else "wrong"), record.answer if record.error is None else record.error
     return f'<dt>{escape(record.pattern)} <span class="{kind}">{score:.2g}</span></dt><dd>{escape(said or "")}</dd>'

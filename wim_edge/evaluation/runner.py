@@ -193,6 +193,8 @@ def _record(
         decoded_tokens=reply.decoded_tokens if reply else None,
         peak_rss_bytes=reply.peak_rss_bytes if reply else None,
         facts=example.facts,
+        quotes=reply.quotes if reply else None,
+        passages=reply.passages if reply else None,
     )
 
 

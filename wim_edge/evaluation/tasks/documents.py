@@ -188,7 +188,8 @@ def _example(row: DocumentQuestion, document: Document, tokens: int) -> Example:
 def _file(folder: Path, name: str) -> Path:
     found = next((path for suffix in _SUFFIXES if (path := folder / f"{name}{suffix}").is_file()), None)
     if found is None:
-        raise InvalidRequestError(f"{folder} holds no {name}.jsonl", "See docs/evaluation.md for the format.")
+        what = f"holds no {name}.jsonl (or .json, or those with .gz)" if folder.is_dir() else "is no folder"
+        raise InvalidRequestError(f"{folder} {what}", "See docs/evaluation.md for the format.")
     return found
 
 

@@ -304,7 +304,8 @@ function finished(event) {
   const ends = { stop: "answered", length: "answer cut", early_exit: "stopped early, answered", cancelled: "cancelled" };
   const saved = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
   $("told").textContent = `${ends[event.finish_reason]} in ${usage.seconds.total.toFixed(1)} s by ${event.model}, ` +
-    `${event.pattern}: ${usage.prefilled_tokens.toLocaleString()} tokens read${saved}`;
+    `${event.pattern}: ${usage.prefilled_tokens.toLocaleString()} tokens read${saved}` +
+    (event.read_segments < event.segments ? ` · ${event.read_segments} of ${event.segments} segments read` : "");
   $("sources-title").hidden = !event.sources.length;
   $("sources").replaceChildren(...event.sources.map((one) => item(
     button(reader.place(one), () => reader.go(one.segment, one.quote ?? one.chars, one.chars), "link"),
