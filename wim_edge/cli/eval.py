@@ -77,7 +77,8 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 @click.option("--titles", type=click.IntRange(1, 15), default=5, show_default=True, metavar="K",
               help="recall: titles whose passages are searched.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N",
-              help="The first N questions; of documents N drawn evenly from them. Default: all; 50 of what is made (kv, cwe).")
+              help="The first N questions; of documents N drawn evenly from them. "
+                   "Default: all; 50 of what is made (kv, cwe).")
 @click.option("--documents", callback=_numbers, metavar="K[,K...]",
               help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.")
 @click.option("--positions", callback=_numbers, metavar="I[,I...]",
