@@ -68,17 +68,18 @@ class Runtime:
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
+        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> events.AnswerFinished:  # fmt: skip
         """Read and answer; the last event of `stream`, which see."""
-        for event in self.stream(documents, question, library=library, on_margin=on_margin, judged=judged):
+        more = {"library": library, "on_margin": on_margin, "judged": judged, "read_on": read_on}
+        for event in self.stream(documents, question, **more):  # type: ignore[arg-type]
             last = event
         assert isinstance(last, events.AnswerFinished)
         return last
 
     def stream(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
+        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents and answer a question, yielding events as things happen.
 
@@ -92,6 +93,9 @@ class Runtime:
             judged: what the reader says of segments, by number: True, and the answer draws on it; False, and it
                 does not. It is heeded as it changes, until the answer begins. The last question asked again with it,
                 of the same documents, is answered again without reading anything.
+            read_on: the last question asked again with it, of the same documents, is read on where its reading ended,
+                until another segment is the best or all is read; a new answer comes after `events.AnswerRevised`, and
+                none where the best segments are the same. Another question is read from the start.
 
         What is wrong with the request raises here, before anything is read: InvalidRequestError,
         DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
@@ -99,7 +103,7 @@ class Runtime:
         query = _asked(question)
         if library is not None:
             return self._begin(partial(self._recalling, library, documents, query, on_margin, judged))
-        return self._begin(partial(self._reading, documents, query, on_margin, judged))
+        return self._begin(partial(self._reading, documents, query, on_margin, judged, read_on))
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Find the passages of a library that may answer a question, without reading on. The last event is
@@ -116,7 +120,7 @@ class Runtime:
         """
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
-        return self._begin(partial(self._reading, documents, None, None, None))
+        return self._begin(partial(self._reading, documents, None, None, None, False))
 
     def complete(
         self, prompt: str | Seq[Message], *, top_logprobs: int | None = None
@@ -203,7 +207,7 @@ class Runtime:
 
     def _reading(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
-        judged: Mapping[int, bool] | None, stack: ExitStack, clock: Clock, control: Control,
+        judged: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Clock, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents, and answer if there is a question: the one asked last from what is in the cache."""
         read = _read(documents, self.settings)
@@ -212,17 +216,18 @@ class Runtime:
             self._loaded.check_room(read)
             self.open()
         request = (read, query)
-        if self._asked is None or judged is None or self._asked.request != request:
+        asked = self._asked if self._asked is not None and self._asked.request == request else None
+        if asked is None or not (read_on or judged is not None):
             self._forget()
             try:
-                self._asked = prepare(stack, self._loaded, read, query, on_margin, clock, control)
+                asked = self._asked = prepare(self._loaded, read, query, on_margin, clock, control)
             except Interrupted:
                 return self._stopped(clock, asked=query is not None)
-            self._asked.request = request
+            asked.request = request
         else:
-            self._asked.again(control, clock)
-        self._asked.reading.ranking.judged = {} if judged is None else judged
-        return course(self._asked)
+            asked.again(control, clock, read_on=read_on)
+        asked.reading.ranking.judged = {} if judged is None else judged
+        return course(asked)
 
     def _recalling(
         self, library: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
@@ -250,7 +255,7 @@ class Runtime:
                     raise LibraryError(nothing, "Use --chooser hybrid or recall.")
                 yield events.Warning(nothing)
             read = told_apart([*given, *recalled])
-            yield from self._reading(read, query, on_margin, judged, stack, clock, control)
+            yield from self._reading(read, query, on_margin, judged, False, stack, clock, control)
 
         return found()
 

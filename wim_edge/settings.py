@@ -95,8 +95,9 @@ class Settings(Limits):
     margin_tokens: int | None = None
     """Longest margin; None: 128 for a quotation, whose length costs no decoding, 64 in the model's own words."""
     within: str | None = None
-    """How much is read for an answer: so many seconds of reading ("20s", "5m"), a share of the text ("10%"), "all".
-    Where each segment is read alone the promising ones come first. None: all."""
+    """How much is read for an answer: so many seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
+    "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
+    32 at most; else all of it. None: auto."""
     answer_tokens: int = 256
     """Longest answer."""
     stop: tuple[str, ...] = ()

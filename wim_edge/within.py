@@ -1,4 +1,4 @@
-"""How much is read for an answer at most: some seconds, a share of the text, or all of it."""
+"""How much is read for an answer: until a better passage is unlikely, some seconds, a share of the text, or all."""
 
 from __future__ import annotations
 
@@ -7,23 +7,32 @@ from dataclasses import dataclass
 
 _FORM = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-ALL = "all"
-WANTED = "20s, 5m, 10% or all"
-PATTERN = rf"^(?:{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
+AUTO, ALL = "auto", "all"
+WANTED = "auto, 20s, 5m, 10% or all"
+PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
 """The form, as JSON Schema has it."""
+_UNLIKELY = 0.05
+_MAX_SEGMENTS = 32
+"""Where nothing that was read fits the question, the rest seldom does either: what is gained behind so many is in
+docs/choices.md."""
 
 
 @dataclass(frozen=True)
 class Within:
-    """``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1); None: no bound."""
+    """``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1), ``unread``: the probability
+    of a better segment among the others below which none is read, nor after so many ``segments``. None: no bound."""
 
     seconds: float | None = None
     share: float | None = None
+    unread: float | None = None
+    segments: int | None = None
 
     @classmethod
     def parse(cls, text: str | None) -> Within:
-        """Raises ValueError for a text of another form; None is all of it."""
-        if text is None or text == ALL:
+        """Returns the bounds; None is auto. Raises ValueError for a text of another form."""
+        if text is None or text == AUTO:
+            return cls(unread=_UNLIKELY, segments=_MAX_SEGMENTS)
+        if text == ALL:
             return cls()
         found = _FORM.fullmatch(text)
         number = float(found["number"]) if found else 0.0
@@ -33,8 +42,13 @@ class Within:
             return cls(share=number / 100)
         return cls(seconds=number * _SECONDS[found["unit"]])
 
-    def is_spent(self, seconds: float, tokens: int, of: int) -> bool:
-        """Whether no further segment is read after so many seconds, and tokens of so many."""
+    def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
+        """Returns whether no further segment is read after so many seconds, so much of the text and so many segments.
+
+        ``unread``: `Ranking.unread`; where it is None, nothing is known of the others, and auto is all of it.
+        """
+        if self.unread is not None:
+            return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:
             return seconds >= self.seconds
-        return self.share is not None and tokens >= self.share * of
+        return self.share is not None and share >= self.share

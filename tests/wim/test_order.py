@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel
-from wim_edge.wim.order import promising_first
+from wim_edge.wim.order import Outlook, outlook
 from wim_edge.within import Within
 
 FILLER = "Nothing of interest stands in part {0}, and {0} is here to be passed over by whoever reads it. " * 2
@@ -37,6 +38,10 @@ def read(found: Iterable[events.Event]) -> list[int]:
     return [event.segment for event in found if isinstance(event, events.SegmentRead)]
 
 
+def shown(document: Document, answer: events.AnswerFinished) -> str:
+    return " ".join(document.text[slice(*source.chars)] for source in answer.sources)
+
+
 def finished(found: list[events.Event]) -> events.AnswerFinished:
     assert isinstance(found[-1], events.AnswerFinished)
     return found[-1]
@@ -45,15 +50,15 @@ def finished(found: list[events.Event]) -> events.AnswerFinished:
 def test_shared_words_come_first_and_contents_last() -> None:
     contents = "The treasure ....... 3\nThe island . . . . . 7\n"
     texts = ["Nothing here.", contents, "A treasure.", "The treasure of the island.", "Nothing there."]
-    assert promising_first(texts, QUESTION) == (3, 2, 0, 4, 1)
+    assert outlook(texts, QUESTION).order == (3, 2, 0, 4, 1)
 
 
 def test_a_table_of_numbers_is_no_table_of_contents() -> None:
-    assert promising_first(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION) == (1, 0)
+    assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION).order == (1, 0)
 
 
 def test_the_promising_are_read_first_and_all_of_it_in_the_end() -> None:
-    found = asked(SMALL, text(8, 5))
+    found = asked(SMALL.but(within="all"), text(8, 5))
     (order,) = [event.segments for event in found if isinstance(event, events.ReadingOrder)]
     assert read(found) == list(order)
     last = finished(found)
@@ -64,16 +69,89 @@ def test_the_promising_are_read_first_and_all_of_it_in_the_end() -> None:
 
 
 def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ranking(found: list[events.Event]) -> list[tuple[int, float | None, bool]]:
+    def ranking(found: list[events.Event]) -> list[tuple[int, float | None, float, bool]]:
         (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
-        return [(one.segment, one.score, one.chosen) for one in ranked]
+        return [(one.segment, one.score, round(one.relevance, 9), one.chosen) for one in ranked]
 
-    ordered = asked(SMALL, text(8, 5))
-    monkeypatch.setattr("wim_edge.wim.plan.promising_first", lambda texts, question: tuple(range(len(texts))))
-    plain = asked(SMALL, text(8, 5))
+    def as_they_stand(texts: Sequence[str], question: str) -> Outlook:
+        return replace(outlook(texts, question), order=tuple(range(len(texts))))
+
+    whole = SMALL.but(within="all")
+    ordered = asked(whole, text(8, 5))
+    monkeypatch.setattr("wim_edge.wim.plan.outlook", as_they_stand)
+    plain = asked(whole, text(8, 5))
     assert not [event for event in plain if isinstance(event, events.ReadingOrder)]
     assert ranking(ordered) == ranking(plain)
     assert finished(ordered).text == finished(plain).text
+
+
+def test_it_ends_where_a_better_segment_is_unlikely() -> None:
+    found = asked(SMALL, text(40, 33))
+    last, started = finished(found), found[0]
+    assert isinstance(started, events.ReadingStarted)
+    assert started.within == "auto"
+    assert last.text == "Ottilie Brandt"
+    assert last.read_segments < 8 < last.segments
+    assert last.unread_probability is not None
+    assert 0 < last.unread_probability < 0.05
+    told = [event.unread_probability for event in found if isinstance(event, events.SegmentScored)]
+    assert told[-1] == last.unread_probability
+    assert all(one is not None and one >= 0.05 for one in told[:-1])
+
+
+def test_what_fits_nowhere_is_looked_for_in_so_many_segments() -> None:
+    last = finished(asked(SMALL, text(60, -1), "Which colour had the bicycle?"))
+    assert last.read_segments == 32
+    assert last.unread_probability is not None
+    assert last.unread_probability > 0.05
+
+
+def test_all_that_is_read_leaves_nothing_better() -> None:
+    assert finished(asked(SMALL.but(within="all"), text(8, 5))).unread_probability == 0.0
+    assert finished(asked(SMALL.but(pattern="wim"), text(8, 5))).unread_probability == 0.0
+
+
+def test_reading_on_ends_at_a_better_segment_and_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What answers has none of the question's words, as far as the order knows."""
+    monkeypatch.setattr("wim_edge.wim.order._WORDS", 0.0)
+    document = Document("d", text(60, 50))
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        first = runtime.ask(document, QUESTION)
+        found = list(runtime.stream(document, QUESTION, read_on=True))
+        rest = finished(list(runtime.stream(document, QUESTION, read_on=True)))
+    last = finished(found)
+    assert first.read_segments == 32
+    assert GOLD not in shown(document, first)
+    assert read(found) == list(range(32, last.read_segments))
+    (revised,) = [event.segments for event in found if isinstance(event, events.AnswerRevised)]
+    assert GOLD in shown(document, last)
+    assert last.sources[0].segment == read(found)[-1]
+    assert read(found)[-1] in revised
+    assert last.read_segments < rest.read_segments == rest.segments
+    assert rest.text == last.text
+
+
+def test_an_answer_stands_where_nothing_better_is_read() -> None:
+    document = Document("d", text(40, 33))
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        first = runtime.ask(document, QUESTION)
+        found = list(runtime.stream(document, QUESTION, read_on=True))
+        again = list(runtime.stream(document, QUESTION, read_on=True))
+    last = finished(found)
+    assert last.read_segments == last.segments
+    assert (last.text, last.sources[0].segment) == (first.text, first.sources[0].segment)
+    assert not [event for event in found if isinstance(event, events.AnswerDelta | events.AnswerRevised)]
+    assert last.unread_probability == 0.0
+    assert not read(again)
+    assert finished(again).text == first.text
+
+
+def test_another_question_is_read_from_the_start() -> None:
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        runtime.ask(Document("d", text(40, 33)), "What is of interest?")
+        last = runtime.ask(Document("d", text(40, 33)), QUESTION, read_on=True)
+    assert last.text == "Ottilie Brandt"
+    assert last.read_segments < 8
 
 
 @pytest.mark.parametrize("pattern", ["wim", "wim-focus", "llm"])

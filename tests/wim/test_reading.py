@@ -237,7 +237,7 @@ def test_what_the_plan_accepts_fits(
     model = FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else "many words " * 40, n_ctx_train=n_ctx)
     chosen = Settings(
         segment_tokens=segment, margin_tokens=margin, answer_tokens=answer, max_passages=passages, pattern=pattern,
-        relevance=relevance, margins=margins, relevance_threshold=0.0,
+        relevance=relevance, margins=margins, relevance_threshold=0.0, within="all",
     )  # fmt: skip
     text = TEXT[: TEXT.index(f"number {sentences - 1} ")] + "end."
     try:
@@ -349,6 +349,7 @@ def test_events_are_frozen_and_have_the_documented_json() -> None:
         assert 0 <= by_type[name]["relevance"] <= 1
     assert set(by_type["answer.finished"]) == {
         "type", "text", "finish_reason", "pattern", "model", "sources", "usage", "read_segments", "segments",
+        "unread_probability",
     }  # fmt: skip
     assert set(by_type["answer.finished"]["usage"]) == {
         "prefilled_tokens", "reused_tokens", "decoded_tokens", "seconds", "peak_rss_bytes",

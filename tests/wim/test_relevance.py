@@ -107,7 +107,7 @@ def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance
 
 def test_segments_that_do_not_matter_get_no_margin() -> None:
     model = FakeModel(reply)
-    settings = Settings(pattern="wim-shallow", segment_tokens=128)
+    settings = Settings(pattern="wim-shallow", segment_tokens=128, within="all")
     with Runtime(settings, model=model) as runtime:
         found = list(runtime.stream(library(8, 0), QUESTION))
     assert [event.segment for event in found if type(event) is events.MarginJudged] == [0]
@@ -126,7 +126,7 @@ def test_shallow_reading_has_no_limit_by_the_context() -> None:
 
 def test_shallow_reading_reads_nothing_twice_for_one_passage() -> None:
     model = FakeModel(reply)
-    settings = Settings(pattern="wim-shallow", segment_tokens=64, max_passages=1)
+    settings = Settings(pattern="wim-shallow", segment_tokens=64, max_passages=1, within="all")
     with Runtime(settings, model=model) as runtime:
         found = list(runtime.stream(library(8, 2), QUESTION))
     assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
@@ -222,7 +222,7 @@ def test_a_relevance_model_without_use_is_said(monkeypatch: pytest.MonkeyPatch, 
 def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, times: int) -> None:
     model = FakeModel(reply)
     documents = library(6, 4)
-    with Runtime(settings.but(segment_tokens=64, answer_tokens=8), model=model) as runtime:
+    with Runtime(settings.but(segment_tokens=64, answer_tokens=8, within="all"), model=model) as runtime:
         found = list(runtime.stream(documents, QUESTION))
     started, finished = found[0], found[-1]
     assert isinstance(started, events.ReadingStarted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import sys
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,11 +23,13 @@ from wim_edge.cli.options import (
     settings_from,
     show_llama_log,
 )
+from wim_edge.cli.reading_on import ask_to_read_on, is_terminal, may_read_on
 from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from wim_edge.wim.control import Policy
+    from wim_edge.wim.events import Event
 
 
 @click.command(short_help="Ask a question of documents.")
@@ -60,8 +63,9 @@ def ask(
 ) -> None:
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, EPUB; - is standard input).
 
-    Ctrl-C once answers with what has been read so far, twice cancels. When standard output is not a
-    terminal, margins, answer and sources go there as plain lines, progress and warnings to standard error.
+    Ctrl-C once answers with what has been read so far, twice cancels. On a terminal, where not all was read for
+    the answer, Enter reads on until a better passage turns up. When standard output is not a terminal, margins,
+    answer and sources go there as plain lines, progress and warnings to standard error.
 
     \b
       wim-edge ask report.pdf "What were the costs in 2023?"
@@ -83,15 +87,23 @@ def ask(
     show_llama_log(ctx)
     from wim_edge.cli.display import display_for
 
-    display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-    with opened(settings) as runtime, display:
-        policy = _policy(stop_after, stop_at)
-        reading = Interruptible(runtime, lambda: runtime.stream(documents, question, library=library, on_margin=policy))
-        reason = ""
-        with closing(reading.events()) as found:
-            for event in found:
-                display.show(event)
-                reason = getattr(event, "finish_reason", reason)
+    on_screen = not as_json and not quiet and is_terminal()
+    policy, read_on = _policy(stop_after, stop_at), False
+    with opened(settings) as runtime:
+        while True:
+            reading = Interruptible(
+                runtime,
+                partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on),
+            )
+            last: Event | None = None
+            display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
+            with display, closing(reading.events()) as found:
+                for last in found:
+                    display.show(last)
+            if not (on_screen and library is None and may_read_on(last) and ask_to_read_on()):
+                break
+            read_on = True
+    reason = getattr(last, "finish_reason", "")
     if reason == "cancelled":
         sys.exit(EXIT_CANCELLED)
     if reading.pressed and reason == "early_exit":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ from wim_edge.cli.options import (
     settings_from,
     show_llama_log,
 )
+from wim_edge.cli.reading_on import may_read_on
 from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
@@ -47,8 +49,8 @@ def chat(
 
     Each question stands for itself: the model does not see the earlier ones. Questions are lines of
     standard input. Ctrl-C while reading answers with what has been read, twice cancels the question;
-    on a terminal an empty line, Ctrl-D, or Ctrl-C at the prompt ends. With --no-save the reading lasts as long as
-    the chat.
+    on a terminal an empty line reads on where not all was read, Ctrl-D, or Ctrl-C at the prompt, ends. With
+    --no-save the reading lasts as long as the chat.
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
@@ -67,27 +69,34 @@ def chat(
     with ending_in_order(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
         runtime.open()
         read = read_documents(documents, limits=settings)
-        for question in _questions():
+        question, last = "", None
+        for line in _questions():
+            read_on = not line
+            if read_on and (library is not None or not may_read_on(last)):
+                break
+            question = line or question
             if not (as_json or quiet or (sys.stdin and sys.stdin.isatty())):
                 click.echo(f"question: {question}")
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-            reading = Interruptible(runtime, lambda: runtime.stream(read, question, library=library))  # noqa: B023
+            reading = Interruptible(
+                runtime, partial(runtime.stream, read, question, library=library, read_on=read_on)
+            )
             try:
                 with display, closing(reading.events()) as found:
-                    for event in found:
-                        display.show(event)
+                    for last in found:
+                        display.show(last)
             except WimEdgeError as error:  # this question's: the next one may do
                 click.echo(f"error: {error}", err=True)
                 click.echo(f"hint: {error.hint}", err=True)
 
 
 def _questions() -> Iterator[str]:
-    """Lines of standard input, asked for where a person types them."""
+    """Lines of standard input that hold something; where a person types them, they are asked for, and may be empty."""
     if not (sys.stdin and sys.stdin.isatty()):
         yield from (line.strip() for line in sys.stdin or () if line.strip())
         return
     with suppress(ImportError):
         import readline  # noqa: F401 - gives input() its line editing
     with suppress(EOFError, KeyboardInterrupt):
-        while line := input("\n? ").strip():
-            yield line
+        while True:
+            yield input("\n? ").strip()

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from wim_edge.wim import events
-from wim_edge.within import Within
+from wim_edge.within import ALL, AUTO, Within
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,9 +94,17 @@ def outcome(event: events.AnswerFinished) -> str:
             "cancelled": "cancelled"}  # fmt: skip
     parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
     if event.read_segments < event.segments:
-        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read")
+        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{_better(event.unread_probability)}")
     parts += [f"{event.model}, {event.pattern}", *_cost(usage)]
     return " · ".join(parts)
+
+
+def _better(unread: float | None) -> str:
+    return "" if unread is None else f", a better one {_percent(unread)} likely among the others"
+
+
+def _percent(probability: float) -> str:
+    return "less than 1%" if probability < 0.01 else f"{probability:.0%}"
 
 
 def kept(event: events.ReadingFinished) -> str:
@@ -186,6 +194,8 @@ class Live(_Base):
         self._progress = self._bar()
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
+        self._by_segments = False
+        """Whether progress is told in segments: how many will be read is not known."""
         self._several, self._library, self._writing, self._answered = False, False, "", False
         self._place = self._best = self._doing = ""
         self._wrap = WordWrap(console.width)
@@ -214,16 +224,23 @@ class Live(_Base):
                 margins = "● relevant to the question, ○ not; " if legend else ""
                 self.console.print(self._text(_plan(event), "dim"))
                 self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
-                within = Within.parse(event.within)
+                self._by_segments = event.within == AUTO
+                within = Within.parse(event.within or ALL)
                 self._progress = self._bar(within)
-                self._task = self._progress.add_task("", total=math.ceil(event.tokens * (within.share or 1)))
+                total = event.segments if self._by_segments else math.ceil(event.tokens * (within.share or 1))
+                self._task = self._progress.add_task("", total=total, better="")
                 self._live.start()
-            case events.ReadingProgress() if self._task is not None:
+            case events.ReadingProgress() if self._task is not None and not self._by_segments:
                 self._progress.update(self._task, completed=event.tokens)
             case events.SegmentRead():
                 self._place = place(event, self._several)
-            case events.SegmentScored() if event.rank == 1:
-                self._best = self._place
+            case events.SegmentScored():
+                self._best = self._place if event.rank == 1 else self._best
+                if self._by_segments and self._task is not None:
+                    self._progress.update(self._task, advance=1, better=_better(event.unread_probability))
+            case events.AnswerRevised():
+                self._live.stop()
+                self.console.print(self._text("\nA better passage was found; the answer again", "bold"))
             case events.MarginDelta() if self._margins:
                 self._writing += event.text
             case events.MarginJudged():
@@ -259,6 +276,9 @@ class Live(_Base):
         """How far the reading is, and how long it goes on."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+        if within.unread is not None:
+            read = TextColumn("reading, the promising first: {task.completed} of {task.total:,} segments")
+            return Progress(read, TextColumn("{task.fields[better]}"), TimeElapsedColumn(), console=self.console)
         at_most = [TextColumn(f"· of {within.seconds:g} s at most")] if within.seconds else []
         left = [] if at_most else [TextColumn("· left"), TimeRemainingColumn()]
         tokens = TextColumn("{task.completed:,} of {task.total:,} tokens")
@@ -329,7 +349,9 @@ def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
     scores = f", relevance {event.relevance}" if event.relevance else ""
-    if event.within:
+    if event.within == AUTO:
+        scores += ", the promising segments first"
+    elif event.within:
         scores += f", {event.within} of {'it' if event.within.endswith('%') else 'reading'} at most"
         scores += ", the promising segments first" if not event.windows else ""
     return (

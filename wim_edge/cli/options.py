@@ -94,8 +94,9 @@ def reading_options(command: F) -> F:
                          help="Relevance from which a segment counts. "
                               "Default: 0.5 for verdicts, else 0.1 of the best one's."),
             click.option("--within", metavar="TIME|SHARE",
-                         help="Read no more than this: 20s, 5m, 10%, or all, the default. Where each segment is read "
-                              "alone, the promising ones come first."),
+                         help="Read no more than this: 20s, 5m, 10%, or all. Default: where each segment is read "
+                              "alone, the promising ones first, until a better one is unlikely among the others; "
+                              "else all."),
             click.option("--passages", "max_passages", type=int, metavar="N",
                          help="Most segments or margins to answer from. Default: by models.toml, else 4."),
             click.option("--margins", type=click.Choice(MARGINS),

@@ -8,8 +8,9 @@
     {"id": 1, "do": "judge", "segment": 3, "accepted": false}
 
 Answers are the events of docs/events.md with the ``id`` of their request; `queued` comes first, and where it fails
-`error` last. ``settings`` are fields of `wim_edge.Settings`; ``judged`` (of ask) maps segments to verdicts. Requests
-are served in their order. The process ends with its standard input.
+`error` last. ``settings`` are fields of `wim_edge.Settings`; of ask, ``judged`` maps segments to verdicts, and with
+``"read_on": true`` the last question is read on (`Runtime.stream`). Requests are served in their order. The process
+ends with its standard input.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def _work(request: dict[str, Any], judged: dict[int, bool]) -> Callable[[Runtime
     question, library = str(request["question"]), request.get("library")
     if not isinstance(library, str | None):
         raise InvalidRequestError(f"library is {library!r:.50}", "It takes a name.")
-    return lambda runtime: runtime.stream(documents, question, library=library, judged=judged)
+    on = bool(request.get("read_on"))
+    return lambda runtime: runtime.stream(documents, question, library=library, judged=judged, read_on=on)
 
 
 def _control(desk: Desk, job: Job, judged: dict[int, bool], request: dict[str, Any]) -> None:

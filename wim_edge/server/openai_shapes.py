@@ -52,7 +52,7 @@ class Reading(Shape):
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: 20s, 5m, 10% or all."
+        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
 

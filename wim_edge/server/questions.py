@@ -31,7 +31,7 @@ class Options(Shape):
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]
     within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: 20s, 5m, 10% or all."
+        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
     relevance_threshold: float | None = Field(default=None, ge=0, le=1)
@@ -201,30 +201,31 @@ async def judge_margin(
     return _shown(question)
 
 
-def _again(served: Served, number: Number) -> Question:
+def _again(served: Served, number: Number, read_on: bool = False) -> Question:
     with served.lock:  # of several at once the first one is it
         question = served.history.get(number)
         if question.job is not None and not question.job.over:
             raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
-        return _enter(served, question)
+        return _enter(served, question, read_on)
 
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[Question, Depends(_again)]) -> Shown:
-    """Answer once more, as the margins are judged now. Nothing is read again where it was the last question; its
-    events go on after those that there are."""
+    """Answer once more, as the margins are judged now, with `read_on` after reading on until another segment is the
+    best or all is read. Nothing is read again where it was the last question; its events go on after those that there
+    are."""
     return _shown(question)
 
 
 # Parts
 
-def _enter(served: Service, question: Question) -> Question:
+def _enter(served: Service, question: Question, read_on: bool = False) -> Question:
     """Put a question in line. One that cannot be is not kept, unless it was asked before."""
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
 
         def begin(runtime: Runtime) -> Iterator[events.Event]:
-            return runtime.stream(documents, question.text, judged=question.judged)
+            return runtime.stream(documents, question.text, judged=question.judged, read_on=read_on)
 
         settings = served.settings_for(question.options)
         if not documents and settings.pattern != "llm":

@@ -18,14 +18,20 @@ _BEST_ANYHOW = 2  # passages to answer from when no segment was judged relevant
 
 @dataclass
 class Answering:
-    """Puts the question to what was read. Iterate `run`; afterwards the fields hold the outcome."""
+    """Puts the question to what was read. Iterate `run`; afterwards the fields hold the outcome.
+
+    ``before``: the answer that was given before the reading went on; it stands where the best segments are the same.
+    """
 
     reading: Reading
     prompts: Prompts
+    before: Answering | None = None
     used: list[int] = field(default_factory=list)
     """The segments that the final prompt draws on, in its order: margins as in the document; passages with
     the most relevant last, where small models look ("Lost in the Middle", section 6)."""
     generation: Generation | None = None
+    stands: bool = False
+    """Whether it is the one of before."""
 
     def run(self) -> Iterator[events.Event]:
         """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
@@ -33,6 +39,11 @@ class Answering:
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
         focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window.number > 0)
         yield from self._choose(focus)
+        if self.before is not None and self.before.generation is not None:
+            if sorted(self.before.used) == sorted(self.used):
+                self.used, self.generation, self.stands = self.before.used, self.before.generation, True
+                return
+            yield events.AnswerRevised(tuple(self.used))
         # On a fork: the question may be answered again
         sequence = self._focus(self.used) if focus else reading.window.sequence.fork()
         try:

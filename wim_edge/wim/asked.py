@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from wim_edge.documents import Document
@@ -12,6 +11,7 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import FAILURES, Library, SavedReading
 from wim_edge.loaded import Loaded
+from wim_edge.wim.answer import Answering
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
@@ -33,11 +33,13 @@ class Asked:
     """What was asked for: one that is equal may be answered from this reading."""
     read: bool = False
     """Whether it was answered, with all or with what was read when the reader stopped it."""
+    answering: Answering | None = None
+    """Its last answer."""
 
-    def again(self, control: Control, clock: Clock) -> None:
-        """Get ready to answer once more."""
+    def again(self, control: Control, clock: Clock, *, read_on: bool = False) -> None:
+        """Get ready to answer once more, with ``read_on`` after reading on where it stopped."""
         reading, window = self.reading, self.reading.window
-        reading.control, self.warnings = control, []
+        reading.control, self.warnings, reading.reads_on = control, [], read_on
         reading.clock = window.clock = reading.writer.clock = clock
         window.reused_tokens += window.read_tokens
         window.read_tokens = window.reread_tokens = reading.writer.decoded_tokens = 0
@@ -47,12 +49,12 @@ class Asked:
 
 
 def prepare(
-    stack: ExitStack, loaded: Loaded, documents: Seq[Document], query: str | None, on_margin: Policy | None,
+    loaded: Loaded, documents: Seq[Document], query: str | None, on_margin: Policy | None,
     clock: Clock, control: Control,
 ) -> Asked:  # fmt: skip
     """Settle how the documents are read and the question, if there is one, is answered.
 
-    ``stack`` closes what only reading needs. Raises InvalidRequestError, ModelError, CapacityError, LibraryError where
+    Raises InvalidRequestError, ModelError, CapacityError, LibraryError where
     nothing can be saved and that was the purpose, and Interrupted where the reader cancels.
     """
     with clock.stage("load"):
@@ -81,8 +83,11 @@ def prepare(
         context = loaded.context(plan.n_ctx)
         saved, failure = _saved(context, loaded, choices, plan)
         if relevance is not None:
-            stack.callback(relevance.close)
-            relevance.open(context, plan.segments, saved)
+            try:
+                relevance.open(context, plan.segments, saved)
+            except BaseException:
+                relevance.close()
+                raise
     if query is None and failure:
         raise LibraryError(failure, "Free some space, or point WIM_EDGE_HOME at another disk.")
     sampler = Sampler(settings.temperature, settings.top_p, settings.min_p, settings.seed)

@@ -8,7 +8,7 @@ from wim_edge import words
 from wim_edge.engine.api import Context, Sequence
 from wim_edge.library import SavedReading
 from wim_edge.wim.plan import Piece
-from wim_edge.wim.relevance import Ranking
+from wim_edge.wim.ranking import Ranking
 
 
 class BM25:
@@ -25,7 +25,7 @@ class BM25:
     def cells(self) -> int:
         return 0
 
-    def ranking(self, n_segments: int) -> Ranking:
+    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
         return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:

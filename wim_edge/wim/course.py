@@ -13,7 +13,7 @@ from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Decision
 from wim_edge.wim.methods import Auxiliary
 from wim_edge.wim.reading import Reading
-from wim_edge.within import ALL
+from wim_edge.within import ALL, AUTO
 
 _NOTHING = events.Warning("stopped before anything was read; there is nothing to answer from")
 
@@ -23,13 +23,13 @@ def course(asked: Asked) -> Iterator[events.Event]:
     reading = asked.reading
     control, plan = reading.control, reading.plan
     judging = reading.relevance.context if isinstance(reading.relevance, Auxiliary) else None
-    control.attach(reading.context, *([judging] if judging and not asked.read else []))
+    control.attach(reading.context, *([judging] if judging else []))
     yield _started(reading)
     if plan.order != tuple(sorted(plan.order)):
         yield events.ReadingOrder(plan.order)
     for text in asked.warnings:
         yield events.Warning(text)
-    if not asked.read:
+    if not asked.read or (reading.reads_on and reading.may_read_on):
         with suppress(Interrupted):
             yield from reading.run()
         for note in reading.saved.notes if reading.saved else ():
@@ -38,7 +38,7 @@ def course(asked: Asked) -> Iterator[events.Event]:
         saved = reading.saved.saved_tokens if reading.saved else 0
         yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
         return
-    answering = Answering(reading, asked.prompts)
+    answering = Answering(reading, asked.prompts, asked.answering if reading.reads_on else None)
     asked.read = cancelled = False  # not again, unless it goes well
     if control.wish is not Decision.CANCEL and _nothing_read(reading):
         yield _NOTHING
@@ -49,7 +49,9 @@ def course(asked: Asked) -> Iterator[events.Event]:
             yield from answering.run()
         except Interrupted:
             cancelled = True
-    asked.read = not cancelled
+    asked.read, asked.answering = not cancelled, answering
+    if reading.relevance is not None and not reading.may_read_on:
+        reading.relevance.close()
     yield _finished(reading, answering, cancelled)
 
 
@@ -74,8 +76,16 @@ def _started(reading: Reading) -> events.ReadingStarted:
         reading.context.n_ctx,
         len(plan.windows) if choices.pattern.deep else 0,
         choices.relevance if choices.pattern.scores else None,
-        None if reading.settings.within == ALL else reading.settings.within,
+        _within(reading),
     )
+
+
+def _within(reading: Reading) -> str | None:
+    """Returns how much is read, as `events.ReadingStarted` has it."""
+    within = reading.settings.within or AUTO
+    if reading.reads_on or within == ALL or (within == AUTO and not reading.plan.prior):
+        return None
+    return within
 
 
 def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events.AnswerFinished:
@@ -91,9 +101,10 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
         reading.choices.pattern.name,
         reading.model.info.name,
         answering.sources(),
-        _usage(reading, generation.n_tokens if generation else 0),
+        _usage(reading, generation.n_tokens if generation and not answering.stands else 0),
         reading.done,
         len(reading.plan.segments),
+        reading.unread,
     )
 
 

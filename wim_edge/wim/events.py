@@ -103,7 +103,7 @@ class ReadingStarted(Event):
     relevance: str | None
     """The method that scores; None where nothing is scored."""
     within: str | None = None
-    """How much is read at most (`Settings.within`); None: all."""
+    """How much is read at most (`Settings.within`); None: all, and "auto" where the order is free."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,8 @@ class SegmentScored(Event):
     relevance: float
     rank: int | None
     """Its place among the segments scored so far, from 1; None: a gate held it back."""
+    unread_probability: float | None = None
+    """That a segment not read yet answers better; None: nothing is known of those."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,15 @@ class ReadingRanked(Event):
 
     type = "reading.ranked"
     ranking: tuple[Ranked, ...]
+
+
+@dataclass(frozen=True)
+class AnswerRevised(Event):
+    """The reading went on after an answer and others are the best segments now: the answer is given again, from
+    these."""
+
+    type = "answer.revised"
+    segments: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -275,6 +286,8 @@ class AnswerFinished(Event):
     """Segments that the answer knows of,"""
     segments: int = 0
     """of so many: fewer where the reader stopped it, or no more was to be read (`Settings.within`)."""
+    unread_probability: float | None = None
+    """That one of the others answers better; None: nothing is known of those."""
 
 
 @dataclass(frozen=True)
@@ -335,6 +348,7 @@ EVENTS: tuple[type[Event], ...] = (
     MarginJudged,
     ReadingRanked,
     ReadingFinished,
+    AnswerRevised,
     AnswerDelta,
     AnswerFinished,
     CompletionDelta,

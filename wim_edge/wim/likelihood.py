@@ -17,7 +17,7 @@ from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance import Ranking
+from wim_edge.wim.ranking import Ranking
 
 
 class Question:
@@ -68,8 +68,8 @@ class Likelihood:
     def cells(self) -> int:
         return len(self._question) + (0 if self.reads else len(self._opening) + self._segment_tokens)
 
-    def ranking(self, n_segments: int) -> Ranking:
-        return Ranking(n_segments)
+    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
+        return Ranking(n_segments, prior=prior)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         self._pieces, self._saved = pieces, saved
@@ -134,7 +134,7 @@ class LikelihoodGain:
     def cells(self) -> int:
         return len(self._question)
 
-    def ranking(self, n_segments: int) -> Ranking:
+    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
         return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
@@ -174,9 +174,9 @@ class Cascade:
     def cells(self) -> int:
         return max(self._gain.cells, self._likelihood.cells)
 
-    def ranking(self, n_segments: int) -> Ranking:
-        self._gains = self._gain.ranking(n_segments)
-        return self._likelihood.ranking(n_segments)
+    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
+        self._gains = self._gain.ranking(n_segments, ())
+        return self._likelihood.ranking(n_segments, ())
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         self._gain.open(context, pieces, saved)

@@ -16,7 +16,8 @@ from wim_edge.wim.likelihood import Cascade, Likelihood, LikelihoodGain
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance import Ranking, Relevance
+from wim_edge.wim.ranking import Ranking
+from wim_edge.wim.relevance import Relevance
 from wim_edge.wim.verdict import Verdict
 
 _SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
@@ -83,8 +84,8 @@ class Auxiliary:
         self.context: Context | None = None
         self.of_margins = self._method.of_margins
 
-    def ranking(self, n_segments: int) -> Ranking:
-        return self._method.ranking(n_segments)
+    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
+        return self._method.ranking(n_segments, prior)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.heading + piece.segment.text)) for piece in pieces)

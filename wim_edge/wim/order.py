@@ -9,21 +9,37 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from wim_edge import words
 from wim_edge.errors import InvalidRequestError
 
+_WORDS = 0.8
+"""What a point of BM25 adds to a segment's logit; fitted together with the weights of scores (`ranking`)."""
+_CONTENTS = -5.0
+"""A table of contents has the question's words and answers nothing."""
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
 _CONTENTS_SHARE = 0.5
 """Of a segment's lines: one with as many dot leaders names what stands elsewhere."""
 
 
-def promising_first(texts: Sequence[str], question: str) -> tuple[int, ...]:
-    """Returns the numbers of the texts in the order in which they are worth reading for the question."""
+@dataclass(frozen=True)
+class Outlook:
+    """What is known of segments before any is read. ``order``: their numbers, the most promising first; ``prior``:
+    of each the logit of its answering the question."""
+
+    order: tuple[int, ...]
+    prior: tuple[float, ...]
+
+
+def outlook(texts: Sequence[str], question: str) -> Outlook:
+    """Returns which of the texts are worth reading for the question."""
     shared: dict[int, float] = {}
     with suppress(InvalidRequestError):  # without FTS5 they are read as they stand
         shared = words.scores(texts, question)
-    return tuple(sorted(range(len(texts)), key=lambda n: (_is_contents(texts[n]), -shared.get(n, 0.0), n)))
+    contents = [_is_contents(text) for text in texts]
+    prior = tuple(_WORDS * shared.get(n, 0.0) + _CONTENTS * contents[n] for n in range(len(texts)))
+    return Outlook(tuple(sorted(range(len(texts)), key=lambda n: (contents[n], -prior[n], n))), prior)
 
 
 def _is_contents(text: str) -> bool:

@@ -19,7 +19,7 @@ from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.order import promising_first
+from wim_edge.wim.order import outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.quote import LONGEST_PREFIX
@@ -63,6 +63,8 @@ class Plan:
     """Cells of it that are not for the context, the final prompt or the answer."""
     order: tuple[int, ...]
     """The windows in the order in which they are read."""
+    prior: tuple[float, ...] = ()
+    """Of each segment, where each is read alone: `order.Outlook.prior`."""
 
     segments: tuple[Piece, ...] = field(init=False)
     first: tuple[int, ...] = field(init=False)
@@ -143,10 +145,12 @@ def make_plan(
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
-    order = tuple(range(len(windows)))
+    order, prior = tuple(range(len(windows))), tuple[float, ...]()
     if query and pattern.scores and not pattern.deep:
-        order = promising_first([piece.heading + piece.segment.text for piece in pieces], query)
-    return Plan(tuple(documents), query, opening, extract, windows, limit if need > limit else n_ctx, reserved, order)
+        seen = outlook([_in_words(documents[piece.segment.document], piece) for piece in pieces], query)
+        order, prior = seen.order, seen.prior
+    n_ctx = limit if need > limit else n_ctx
+    return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, order, prior)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
@@ -203,6 +207,12 @@ def _segment(
                 pieces.append(Piece(segment, heading, lead))
                 lead = () if choices.pattern.deep else lead
     return tuple(pieces)
+
+
+def _in_words(document: Document, piece: Piece) -> str:
+    """Returns the segment's text, under its document's title and its section's."""
+    section = document.place(piece.segment.start, piece.segment.end).section
+    return f"{piece.heading}{section or ''}\n{piece.segment.text}"
 
 
 def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:

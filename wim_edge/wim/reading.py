@@ -21,6 +21,7 @@ read: they are all scored first, and then those that are chosen get their margin
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing
@@ -37,7 +38,8 @@ from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import TOGETHER, Margin, Writer
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece, Plan
-from wim_edge.wim.relevance import Ranking, Relevance
+from wim_edge.wim.ranking import Ranking
+from wim_edge.wim.relevance import Relevance
 from wim_edge.wim.window import Window
 from wim_edge.within import Within
 
@@ -68,6 +70,8 @@ class Reading:
     """Segments read, scored and, where it was due, given their margin."""
     is_spent: bool = False
     """Whether it ended because as much was read as was to be."""
+    reads_on: bool = False
+    """Whether it goes on where it ended, until another segment is the best or all is read."""
     _at: int = -1
     """The segment that the sequence ends with, while that is looked at."""
     _due: dict[int, int] = field(default_factory=dict)
@@ -79,26 +83,26 @@ class Reading:
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )
         self._within, self._begun = Within.parse(self.settings.within), time.monotonic()
+        self._left, self._best = deque(self.plan.order), -1
         n_segments = len(self.plan.segments)
-        self.ranking = self.relevance.ranking(n_segments) if self.relevance else Ranking(n_segments)
+        self.ranking = self.relevance.ranking(n_segments, self.plan.prior) if self.relevance else Ranking(n_segments)
 
     def run(self) -> Iterator[events.Event]:
         """Read until the end, or until the reader or the policy asks for the answer.
 
         Raises Interrupted when the reader does; what was read until then is kept.
         """
-        self._begun = time.monotonic()
+        self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
-            for number in self.plan.order:
-                self._open(number)
+            while self._left and not self.is_spent:
+                self._open(self._left[0])
                 try:
                     yield from self._read()
                 except (Interrupted, GeneratorExit):
                     self.window.save()
                     raise
                 self.window.save()
-                if self.is_spent:
-                    break
+                self._left.popleft()
             yield from self._write_due()
         finally:
             self.window.let_go()
@@ -139,16 +143,33 @@ class Reading:
 
     def _is_enough(self) -> bool:
         """Whether segments are left, and as much was read as was to be."""
-        seconds, tokens = time.monotonic() - self._begun, self.window.read_tokens + self.window.reused_tokens
-        left = self.done < len(self.plan.segments)
-        self.is_spent = left and self._within.is_spent(seconds, tokens, self.plan.tokens)
+        if self.done == len(self.plan.segments):
+            return False
+        if self.reads_on:
+            self.is_spent = next(iter(self.chosen()), -1) != self._best
+            return self.is_spent
+        share = (self.window.read_tokens + self.window.reused_tokens) / self.plan.tokens
+        seconds = time.monotonic() - self._begun
+        self.is_spent = self._within.is_spent(seconds, share, self.done, self.unread)
         return self.is_spent
+
+    @property
+    def unread(self) -> float | None:
+        """The probability that a segment which was not read yet answers better; None: nothing is known of those."""
+        return 0.0 if self.done == len(self.plan.segments) else self.ranking.unread()
+
+    @property
+    def may_read_on(self) -> bool:
+        """Whether segments are left which can be read after the answer."""
+        return self.relevance is not None and not self.choices.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
         return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
 
     def close(self) -> None:
+        if self.relevance is not None:
+            self.relevance.close()
         self.window.close()
 
     @property
@@ -181,7 +202,7 @@ class Reading:
         if margin is None and relevance.evaluated_tokens > before:
             yield from self._evaluated(piece)
         rank = None if score is None else self.ranking.order().index(index) + 1
-        yield events.SegmentScored(index, self.ranking.relevance(index), rank)
+        yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
         if not self.choices.pattern.deep and self._needs_reading and index in self.chosen():
             self._keep(index)
 

@@ -18,7 +18,7 @@ from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance import Ranking
+from wim_edge.wim.ranking import Ranking
 
 _NO_TEXT = -20.0  # log-odds of an empty margin
 
@@ -57,7 +57,7 @@ class Verdict:
     def cells(self) -> int:
         return len(self._preamble) + self._text_tokens + len(self._after)
 
-    def ranking(self, n_segments: int) -> Ranking:
+    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
         return Ranking(n_segments, own=True)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:

@@ -1,0 +1,90 @@
+"""Which segments answer the question: the posterior over them, from words in common and from scores.
+
+Each segment has a logit. By Bayes' rule P(segment answers | question) is the softmax of the logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_PROBABLE, _NEAR = 0.5, 0.1
+_NATS, _SCORED = 0.24, -3.4
+"""What a nat of a score adds to a prior's logit, and any score at all: fitted by the cross entropy of the gold segment
+after 2 to 16 scores, on the choosing parts (docs/choices.md)."""
+
+
+@dataclass
+class Ranking:
+    """The scores of a document's segments, and what they mean beside each other.
+
+    Without a ``prior`` the score is the logit; a segment without one (not read yet, or held back by a gate) counts
+    with 0, the score of no segment at all. ``own``: a score is log-odds and speaks for its segment alone.
+    """
+
+    n_segments: int
+    own: bool = False
+    scores: dict[int, float] = field(default_factory=dict)
+    judged: Mapping[int, bool] = field(default_factory=dict)
+    """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
+    prior: Seq[float] = ()
+    """Each segment's logit before it is scored (`order.Outlook`); empty: all count alike."""
+
+    def relevance(self, index: int) -> float:
+        """Returns 0 to 1, as of all that has been scored so far."""
+        if index not in self.scores:
+            return 0.0
+        if self.own:
+            return float(1 / (1 + np.exp(-self.scores[index])))
+        logits = self._logits()
+        return float(1 / np.exp(logits - logits[index]).sum())
+
+    def unread(self) -> float | None:
+        """Returns the probability that a segment without a score answers better than all that have one; None where
+        nothing is known of those."""
+        if self.own or not self.prior:
+            return None
+        logits = self._logits()
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        return float(max(0.0, 1 - shares[list(self.scores)].sum())) if len(self.scores) < self.n_segments else 0.0
+
+    def order(self) -> list[int]:
+        """Returns the scored segments, most relevant first."""
+        logits = None if self.own or not self.prior else self._logits()
+        by = self.scores if logits is None else {index: float(logits[index]) for index in self.scores}
+        return sorted(by, key=lambda index: (-by[index], index))
+
+    def unjudged(self) -> list[int]:
+        """Returns the scored segments of which the reader has said nothing, most relevant first."""
+        return [index for index in self.order() if index not in self.judged]
+
+    def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
+        """Returns the segments that matter, so many at most, most relevant first.
+
+        With log-odds those whose relevance reaches the threshold (None: 0.5); else those that make the
+        question likelier than no text at all, and have the best one's relevance times the threshold
+        (None: 0.1) or more: the gap decides, not the number. Those that the reader accepts come first, all of them.
+        """
+        accepted = [index for index in self.order() if self.judged.get(index)]
+        best = self.unjudged()[: max(0, at_most - len(accepted))]
+        if self.own:
+            least = _PROBABLE if threshold is None else threshold
+        else:
+            best = [index for index in best if self.scores[index] > 0]
+            least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
+        return [*accepted, *(index for index in best if self.relevance(index) >= least)]
+
+    def _logits(self) -> np.ndarray:
+        """Returns the logit of each segment, as a vector."""
+        indices, scores = list(self.scores), np.array(list(self.scores.values()))
+        if not self.prior:
+            logits = np.zeros(self.n_segments)
+            logits[indices] = scores
+            return logits
+        logits = np.array(self.prior, dtype=float)
+        logits[indices] += _NATS * scores + _SCORED
+        return logits
