@@ -117,6 +117,37 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     sync_api.expect(page.locator(".margin.rejected")).to_have_count(1)
 
 
+def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_text: str) -> None:
+    path = tmp_path / "licence.txt"
+    path.write_text(long_text[:16000], encoding="utf-8")
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    page.click("#settings summary")
+    page.select_option("#pattern", "wim-shallow")
+    ask(page, "Who may copy and distribute verbatim copies of this license document?")
+    told = answered(page)
+    assert "segments read, a better one" in told
+    n_read, text = page.locator(".segment").count(), page.text_content("#text")
+    assert page.locator("#map i").count() == n_read
+    page.locator("#map i").first.click()
+
+    page.click("#on")
+    page.wait_for_selector("#now:not([hidden])")
+    told = answered(page)
+    assert page.locator(".segment").count() > n_read
+    assert page.locator("#map i").count() == page.locator(".segment").count()
+    assert page.inner_text("#text-of-answer")
+
+    # To the end, where there is nothing left to read on
+    while page.is_visible("#on"):
+        page.click("#on")
+        page.wait_for_selector("#now:not([hidden])")
+        told = answered(page)
+    assert "segments read" not in told
+    assert not page.locator(".unread").count()
+    assert len(text) == len(page.text_content("#text"))
+
+
 def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     bad = tmp_path / "picture.bin"
     bad.write_bytes(b"\0\1\2\3")
@@ -275,7 +306,7 @@ def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:
             const letters = ["a", "é", " ", "🚢"];
             const text = Array.from({ length: 200000 }, (_, i) => i % paragraph ? letters[random(4)] : "\\n").join("");
             const chars = [...text], article = document.createElement("article");
-            const reader = new Reader(article, () => null);
+            const reader = new Reader(article, document.createElement("div"), () => null);
             reader.show({ text });
             const segments = [];
             for (let at = 0; at < chars.length;) {

@@ -191,11 +191,11 @@ class Live(_Base):
         from rich.live import Live as RichLive
 
         self.console, self._margins, self._stop = console, margins, stop
+        self._by_segments = False
+        """Whether progress is told in segments: how many will be read is not known."""
         self._progress = self._bar()
         self._live = RichLive(console=console, refresh_per_second=8, transient=True)
         self._task: TaskID | None = None
-        self._by_segments = False
-        """Whether progress is told in segments: how many will be read is not known."""
         self._several, self._library, self._writing, self._answered = False, False, "", False
         self._place = self._best = self._doing = ""
         self._wrap = WordWrap(console.width)
@@ -224,11 +224,11 @@ class Live(_Base):
                 margins = "● relevant to the question, ○ not; " if legend else ""
                 self.console.print(self._text(_plan(event), "dim"))
                 self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
-                self._by_segments = event.within == AUTO
+                self._by_segments = event.within == AUTO or event.read_segments > 0
                 within = Within.parse(event.within or ALL)
                 self._progress = self._bar(within)
                 total = event.segments if self._by_segments else math.ceil(event.tokens * (within.share or 1))
-                self._task = self._progress.add_task("", total=total, better="")
+                self._task = self._progress.add_task("", total=total, completed=event.read_segments, better="")
                 self._live.start()
             case events.ReadingProgress() if self._task is not None and not self._by_segments:
                 self._progress.update(self._task, completed=event.tokens)
@@ -276,7 +276,7 @@ class Live(_Base):
         """How far the reading is, and how long it goes on."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        if within.unread is not None:
+        if self._by_segments:
             read = TextColumn("reading, the promising first: {task.completed} of {task.total:,} segments")
             return Progress(read, TextColumn("{task.fields[better]}"), TimeElapsedColumn(), console=self.console)
         at_most = [TextColumn(f"· of {within.seconds:g} s at most")] if within.seconds else []
@@ -349,6 +349,8 @@ def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
     scores = f", relevance {event.relevance}" if event.relevance else ""
+    if event.read_segments:
+        return f"reading on after {event.read_segments:,} of {event.segments:,} segments"
     if event.within == AUTO:
         scores += ", the promising segments first"
     elif event.within:

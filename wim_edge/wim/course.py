@@ -77,6 +77,7 @@ def _started(reading: Reading) -> events.ReadingStarted:
         len(plan.windows) if choices.pattern.deep else 0,
         choices.relevance if choices.pattern.scores else None,
         _within(reading),
+        reading.done if reading.reads_on else 0,
     )
 
 

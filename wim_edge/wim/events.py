@@ -104,6 +104,8 @@ class ReadingStarted(Event):
     """The method that scores; None where nothing is scored."""
     within: str | None = None
     """How much is read at most (`Settings.within`); None: all, and "auto" where the order is free."""
+    read_segments: int = 0
+    """Segments that were read before, where the reading goes on after an answer."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import { Reader } from "./reader.js";
 
 const $ = (id) => document.getElementById(id);
 const state = { documents: [], document: null, question: null, source: null, begun: 0, first: null, options: {} };
-const reader = new Reader($("text"), judge);
+const reader = new Reader($("text"), $("map"), judge);
 
 // ---- Talking to the server
 
@@ -206,6 +206,7 @@ async function watch(question) {
   $("sources-title").hidden = $("answer").hidden = true;
   $("progress").hidden = false;
   state.first = null;
+  state.more = false;
   remember();
   listen(`api/questions/${question.id}/events`);
   await listQuestions();
@@ -213,7 +214,7 @@ async function watch(question) {
 
 const ENDS = ["answer.finished", "reading.finished", "error"];
 const EVENTS = ["queued", "reading.started", "reading.progress", "segment.read", "segment.scored", "margin.judged",
-  "reading.ranked", "answer.delta", "warning", ...ENDS];
+  "reading.ranked", "answer.revised", "answer.delta", "warning", ...ENDS];
 
 function listen(url) {
   buttons("running");
@@ -260,14 +261,16 @@ function show(event) {
       told(event.before ? `waiting behind ${event.before} other${event.before > 1 ? "s" : ""}` : "the model is being loaded");
       break;
     case "reading.started":
-      reader.anew = true;
+      reader.anew = !event.read_segments;
       quietly(machine)();
       state.plan = event;
       state.begun = performance.now();
+      state.by = event.within === "auto" || event.read_segments ? { read: event.read_segments } : null;
       told(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}`);
-      $("text-of-answer").textContent = "";
+      if (!event.read_segments) $("text-of-answer").textContent = "";  // read on, the answer may stand
       break;
     case "reading.progress": {
+      if (state.by) break;  // how much will be read is not known
       const now = performance.now();
       state.first ??= { tokens: event.tokens, at: now };
       $("bar").max = event.of;
@@ -279,9 +282,20 @@ function show(event) {
       break;
     }
     case "segment.read": reader.read(event, $("follow").checked && !state.question.answer); break;
-    case "segment.scored": reader.score(event.segment, event.relevance); break;
+    case "segment.scored":
+      reader.score(event.segment, event.relevance);
+      if (state.by) {
+        $("bar").max = state.plan.segments;
+        $("bar").value = state.by.read += 1;
+        told(`the promising segments first: ${state.by.read} of ${state.plan.segments} read${better(event)}`);
+      }
+      break;
     case "margin.judged": reader.margin(event); break;
     case "reading.ranked": event.ranking.forEach((one) => reader.score(one.segment, one.relevance)); break;
+    case "answer.revised":
+      $("text-of-answer").textContent = "";
+      warn(["A better passage was found: the answer again."], true);
+      break;
     case "answer.delta":
       $("answer").hidden = false;
       $("text-of-answer").textContent += event.text;
@@ -305,12 +319,18 @@ function finished(event) {
   const saved = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
   $("told").textContent = `${ends[event.finish_reason]} in ${usage.seconds.total.toFixed(1)} s by ${event.model}, ` +
     `${event.pattern}: ${usage.prefilled_tokens.toLocaleString()} tokens read${saved}` +
-    (event.read_segments < event.segments ? ` · ${event.read_segments} of ${event.segments} segments read` : "");
+    (event.read_segments < event.segments ? ` · ${event.read_segments} of ${event.segments} segments read${better(event)}` : "");
+  state.more = event.read_segments < event.segments && event.unread_probability != null;
   $("sources-title").hidden = !event.sources.length;
   $("sources").replaceChildren(...event.sources.map((one) => item(
     button(reader.place(one), () => reader.go(one.segment, one.quote ?? one.chars, one.chars), "link"),
     `${Math.round(one.relevance * 100)}%`,
   )));
+}
+
+function better({ unread_probability: unread }) {
+  if (unread == null) return "";  // not known, or of an older version
+  return `, a better one ${unread < 0.01 ? "less than 1" : Math.round(unread * 100)}% likely among the others`;
 }
 
 const left = (seconds) => (!isFinite(seconds) ? "…" : seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`);
@@ -329,9 +349,9 @@ async function judge(segment, accepted) {
   })();
 }
 
-async function again() {
-  const question = await api(`questions/${state.question.id}/again`, { method: "POST" });
-  $("text-of-answer").textContent = "";
+async function again(readOn = false) {
+  const question = await api(`questions/${state.question.id}/again?read_on=${readOn}`, { method: "POST" });
+  if (!readOn) $("text-of-answer").textContent = "";
   warn([]);
   state.question = question;
   state.first = null;
@@ -343,6 +363,7 @@ function buttons(which) {
   $("go").hidden = which === "running";
   $("now").hidden = $("cancel").hidden = $("follow-label").hidden = which !== "running";
   $("again").hidden = which !== "done" || !Object.keys(reader.judged).length;
+  $("on").hidden = which !== "done" || !state.more;
   if (at?.closest("#ask") && at.hidden) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
 }
 
@@ -432,7 +453,8 @@ $("question").onkeydown = (event) => {
 };
 $("now").onclick = doing(() => api(`questions/${state.question.id}/answer-now`, { method: "POST" }));
 $("cancel").onclick = doing(() => api(`questions/${state.question.id}/cancel`, { method: "POST" }));
-$("again").onclick = doing(again);
+$("again").onclick = doing(() => again());
+$("on").onclick = doing(() => again(true));
 $("file").onchange = doing(async () => {
   const files = [...$("file").files];
   $("file").value = "";  // the same file may be chosen again

@@ -4,8 +4,9 @@
 const UNREAD = 16384;  // UTF-16 units of a block of text, about
 
 export class Reader {
-  constructor(element, judge) {
-    Object.assign(this, { element, judge, judged: {}, segments: new Map(), margins: new Map(), told: new Map() });
+  // `map` is a strip as long as the text: what is read of it, the darker the more it matters
+  constructor(element, map, judge) {
+    Object.assign(this, { element, map, judge, judged: {}, segments: new Map(), margins: new Map(), told: new Map() });
   }
 
   show(document, judged = {}) {
@@ -18,6 +19,7 @@ export class Reader {
     this.judged = judged;
     this.segments.clear();
     this.margins.clear();
+    this.map.replaceChildren();
     this.anew = false;
     this.wide = [];  // where characters of two units stand
     let at = 0;
@@ -79,10 +81,20 @@ export class Reader {
     this.put(made, this.unit(start), this.unit(end));
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
-    this.segments.set(event.segment, { made, start, end });
+    this.segments.set(event.segment, { made, start, end, spot: this.spot(event.segment, start, end) });
     // A margin that is judged stays, though none may be written for a segment that is rejected
     if (this.told.has(event.segment) && event.segment in this.judged) this.margin(this.told.get(event.segment));
     if (follow) made.scrollIntoView({ block: "nearest" });
+  }
+
+  // Where a segment stands in the whole
+  spot(segment, start, end) {
+    const spot = window.document.createElement("i"), share = (units) => `${(100 * units) / this.document.text.length}%`;
+    spot.style.left = share(this.unit(start));
+    spot.style.width = share(this.unit(end) - this.unit(start));
+    spot.onclick = () => this.segments.get(segment)?.made.scrollIntoView({ block: "center" });
+    this.map.append(spot);
+    return spot;
   }
 
   // Have the segment stand in the place of its text, which was unread; segments come in any order
@@ -169,7 +181,8 @@ export class Reader {
   }
 
   score(segment, relevance) {
-    this.segments.get(segment)?.made.style.setProperty("--r", relevance.toFixed(3));
+    const found = this.segments.get(segment);
+    for (const one of found ? [found.made, found.spot] : []) one.style.setProperty("--r", relevance.toFixed(3));
   }
 
   place(one) {
