@@ -19,6 +19,7 @@ from wim_edge.testing import FakeModel
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no such terminals")
 ASK = ["ask", *SMALL, "--answer-tokens", "32"]
+SHALLOW = [*ASK, "--pattern", "wim-shallow", "--relevance", "likelihood", "--margins", "verbatim"]
 
 
 def terminal(*arguments: str, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
@@ -93,3 +94,32 @@ def test_json_on_a_terminal_has_no_escape_codes(
 
 def test_quiet_on_a_terminal_is_the_answer_alone(monkeypatch: pytest.MonkeyPatch, story: str) -> None:
     assert terminal(*ASK, "--quiet", story, "Which colour?", monkeypatch=monkeypatch) == "the answer is blue\r\n"
+
+
+def test_enter_reads_on_until_all_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(50)))
+    asked: list[str] = []
+
+    def enter(prompt: str = "") -> str:
+        asked.append(prompt)
+        return ""
+
+    monkeypatch.setattr("wim_edge.cli.ask.is_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", enter)
+    shown = terminal(*SHALLOW, "--segment-tokens", "32", "--no-save", str(path), "Which colour had the bicycle?",
+                     monkeypatch=monkeypatch)  # fmt: skip
+    assert "32 of " in shown
+    assert "likely among the others" in shown
+    assert "reading on after 32 of " in shown
+    assert len(asked) == 1
+
+
+def test_the_end_of_the_input_ends_it(monkeypatch: pytest.MonkeyPatch, story: str) -> None:
+    def end(prompt: str = "") -> str:
+        raise EOFError
+
+    monkeypatch.setattr("wim_edge.cli.ask.is_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", end)
+    shown = terminal(*SHALLOW, story, "Which colour has the lighthouse?", monkeypatch=monkeypatch)
+    assert "reading on" not in shown

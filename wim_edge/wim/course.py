@@ -84,7 +84,7 @@ def _started(reading: Reading) -> events.ReadingStarted:
 def _within(reading: Reading) -> str | None:
     """Returns how much is read, as `events.ReadingStarted` has it."""
     within = reading.settings.within or AUTO
-    if reading.reads_on or within == ALL or (within == AUTO and not reading.plan.prior):
+    if reading.reads_on or within == ALL or (within == AUTO and reading.ranking.unread() is None):
         return None
     return within
 
