@@ -1,6 +1,6 @@
 """How long an answer from a book takes: first margin, answer, memory; and a second question on a known text.
 
-    python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 20000,100000 --within 20s,all
+    python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 20000,100000 --within auto,all
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 1000000 --questions 3
     python scripts/bench_book.py --data DIR --known 10000
 
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--tokens", default="20000,100000")
     parser.add_argument("--known", type=int, help="tokens of a text that is known already")
-    parser.add_argument("--within", default="20s")
+    parser.add_argument("--within", default="auto")
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model", default="smollm2-135m")

@@ -594,3 +594,14 @@ def test_answer_now_while_a_known_text_is_measured_draws_on_all_of_it() -> None:
     assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
     assert not [e for e in found if isinstance(e, events.SegmentScored)]
     assert last.usage.reused_tokens == next(e.tokens for e in found if isinstance(e, events.ReadingStarted))
+
+
+def test_a_reading_that_takes_much_of_the_disk_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def notes(found: list[events.Event]) -> list[str]:
+        return [event.text for event in found if isinstance(event, events.Warning) and "on disk" in event.text]
+
+    assert not notes(ask(TEXT))
+    monkeypatch.setattr("wim_edge.library.library._LARGE", 100)
+    (note,) = notes(ask("Another text. " * 200))
+    assert "--no-save" in note
+    assert not notes(ask("Another text. " * 200))  # nothing new

@@ -178,6 +178,24 @@ def test_margins_are_judged_and_it_is_answered_again_without_reading(client: Cli
     assert [source["segment"] for source in more[-1]["sources"]] == used[1:]
 
 
+def test_a_reading_goes_on_after_its_answer(client: Client) -> None:
+    client.upload(text="".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60)))
+    alone = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
+    number = client.question("Which bicycle?", **alone)["id"]
+    client.wait(number)
+    first = client.events(f"/api/questions/{number}/events")
+    assert first[-1]["read_segments"] < first[-1]["segments"]
+    client.ok(client.post(f"/api/questions/{number}/again?read_on=true"))
+    client.wait(number)
+    more = client.events(f"/api/questions/{number}/events?after={len(first) - 1}")
+    (started,) = [event for event in more if event["type"] == "reading.started"]
+    assert started["read_segments"] == first[-1]["read_segments"]
+    assert more[-1]["read_segments"] == more[-1]["segments"]
+    seen = [event["segment"] for event in [*first, *more] if event["type"] == "segment.read"]
+    assert sorted(seen) == list(range(more[-1]["segments"]))
+    assert client.post(f"/api/questions/{number}/again?read_on=perhaps").status_code == 422
+
+
 def test_what_was_asked_is_there_after_a_restart(make: Callable[..., Any], client: Client) -> None:
     client.upload()
     number = client.question()["id"]

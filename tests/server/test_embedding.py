@@ -96,6 +96,16 @@ def test_a_worker_answers_as_the_runtime_does(command: list[str], story: Path) -
         assert worker.ask(story, "Which?", judged={}).text
 
 
+def test_a_worker_reads_on(command: list[str]) -> None:
+    text = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
+    alone = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
+    with Worker(command=command, **alone) as worker:
+        first = worker.ask(Document("d", text), "Which bicycle?")
+        rest = worker.ask(Document("d", text), "Which bicycle?", read_on=True)
+    assert first.read_segments < rest.read_segments == rest.segments == first.segments
+    assert first.usage.prefilled_tokens > 0 < rest.usage.reused_tokens
+
+
 def test_what_the_runtime_raises_the_worker_raises(command: list[str], story: Path) -> None:
     with Worker(command=command) as worker:
         with pytest.raises(DocumentError, match=r"nothing\.txt"):

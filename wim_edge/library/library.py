@@ -34,6 +34,7 @@ from wim_edge.settings import Paths, Settings
 _MOST = 20 * 10**9
 _SHARE = 10  # by default a tenth of what is free, with what is used already
 FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may hold text that is none
+_LARGE = 100 * 10**6  # bytes of one reading from which its reader is told
 _ABANDONED = 3600.0  # seconds after which a file that no process has noted is a killed one's
 
 
@@ -224,6 +225,11 @@ class SavedReading:
         """The reading is over, ``tokens`` of its documents' tokens were given or found: tidy up."""
         if self._broken:
             return
+        if self._taken > _LARGE:
+            self._note(
+                f"what was read takes {self._taken / 1e6:,.0f} MB on disk, to be known to the next question; "
+                "--no-save keeps nothing, and `wim-edge library` removes it"
+            )
         try:
             if self._states:
                 reading = self._open()  # another process may have let go of it
