@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,3 +219,29 @@ def test_other_forms_are_refused(within: str) -> None:
 )
 def test_forms(form: str, seconds: float | None, share: float | None) -> None:
     assert Within.parse(form) == Within(seconds, share)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["smollm2", "gemma3-tiny", "mamba", "lfm2"])
+def test_real_models_read_on_as_if_all_had_been_read_at_once(
+    which: str, model_file: Callable[[str], Path], long_text: str
+) -> None:
+    settings = Settings(
+        model=str(model_file(which)), pattern="wim-shallow", relevance="likelihood", save=False, segment_tokens=64,
+        answer_tokens=6, max_passages=2, n_threads=1,
+    )  # fmt: skip
+    document, question = Document("gpl", long_text[:1200]), "Who may copy it?"
+
+    def scores(found: list[events.Event]) -> dict[int, float | None]:
+        (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
+        return {one.segment: one.score for one in ranked}
+
+    with Runtime(settings.but(within="all")) as runtime:
+        whole = list(runtime.stream(document, question))
+    with Runtime(settings.but(within="20%")) as runtime:
+        found = list(runtime.stream(document, question))
+        assert finished(found).read_segments < finished(found).segments
+        while finished(found).read_segments < finished(found).segments:
+            found = list(runtime.stream(document, question, read_on=True))
+    assert scores(found) == pytest.approx(scores(whole), abs=0.02)  # nats; cells in another order round otherwise
+    assert [one.segment for one in finished(found).sources] == [one.segment for one in finished(whole).sources]
