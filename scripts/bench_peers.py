@@ -113,6 +113,7 @@ class Generator:
 
         self._llama = Llama(str(path), n_ctx=0, n_threads=n_threads, n_threads_batch=n_threads, verbose=False)
         self.n_ctx: int = self._llama.n_ctx()
+        self.n_threads = n_threads
         self.reset()
 
     def reset(self) -> None:

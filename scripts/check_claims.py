@@ -143,8 +143,8 @@ def table_of(found: re.Match[str]) -> str:
 def heading(key: str) -> str:
     key = key.removesuffix("+")
     if key.startswith("by_"):
-        swept, x, _ = key.split(".")
-        return f"{swept[3:]} {x}"
+        swept, x, metric = key.split(".")
+        return f"{swept[3:]} {x}" if metric == "accuracy" else f"{COLUMNS[metric][0]}, {swept[3:]} {x}"
     if key not in COLUMNS:
         raise ClaimError(f"{key} is no column")
     return COLUMNS[key][0]
