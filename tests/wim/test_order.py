@@ -146,6 +146,22 @@ def test_an_answer_stands_where_nothing_better_is_read() -> None:
     assert finished(again).text == first.text
 
 
+def test_a_reading_on_that_is_cancelled_leaves_the_answer() -> None:
+    document = Document("d", text(60, -1))
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        first = runtime.ask(document, QUESTION)
+        found = []
+        for event in runtime.stream(document, QUESTION, read_on=True):
+            found.append(event)
+            if len(read(found)) == 3:
+                runtime.cancel()
+        cancelled = finished(found)
+        rest = runtime.ask(document, QUESTION, read_on=True)
+    assert (cancelled.finish_reason, cancelled.text) == ("cancelled", first.text)
+    assert [one.segment for one in cancelled.sources] == [one.segment for one in first.sources]
+    assert rest.read_segments == rest.segments
+
+
 def test_another_question_is_read_from_the_start() -> None:
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         runtime.ask(Document("d", text(40, 33)), "What is of interest?")

@@ -39,9 +39,9 @@ class Answering:
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
         focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window.number > 0)
         yield from self._choose(focus)
-        if self.before is not None and self.before.generation is not None:
+        if self.before is not None:
             if sorted(self.before.used) == sorted(self.used):
-                self.used, self.generation, self.stands = self.before.used, self.before.generation, True
+                self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
         # On a fork: the question may be answered again
@@ -58,6 +58,11 @@ class Answering:
         finally:
             if sequence is not reading.window.sequence:
                 sequence.close()
+
+    def keep_before(self) -> None:
+        """Let the answer of before stand, if there is one."""
+        if self.before is not None:
+            self.used, self.generation, self.stands = self.before.used, self.before.generation, True
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on, most relevant first."""

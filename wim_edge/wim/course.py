@@ -49,7 +49,9 @@ def course(asked: Asked) -> Iterator[events.Event]:
             yield from answering.run()
         except Interrupted:
             cancelled = True
-    asked.read, asked.answering = not cancelled, answering
+    if cancelled:
+        answering.keep_before()
+    asked.read, asked.answering = not cancelled or answering.stands, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
     yield _finished(reading, answering, cancelled)
