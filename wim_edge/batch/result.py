@@ -37,6 +37,10 @@ class Result:
     relevance: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None
+    read_segments: int | None = None
+    segments: int | None = None
+    unread_probability: float | None = None
+    """As of `events.AnswerFinished`."""
     worker: str = ""
     """Which process of which machine."""
 
@@ -78,6 +82,9 @@ def observed(question: Question, found: Iterable[events.Event], worker: str) -> 
         relevance=relevance,
         model=last.model,
         usage=asdict(last.usage),
+        read_segments=last.read_segments,
+        segments=last.segments,
+        unread_probability=last.unread_probability,
         worker=worker,
     )
 
@@ -137,5 +144,8 @@ def _schema(arrow: Any) -> Any:
         ("sources", arrow.list_(arrow.struct(source))),
         *((name, text) for name in texts),
         ("usage", arrow.struct(usage)),
+        ("read_segments", whole),
+        ("segments", whole),
+        ("unread_probability", real),
         ("worker", text),
     ])  # fmt: skip

@@ -51,6 +51,9 @@ class Answer(BaseModel):
     answer: str
     finish_reason: str = Field(description="stop, length, or early_exit (not everything was read).")
     model: str
+    read_segments: int
+    segments: int = Field(description="Of the document; where fewer were read, the most promising ones were.")
+    unread_probability: float | None = Field(description="That one of the others answers better; null: not known.")
     sources: list[Source]
 
 
@@ -101,7 +104,8 @@ def make_server(
                    relevance=one["relevance"], quotation=one["margin"])
             for one in last["sources"]
         ]  # fmt: skip
-        return Answer(answer=last["text"], finish_reason=last["finish_reason"], model=last["model"], sources=sources)
+        same = {name: last[name] for name in Answer.model_fields if name in last and name != "sources"}
+        return Answer(answer=last["text"], sources=sources, **same)
 
     @server.tool()
     async def read_document(path: File, ctx: Context) -> Read:

@@ -21,6 +21,7 @@ from wim_edge.within import PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of")  # fmt: skip
+_AT_THE_END = ("sources", "pattern", "finish_reason", "read_segments", "segments", "unread_probability")
 _TOLD = ("reading.started", "margin.judged", "warning")
 _DEFAULTS = ("", "default", "wim-edge")
 
@@ -213,8 +214,7 @@ class Told:
             usage = event["usage"]
             cached, decoded = usage["reused_tokens"], usage["decoded_tokens"]
             read = usage["prefilled_tokens"] + cached
-            self.reading |= {"sources": event["sources"], "pattern": event["pattern"],
-                             "finish_reason": event["finish_reason"]}  # fmt: skip
+            self.reading |= {name: event[name] for name in _AT_THE_END}
         self.usage = {"prompt_tokens": read, "completion_tokens": decoded, "total_tokens": read + decoded,
                       "prompt_tokens_details": {"cached_tokens": cached}}  # fmt: skip
 
