@@ -148,6 +148,28 @@ def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_te
     assert len(text) == len(page.text_content("#text"))
 
 
+def test_a_question_comes_before_the_reading_in_the_background(page: Any, tmp_path: Path, long_text: str) -> None:
+    path = tmp_path / "licence.txt"
+    path.write_text(long_text[:30000], encoding="utf-8")
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    page.click("#settings summary")
+    page.select_option("#pattern", "wim-shallow")
+    ask(page, "Who may copy and distribute verbatim copies of this license document?")
+    answered(page)
+    answer = page.inner_text("#text-of-answer")
+    page.check("#keep")
+    page.click("#on")
+    page.wait_for_selector("#now:not([hidden])")
+    ask(page, "How long must the written offer be valid?")
+    page.uncheck("#keep")
+    sync_api.expect(page.locator("#asked li")).to_have_count(2, timeout=SECONDS)
+    answered(page)
+    assert page.inner_text("#text-of-answer")
+    page.locator("#asked .link", has_text="Who may copy").click()
+    sync_api.expect(page.locator("#text-of-answer")).to_have_text(answer)
+
+
 def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     bad = tmp_path / "picture.bin"
     bad.write_bytes(b"\0\1\2\3")

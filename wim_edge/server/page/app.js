@@ -185,6 +185,7 @@ async function enter() {
   const pattern = $("pattern").value;
   if (pattern) options.pattern = pattern;
   const body = { documents: [state.document.id], question: $("question").value, options };
+  if (state.on) await api(`questions/${state.question.id}/cancel`, { method: "POST" });  // in the background
   await watch(await api("questions", { method: "POST", body }));
 }
 
@@ -206,7 +207,7 @@ async function watch(question) {
   $("sources-title").hidden = $("answer").hidden = true;
   $("progress").hidden = false;
   state.first = null;
-  state.more = false;
+  state.more = state.on = false;
   remember();
   listen(`api/questions/${question.id}/events`);
   await listQuestions();
@@ -235,6 +236,7 @@ function listen(url) {
     if (ENDS.includes(last)) {
       unwatch();
       buttons("done");
+      if (state.more && $("keep").checked && !state.asking) doing(() => again(true))();
       quietly(listQuestions)();
       quietly(machine)();
     } else if (source.readyState === EventSource.CLOSED) {
@@ -351,6 +353,7 @@ async function judge(segment, accepted) {
 
 async function again(readOn = false) {
   const question = await api(`questions/${state.question.id}/again?read_on=${readOn}`, { method: "POST" });
+  state.on = readOn;
   if (!readOn) $("text-of-answer").textContent = "";
   warn([]);
   state.question = question;
@@ -360,10 +363,11 @@ async function again(readOn = false) {
 
 function buttons(which) {
   const at = document.activeElement;
-  $("go").hidden = which === "running";
+  $("go").hidden = which === "running" && !state.on;
   $("now").hidden = $("cancel").hidden = $("follow-label").hidden = which !== "running";
   $("again").hidden = which !== "done" || !Object.keys(reader.judged).length;
   $("on").hidden = which !== "done" || !state.more;
+  $("keep-label").hidden = !state.more;
   if (at?.closest("#ask") && at.hidden) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
 }
 
@@ -443,7 +447,7 @@ function remember() {
 
 $("ask").onsubmit = (event) => {
   event.preventDefault();
-  if (state.document && !state.source) doing(ask)();
+  if (state.document && (state.on || !state.source)) doing(ask)();
 };
 $("question").onkeydown = (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -451,8 +455,12 @@ $("question").onkeydown = (event) => {
     $("ask").requestSubmit();
   }
 };
-$("now").onclick = doing(() => api(`questions/${state.question.id}/answer-now`, { method: "POST" }));
-$("cancel").onclick = doing(() => api(`questions/${state.question.id}/cancel`, { method: "POST" }));
+const stop = (how) => doing(() => {
+  $("keep").checked = false;
+  return api(`questions/${state.question.id}/${how}`, { method: "POST" });
+});
+$("now").onclick = stop("answer-now");
+$("cancel").onclick = stop("cancel");
 $("again").onclick = doing(() => again());
 $("on").onclick = doing(() => again(true));
 $("file").onchange = doing(async () => {
