@@ -64,7 +64,7 @@ def main() -> None:
                 other = next((one for one in asked if one.document == question.document and one != question), question)
                 rows.append(ask(text, question, other if given.known else None, within, given.model))
                 print(json.dumps({"size": size, "within": within, **rows[-1]}), file=sys.stderr, flush=True)
-            found[f"{'known ' if given.known else ''}{size} within {within}"] = {
+            found[f"{'known-' if given.known else ''}{size}-{within}"] = {
                 "n": len(rows),
                 **{key: statistics.median(row[key] for row in rows) for key in _MEDIANS},
                 **{key: statistics.mean(row[key] for row in rows) for key in _MEANS},

@@ -47,7 +47,10 @@ COLUMNS = {
     "peak_rss_bytes": ("memory, MB", "MB"), "recall_at_1": ("recall@1", ".2f"), "recall_at_5": ("recall@5", ".2f"),
     "r_precision": ("R-precision", ".2f"), "answer_in_context": ("answer in context", ".2f"),
     "titles_exist": ("titles that exist", ".2f"), "seconds_per_query": ("seconds", ".2f"),
-    "prefilled_tokens": ("read", ".0f"),
+    "prefilled_tokens": ("read", ".0f"), "tokens": ("tokens", ",.0f"), "segments": ("segments", ",.0f"),
+    "read_segments": ("segments read", ",.0f"), "first_margin": ("first relevant margin, s", ".1f"),
+    "first_word": ("first word of the answer, s", ".1f"), "answered": ("answer, s", ".1f"),
+    "in_answer": ("gold in the answer", ".2f"),
 }  # fmt: skip
 """Keys of a summary: heading and format. A plus after a key adds its 95% interval."""
 _TABLE = re.compile(r"(<!-- table (?P<rows>[^|>]+)\|(?P<columns>[^>]+?)-->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
