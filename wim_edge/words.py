@@ -1,15 +1,18 @@
-"""Words in common with a question: BM25 (Robertson and Zaragoza 2009), as SQLite's FTS5 computes it.
+"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over the words that SQLite's FTS5 finds.
 
 Words are stems of English ones; a character of a script that is written without spaces is a word of its own.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable
 from typing import Self
+
+import numpy as np
 
 from wim_edge.errors import InvalidRequestError
 
@@ -25,11 +28,13 @@ _STOPWORDS = frozenset(
 )
 
 
+_K1, _B = 1.2, 0.75
+"""The usual weights, as FTS5 and Lucene have them: how soon a word's repetition counts no more, and a text's length."""
+
+
 def any_of_its_words(question: str) -> str | None:
     """Returns the FTS5 expression that matches a text with any word of the question; None where it has no word."""
-    words = list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", question))))
-    words = [word for word in words if word.lower() not in _STOPWORDS] or words
-    return " OR ".join(f'"{word}"' for word in words) or None
+    return " OR ".join(f'"{word}"' for word in _words(unicodedata.normalize("NFC", question))) or None
 
 
 class WordIndex:
@@ -41,22 +46,42 @@ class WordIndex:
     def __init__(self, texts: Iterable[str]) -> None:
         self._db = sqlite3.connect(":memory:", isolation_level=None)
         try:
-            self._db.execute(f"CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='{TOKENIZER}')")
+            for name in ("texts", "question"):
+                self._db.execute(f"CREATE VIRTUAL TABLE {name} USING fts5(text, tokenize='{TOKENIZER}', content='')")
+            self._db.execute("CREATE VIRTUAL TABLE places USING fts5vocab(texts, instance)")
+            self._db.execute("CREATE VIRTUAL TABLE asked USING fts5vocab(question, instance)")
         except sqlite3.OperationalError as error:
             raise InvalidRequestError(f"no words are counted: {error}", "Take a Python with FTS5.") from error
+        lengths = []
         self._db.execute("BEGIN")
-        self._db.executemany(
-            "INSERT INTO words (rowid, text) VALUES (?, ?)",
-            ((number, _spaced(text).replace("\0", " ")) for number, text in enumerate(texts)),
-        )
+        for number, text in enumerate(map(_plain, texts)):
+            self._db.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, text))
+            lengths.append(len(_WORD.findall(text)))
+        self._db.execute("COMMIT")
+        mean = sum(lengths) / max(1, len(lengths)) or 1.0
+        self._norms = _K1 * (1 - _B + _B * np.array(lengths) / mean)
 
     def scores(self, question: str) -> dict[int, float]:
-        """Returns the BM25 score, above 0, of each text that shares a word with the question, by its number."""
-        expression = any_of_its_words(_spaced(question))
-        if expression is None:
-            return {}
-        rows = self._db.execute("SELECT rowid, -bm25(words) FROM words WHERE words MATCH ?", (expression,))
-        return dict(rows.fetchall())
+        """Returns the BM25 score, above 0, of each text that shares a word with the question, by its number.
+
+        A word's weight is log(1 + (N - n + 0.5) / (n + 0.5)), n of N texts having it: Lucene's, above 0 for a word that
+        most have, as it is within one document. (FTS5's own is 0 there.)
+        """
+        n_texts, scores = len(self._norms), dict[int, float]()
+        for stem in self._stems(question):
+            query = "SELECT doc, count(*) FROM places WHERE term = ? GROUP BY doc"
+            having = self._db.execute(query, (stem,)).fetchall()
+            weight = math.log(1 + (n_texts - len(having) + 0.5) / (len(having) + 0.5))
+            for number, times in having:
+                norm = float(self._norms[number])
+                scores[number] = scores.get(number, 0.0) + weight * times * (_K1 + 1) / (times + norm)
+        return scores
+
+    def _stems(self, question: str) -> list[str]:
+        """Returns the question's words as they stand in the index."""
+        self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
+        self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(_plain(question))),))
+        return [stem for (stem,) in self._db.execute("SELECT DISTINCT term FROM asked ORDER BY term")]
 
     def __enter__(self) -> Self:
         return self
@@ -65,11 +90,17 @@ class WordIndex:
         self._db.close()
 
 
-def _spaced(text: str) -> str:
-    return _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", text))
-
-
 def scores(texts: Iterable[str], question: str) -> dict[int, float]:
     """Returns as `WordIndex.scores`, of texts that are asked once."""
     with WordIndex(texts) as index:
         return index.scores(question)
+
+
+def _words(question: str) -> list[str]:
+    """Returns its words, each once, without the commonest ones where there are others."""
+    words = list(dict.fromkeys(_WORD.findall(question)))
+    return [word for word in words if word.lower() not in _STOPWORDS] or words
+
+
+def _plain(text: str) -> str:
+    return _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", text)).replace("\0", " ")
