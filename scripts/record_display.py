@@ -15,17 +15,18 @@ from wim_edge import Runtime, Settings, events
 from wim_edge.cli.display import Live
 
 ROOT = Path(__file__).resolve().parent.parent
+QUESTION = "How long must the written offer for source code be valid?"
 
 
 def main() -> None:
-    document, question = (sys.argv[1:] or [str(ROOT / "examples" / "gpl-3.0.txt"), "What is the GPL for?"])[:2]
+    document, question = (sys.argv[1:] or [str(ROOT / "examples" / "gpl-3.0.txt"), QUESTION])[:2]
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(f'$ wim-edge ask {Path(document).name} "{question}"', style="bold")
     display = Live(console, margins=True)
     # A picture does not move: the live region is drawn once, where the answer begins
     display._live.start = lambda *_, **__: None
     drawn = False
-    with Runtime(Settings(model="smollm2-135m", answer_tokens=96)) as runtime:
+    with Runtime(Settings(model="smollm2-135m", answer_tokens=48, save=False)) as runtime:
         for event in runtime.stream(document, question):
             if isinstance(event, events.AnswerDelta) and not drawn:
                 console.print(display._progress)
