@@ -277,8 +277,8 @@ class Live(_Base):
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         if self._by_segments:
-            read = TextColumn("reading, the promising first: {task.completed} of {task.total:,} segments")
-            return Progress(read, TextColumn("{task.fields[better]}"), TimeElapsedColumn(), console=self.console)
+            read = "{task.completed} of {task.total:,} segments read{task.fields[better]}"
+            return Progress(TextColumn(read), TimeElapsedColumn(), console=self.console)
         at_most = [TextColumn(f"· of {within.seconds:g} s at most")] if within.seconds else []
         left = [] if at_most else [TextColumn("· left"), TimeRemainingColumn()]
         tokens = TextColumn("{task.completed:,} of {task.total:,} tokens")
