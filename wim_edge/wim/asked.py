@@ -54,8 +54,8 @@ def prepare(
 ) -> Asked:  # fmt: skip
     """Settle how the documents are read and the question, if there is one, is answered.
 
-    Raises InvalidRequestError, ModelError, CapacityError, LibraryError where
-    nothing can be saved and that was the purpose, and Interrupted where the reader cancels.
+    Raises InvalidRequestError, ModelError, CapacityError, LibraryError where nothing can be saved and that was the
+    purpose, and Interrupted where the reader cancels.
     """
     with clock.stage("load"):
         model = loaded.model()

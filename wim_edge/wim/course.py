@@ -51,6 +51,7 @@ def course(asked: Asked) -> Iterator[events.Event]:
             cancelled = True
     if cancelled:
         answering.keep_before()
+    answering.before = None  # nor its own one before
     asked.read, asked.answering = not cancelled or answering.stands, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
