@@ -57,6 +57,7 @@ def test_the_second_question_of_another_process_reads_nothing(
     options = {
         "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 64, "answer_tokens": 12,
         "max_passages": 1, "n_threads": 1, "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
+        "within": "all",
     }  # fmt: skip
     fresh = ask({**options, "save": False}, "Who may copy it?")
     first = ask(options, "What is the GPL for?")
@@ -79,7 +80,7 @@ def test_margins_of_a_known_text_are_written_together(
 ) -> None:
     settings = Settings(
         model=str(model_file(which)), pattern=pattern, segment_tokens=64, answer_tokens=4, margins="free",
-        margin_tokens=12, max_passages=3, relevance_threshold=0.0,
+        margin_tokens=12, max_passages=3, relevance_threshold=0.0, within="all",
         relevance="likelihood-gain" if pattern == "wim" else "likelihood",
     )  # fmt: skip
     text, asked = Document("text", TEXT), "Who may copy it?"

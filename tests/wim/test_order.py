@@ -53,6 +53,14 @@ def test_shared_words_come_first_and_contents_last() -> None:
     assert outlook(texts, QUESTION).order == (3, 2, 0, 4, 1)
 
 
+def test_the_order_of_documents_is_no_matter() -> None:
+    texts = ["Alpha.", "Beta.", "Gamma.", "The treasure.", "Delta."]
+    there = outlook(texts, QUESTION, [0, 1, 0, 1, 2]).order
+    assert [texts[n] for n in there] == ["The treasure.", "Alpha.", "Gamma.", "Beta.", "Delta."]
+    back = ["Gamma.", "The treasure.", "Delta.", "Alpha.", "Beta."]
+    assert [back[n] for n in outlook(back, QUESTION, [0, 1, 2, 0, 1]).order] == [texts[n] for n in there]
+
+
 def test_a_table_of_numbers_is_no_table_of_contents() -> None:
     assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION).order == (1, 0)
 
@@ -73,8 +81,8 @@ def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
         (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
         return [(one.segment, one.score, round(one.relevance, 9), one.chosen) for one in ranked]
 
-    def as_they_stand(texts: Sequence[str], question: str) -> Outlook:
-        return replace(outlook(texts, question), order=tuple(range(len(texts))))
+    def as_they_stand(texts: Sequence[str], question: str, places: Sequence[int]) -> Outlook:
+        return replace(outlook(texts, question, places), order=tuple(range(len(texts))))
 
     whole = SMALL.but(within="all")
     ordered = asked(whole, text(8, 5))

@@ -1,7 +1,8 @@
 """Where to begin: the segments that share most words with the question first, tables of contents last.
 
 Where each segment is read alone the order is free, and this one costs nothing beside the reading. Segments that share
-no word follow in the order of the document.
+no word follow in the order of the document; of several documents their beginnings come first, in whichever order the
+documents are given.
 """
 
 from __future__ import annotations
@@ -32,14 +33,19 @@ class Outlook:
     prior: tuple[float, ...]
 
 
-def outlook(texts: Sequence[str], question: str) -> Outlook:
-    """Returns which of the texts are worth reading for the question."""
+def outlook(texts: Sequence[str], question: str, places: Sequence[int] | None = None) -> Outlook:
+    """Returns which of the texts are worth reading for the question.
+
+    ``places``: of each its number within its document; None: there is one document.
+    """
+    places = range(len(texts)) if places is None else places
     shared: dict[int, float] = {}
     with suppress(InvalidRequestError):  # without FTS5 they are read as they stand
         shared = words.scores(texts, question)
     contents = [_is_contents(text) for text in texts]
     prior = tuple(_WORDS * shared.get(n, 0.0) + _CONTENTS * contents[n] for n in range(len(texts)))
-    return Outlook(tuple(sorted(range(len(texts)), key=lambda n: (contents[n], -prior[n], n))), prior)
+    order = sorted(range(len(texts)), key=lambda n: (contents[n], -prior[n], places[n], texts[n], n))
+    return Outlook(tuple(order), prior)
 
 
 def _is_contents(text: str) -> bool:

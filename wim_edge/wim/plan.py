@@ -6,6 +6,7 @@ where margins are written the named strategy of reading in windows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
@@ -147,7 +148,8 @@ def make_plan(
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     order, prior = tuple(range(len(windows))), tuple[float, ...]()
     if query and pattern.scores and not pattern.deep:
-        seen = outlook([_in_words(documents[piece.segment.document], piece) for piece in pieces], query)
+        texts = [_in_words(documents[piece.segment.document], piece) for piece in pieces]
+        seen = outlook(texts, query, _within_documents(pieces))
         order, prior = seen.order, seen.prior
     n_ctx = limit if need > limit else n_ctx
     return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, order, prior)
@@ -207,6 +209,16 @@ def _segment(
                 pieces.append(Piece(segment, heading, lead))
                 lead = () if choices.pattern.deep else lead
     return tuple(pieces)
+
+
+def _within_documents(pieces: Seq[Piece]) -> list[int]:
+    """Returns the number of each segment within its document."""
+    counts: Counter[int] = Counter()
+    places = []
+    for piece in pieces:
+        places.append(counts[piece.segment.document])
+        counts[piece.segment.document] += 1
+    return places
 
 
 def _in_words(document: Document, piece: Piece) -> str:
