@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge import Document, Runtime, Settings, events
+from wim_edge.documents import Mark
 from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel
 from wim_edge.wim.order import Outlook, outlook
@@ -183,6 +184,16 @@ def test_a_context_is_read_as_it_stands(pattern: str) -> None:
     found = asked(SMALL.but(pattern=pattern), text(8, 5))
     assert read(found) == sorted(read(found))
     assert not [event for event in found if isinstance(event, events.ReadingOrder)]
+
+
+def test_a_sections_title_counts_for_its_segments() -> None:
+    body = text(12, -1)
+    starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
+    marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure of the island"))
+    with Runtime(SMALL.but(within="10%"), model=FakeModel(reply)) as runtime:
+        found = list(runtime.stream(Document("d", body, marks), QUESTION))
+    (first, *_) = [event for event in found if isinstance(event, events.SegmentRead)]
+    assert first.section == "The treasure of the island"
 
 
 def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:
