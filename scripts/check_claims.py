@@ -69,6 +69,7 @@ _TABLE_ROW = re.compile(r"^\|.*\d.*\|$", re.MULTILINE)
 _COMMAND = re.compile(r"^(?:wim-edge|python scripts/).*$", re.MULTILINE)
 _NOT_COMPARED = ("--out", "--json", "--report")
 """Options that change no figure."""
+_SECONDS = ("total", "first_margin", "first_word", "answered")
 _STAGES = ("load", "prefill", "restore", "save", "margins", "relevance", "answer")
 _METRICS = ("accuracy", "contains", "f1", "recall_at_1")
 
@@ -186,7 +187,7 @@ def fits(unit: str, source: str) -> bool:
     key = source.split(" - ")[0].rsplit(".", 1)[-1]
     if key.endswith("bytes"):
         return found[1] in ("MB", "GB")
-    seconds = key.startswith("seconds") or key in ("total", *_STAGES)
+    seconds = key.startswith("seconds") or key in (*_SECONDS, *_STAGES)
     return found[1] in (("s", "seconds") if seconds else ("%", "percent", "points"))
 
 
