@@ -23,7 +23,7 @@ def test_files_memory_and_saved_readings_do_not_grow(tmp_path: Path, pattern: st
                         readings=tmp_path / "readings", library_bytes=4_000_000)  # fmt: skip
     held, files = [], []
     with Runtime(settings) as runtime:
-        for number in range(80):
+        for number in range(50):
             runtime.ask(documents[(number * 7) % 20], f"When does ship {number} sail?")
             held.append(me.memory_info().rss)
             files.append(len(me.open_files()))
