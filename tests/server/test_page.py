@@ -51,6 +51,17 @@ def ask(page: Any, question: str) -> None:
     page.press("#question", "Enter")
 
 
+def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
+    """A question that is answered from a few segments of the text."""
+    path = tmp_path / "licence.txt"
+    path.write_text(text, encoding="utf-8")
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    page.click("#settings summary")
+    page.select_option("#pattern", "wim-shallow")
+    ask(page, "Who may copy and distribute verbatim copies of this license document?")
+
+
 def answered(page: Any) -> str:
     """Waits until it is; what the page says of it."""
     sync_api.expect(page.locator("#told")).to_contain_text("answer", timeout=SECONDS)
@@ -118,13 +129,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
 
 
 def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "licence.txt"
-    path.write_text(long_text[:6000], encoding="utf-8")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    page.click("#settings summary")
-    page.select_option("#pattern", "wim-shallow")
-    ask(page, "Who may copy and distribute verbatim copies of this license document?")
+    ask_of_a_part(page, tmp_path, long_text[:6000])
     told = answered(page)
     assert "segments read, a better one" in told
     n_read, text = page.locator(".segment").count(), page.text_content("#text")
@@ -149,13 +154,7 @@ def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_te
 
 
 def test_a_question_comes_before_the_reading_in_the_background(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "licence.txt"
-    path.write_text(long_text[:16000], encoding="utf-8")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    page.click("#settings summary")
-    page.select_option("#pattern", "wim-shallow")
-    ask(page, "Who may copy and distribute verbatim copies of this license document?")
+    ask_of_a_part(page, tmp_path, long_text[:16000])
     answered(page)
     answer = page.inner_text("#text-of-answer")
     page.check("#keep")

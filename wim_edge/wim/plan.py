@@ -20,7 +20,7 @@ from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.order import outlook
+from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.quote import LONGEST_PREFIX
@@ -146,13 +146,10 @@ def make_plan(
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
-    order, prior = tuple(range(len(windows))), tuple[float, ...]()
-    if query and pattern.scores and not pattern.deep:
-        texts = [_in_words(documents[piece.segment.document], piece) for piece in pieces]
-        seen = outlook(texts, query, _within_documents(pieces))
-        order, prior = seen.order, seen.prior
+    free = bool(query) and pattern.scores and not pattern.deep
+    ahead = _outlook(documents, pieces, query) if free else Outlook(tuple(range(len(windows))), ())
     n_ctx = limit if need > limit else n_ctx
-    return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, order, prior)
+    return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead.order, ahead.prior)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
@@ -211,20 +208,17 @@ def _segment(
     return tuple(pieces)
 
 
-def _within_documents(pieces: Seq[Piece]) -> list[int]:
-    """Returns the number of each segment within its document."""
+def _outlook(documents: Seq[Document], pieces: Seq[Piece], query: str) -> Outlook:
+    """Returns which segments are promising by their text, their document's title and their section's."""
     counts: Counter[int] = Counter()
-    places = []
+    texts, places = [], []
     for piece in pieces:
-        places.append(counts[piece.segment.document])
-        counts[piece.segment.document] += 1
-    return places
-
-
-def _in_words(document: Document, piece: Piece) -> str:
-    """Returns the segment's text, under its document's title and its section's."""
-    section = document.place(piece.segment.start, piece.segment.end).section
-    return f"{piece.heading}{section or ''}\n{piece.segment.text}"
+        segment = piece.segment
+        section = documents[segment.document].place(segment.start, segment.end).section
+        texts.append(f"{piece.heading}{section or ''}\n{segment.text}")
+        places.append(counts[segment.document])
+        counts[segment.document] += 1
+    return outlook(texts, query, places)
 
 
 def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:
