@@ -193,6 +193,8 @@ def _knock(address: str) -> None:
     """Raise OSError unless somebody listens at HOST:PORT: Ray itself waits for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdecimal():
+        if not 0 < int(port) <= 0xFFFF:
+            raise OSError(f"{port} is no port: 1 to 65535")
         socket.create_connection((host, int(port)), timeout=5).close()
 
 

@@ -101,6 +101,13 @@ def test_nobody_is_there(endpoint: str) -> None:
         rpc.knock(endpoint)
 
 
+def test_a_port_is_not_cut_to_one_that_exists() -> None:
+    from wim_edge.engine import rpc
+
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(EngineError, match="no RPC server at"):
+        rpc.knock(f"127.0.0.1:{0x10000 + server.getsockname()[1]}")
+
+
 def test_what_is_beyond_this_machine() -> None:
     from wim_edge.engine import rpc
 

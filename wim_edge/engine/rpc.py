@@ -105,6 +105,8 @@ def knock(endpoint: str) -> None:
     """
     host, _, port = endpoint.rpartition(":")
     try:
+        if not 0 < int(port) <= 0xFFFF:  # the resolver would take its last 16 bits, and another port with them
+            raise ValueError("ports are 1 to 65535")
         line = socket.create_connection((host, int(port)), timeout=_SECONDS)
     except (OSError, ValueError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
