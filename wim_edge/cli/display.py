@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from wim_edge.wim import events
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.text import Text
 
+_REFRESH = 1 / 8  # seconds
 _STOP = "answers with what has been read"
 
 
@@ -100,11 +102,10 @@ def outcome(event: events.AnswerFinished) -> str:
 
 
 def _better(unread: float | None) -> str:
-    return "" if unread is None else f", a better one {_percent(unread)} likely among the others"
-
-
-def _percent(probability: float) -> str:
-    return "less than 1%" if probability < 0.01 else f"{probability:.0%}"
+    """Of the segments that were not read; nothing where there are none, or nothing is known of them."""
+    if not unread:
+        return ""
+    return f", a better one {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely among the rest"
 
 
 def kept(event: events.ReadingFinished) -> str:
@@ -194,16 +195,35 @@ class Live(_Base):
         self._by_segments = False
         """Whether progress is told in segments: how many will be read is not known."""
         self._progress = self._bar()
-        self._live = RichLive(console=console, refresh_per_second=8, transient=True)
+        # Refreshed by a thread of ours: rich's own may draw between a line's layout and its print
+        self._live = RichLive(console=console, auto_refresh=False, transient=True)
+        self._drawing, self._over = threading.RLock(), threading.Event()
+        self._refresher = threading.Thread(target=self._keep_fresh, daemon=True)
         self._task: TaskID | None = None
         self._several, self._library, self._writing, self._answered = False, False, "", False
         self._place = self._best = self._doing = ""
         self._wrap = WordWrap(console.width)
 
+    def __enter__(self) -> Self:
+        self._refresher.start()
+        return self
+
     def __exit__(self, *exc: object) -> None:
-        self._live.stop()
+        self._over.set()
+        with self._drawing:
+            self._live.stop()
 
     def show(self, event: events.Event) -> None:
+        with self._drawing:
+            self._show(event)
+
+    def _keep_fresh(self) -> None:
+        while not self._over.wait(_REFRESH):
+            with self._drawing:
+                if self._live.is_started:
+                    self._live.refresh()
+
+    def _show(self, event: events.Event) -> None:
         match event:
             case events.RecallStarted():
                 self._library = True
