@@ -55,6 +55,45 @@ def write_tiny(path: Path, architecture: str, seed: int = 7, *, space_prefix: bo
     return path
 
 
+def write_tiny_embedder(path: Path, seed: int = 7, *, n_ctx: int = 64, name: str = "tiny-e5") -> Path:
+    """A GGUF of BERT, which reads so many tokens and pools their mean."""
+    random = np.random.default_rng(seed)
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_name(name)
+    writer.add_context_length(n_ctx)
+    writer.add_embedding_length(N_EMBD)
+    writer.add_block_count(2)
+    writer.add_feed_forward_length(N_FF)
+    writer.add_head_count(N_HEAD)
+    writer.add_layer_norm_eps(1e-5)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    writer.add_token_type_count(2)
+    n_vocab = _vocabulary(writer, space_prefix=False)
+    writer.add_add_eos_token(True)
+    shapes = {"token_embd.weight": (n_vocab, N_EMBD), "position_embd.weight": (n_ctx, N_EMBD),
+              "token_types.weight": (2, N_EMBD), "token_embd_norm": (N_EMBD,)}  # fmt: skip
+    for layer in range(2):
+        square = ("attn_q", "attn_k", "attn_v", "attn_output")
+        shapes |= {f"blk.{layer}.{part}.weight": (N_EMBD, N_EMBD) for part in square}
+        shapes |= {f"blk.{layer}.{part}.bias": (N_EMBD,) for part in (*square, "ffn_down")}
+        shapes |= {f"blk.{layer}.ffn_up.weight": (N_FF, N_EMBD), f"blk.{layer}.ffn_up.bias": (N_FF,),
+                   f"blk.{layer}.ffn_down.weight": (N_EMBD, N_FF)}  # fmt: skip
+        shapes |= {f"blk.{layer}.{part}": (N_EMBD,) for part in ("attn_output_norm", "layer_output_norm")}
+    for one, shape in shapes.items():
+        weights = 0.3 * random.standard_normal(shape).astype(np.float32)
+        if one.endswith("_norm"):
+            writer.add_tensor(f"{one}.weight", 1 + weights)
+            writer.add_tensor(f"{one}.bias", weights)
+        else:
+            writer.add_tensor(one, weights)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
 def n_layer(architecture: str) -> int:
     """Gemma's layers 0 to 4 of every six see a window, the sixth sees all."""
     return 6 if architecture == "gemma3" else N_LAYER

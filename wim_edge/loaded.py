@@ -10,11 +10,11 @@ from typing import Any
 from wim_edge.catalog import ResolvedModel, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
-from wim_edge.engine.api import Context, Model
+from wim_edge.engine.api import Context, Embedder, Model
 from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings
-from wim_edge.tuning import open_model, ready
+from wim_edge.tuning import open_embedder, open_model, ready
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.methods import Judge
 from wim_edge.wim.pattern import Choices
@@ -25,7 +25,7 @@ from wim_edge.wim.prompts import Prompts
 @dataclass(frozen=True)
 class Identity:
     """Which model it is: its name, the fingerprint of its file and of llama.cpp's build; and what else answers depend
-    on that is no setting: the fingerprint of the model that scores, the templates."""
+    on that is no setting: the fingerprints of the models that score and embed, the templates."""
 
     name: str
     fingerprint: str
@@ -43,16 +43,17 @@ memory."""
 class Loaded:
     """The models of these settings, each loaded when it is first needed.
 
-    ``model``: an opened one instead of the one that the settings name. It stays the caller's to close.
+    ``model``, ``embedder``: opened ones instead of those that the settings name. They stay the caller's to close.
     """
 
-    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+    def __init__(self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None) -> None:
         self.settings = settings
         self.chat_variables: Mapping[str, Any] = {}
         """What models.toml sets for the model's chat template."""
         self._model = model
         self._judge: Judge | None = None
-        self._opened: list[Model] = []
+        self._embedder = embedder
+        self._opened: list[Model | Embedder] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
 
@@ -106,6 +107,14 @@ class Loaded:
             self._judge = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
         return self._judge
 
+    def embedder(self) -> Embedder | None:
+        """What tells which segments are near to the question, if there is one. Raises as `model`."""
+        if self._embedder is None and self.settings.embedding_model is not None:
+            found = resolve(self.settings.embedding_model, Paths.from_environment())
+            self._embedder = open_embedder(found, self.settings)
+            self._opened.append(self._embedder)
+        return self._embedder
+
     def context(self, n_ctx: int) -> Context:
         """The one that documents are read in, of at least so many cells. Raises MemoryBudgetError."""
         if self._context is not None and self._context.n_ctx < n_ctx:
@@ -128,6 +137,8 @@ class Loaded:
         other.chat_variables = self.chat_variables
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
             other._judge = self.judge()
+        if settings.embedding_model == self.settings.embedding_model:
+            other._embedder = self.embedder()
         return other
 
     def close(self) -> None:
@@ -139,6 +150,8 @@ class Loaded:
             model.close()
             if model is self._model:
                 self._model = None
+            elif model is self._embedder:
+                self._embedder = None
             else:
                 self._judge = None
         self._opened = []
@@ -154,29 +167,37 @@ def settled(settings: Settings) -> Settings:
     of it; paths whole. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
     settings = settings if found.entry is None else filled(settings, found.entry.settings)
-    other, templates = settings.relevance_model, settings.templates
+    templates = settings.templates
     return settings.but(
         model=found.name if found.entry else str(found.path.absolute()),
-        relevance_model=os.path.abspath(other) if other and os.path.isfile(other) else other,
+        relevance_model=_whole(settings.relevance_model),
+        embedding_model=_whole(settings.embedding_model),
         templates=templates and templates.absolute(),
     )
 
 
+def _whole(model: str | None) -> str | None:
+    """A model's whole path, where it is a file's."""
+    return os.path.abspath(model) if model and os.path.isfile(model) else model
+
+
 def identify(settings: Settings) -> Identity:
     """The model that these settings name, without loading it. Raises ModelError."""
-    other, templates = settings.relevance_model, settings.templates
+    templates = settings.templates
     name, found = _fingerprint(settings.model)
-    return Identity(name, found, _fingerprint(other)[1] if other else "", contents(templates) if templates else "")
+    others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
+        (settings.relevance_model, False), (settings.embedding_model, True)) if one]  # fmt: skip
+    return Identity(name, found, " ".join(others), contents(templates) if templates else "")
 
 
-def _fingerprint(model: str | None) -> tuple[str, str]:
+def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
     """A model's name, and of its file and of llama.cpp's build."""
     from wim_edge.engine.fingerprint import fingerprint
     from wim_edge.engine.gguf import read_header
 
     found = resolve(model, Paths.from_environment())
     try:
-        return found.name, fingerprint(read_header(found.path))
+        return found.name, fingerprint(read_header(found.path, embeds=embeds))
     except OSError as error:
         raise ModelFileError(f"{found.path}: {error.strerror or error}", "Check the file.") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from wim_edge.documents import Document, read_documents, told_apart
-from wim_edge.engine.api import Interrupted, Model
+from wim_edge.engine.api import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library.collection import Collection
 from wim_edge.loaded import Loaded
@@ -31,6 +32,7 @@ from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.stream import Stream
 
 Source = str | Path | Document
+_PATIENCE = 1.0  # seconds
 
 
 class Runtime:
@@ -43,12 +45,15 @@ class Runtime:
         settings: see `wim_edge.settings.Settings`; by default the defaults and ``WIM_EDGE_*`` variables.
         model: an opened engine model (anything that implements `wim_edge.engine.api.Model`), instead of
             the one that ``settings.model`` names. It stays the caller's to close.
+        embedder: likewise (`wim_edge.engine.api.Embedder`), instead of ``settings.embedding_model``.
 
     One question at a time; `answer_now` and `cancel` may be called from any thread.
     """
 
-    def __init__(self, settings: Settings | None = None, *, model: Model | None = None) -> None:
-        self._loaded = Loaded(settings or Settings.from_environment(), model)
+    def __init__(
+        self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None
+    ) -> None:
+        self._loaded = Loaded(settings or Settings.from_environment(), model, embedder)
         self._asked: Asked | None = None
         """The last question."""
         self._recaller: tuple[tuple[str, str], Recaller] | None = None
@@ -161,12 +166,14 @@ class Runtime:
 
         Raises InvalidRequestError inside a policy: it is asked in the middle of the reading.
         """
+        patience = time.monotonic() + _PATIENCE
         while True:
             self.cancel()
             stream, here = self._stream(), threading.get_ident()
             if here == self._beginning or (stream is not None and stream.thread == here):
                 raise InvalidRequestError("a reading cannot close its own runtime", "Let the policy return CANCEL.")
-            if stream is not None:
+            # Between two events another thread is not in it, and comes back for the last one
+            if stream is not None and (stream.reader in (None, here) or time.monotonic() > patience):
                 with suppress(ValueError):  # another thread is in it
                     stream.close()
             if self._busy.acquire(timeout=0.01):

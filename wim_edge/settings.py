@@ -82,6 +82,8 @@ class Settings(Limits):
     """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance`)."""
     relevance_model: str | None = None
     """Another model that scores them, named as ``model`` is; None: the model itself."""
+    embedding_model: str | None = None
+    """An embedding model that helps to tell which segments are read first, named as ``model`` is; None: none."""
     relevance_threshold: float | None = None
     """Relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, else 0.1 of the best one's."""
     max_passages: int | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from pathlib import Path
 from typing import Self
@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 
 from wim_edge.engine import api
-from wim_edge.engine.api import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile
+from wim_edge.engine.api import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile, Vector
 from wim_edge.errors import ContextOverflowError, EngineError
 
 CHATML = (
@@ -233,3 +233,26 @@ class FakeSequence:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class FakeEmbedder:
+    """Implements `wim_edge.engine.api.Embedder`: ``near`` says how similar a text is to any question, 0 to 1."""
+
+    def __init__(self, near: Callable[[str], float]) -> None:
+        self.near, self.closed = near, False
+        self.fingerprint = f"fake-embedder-{next(_NUMBERS)}"
+        self.embedded: list[str] = []
+        """The texts, in order."""
+
+    def query(self, question: str) -> Vector:
+        return np.array([1, 0], np.float32)
+
+    def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
+        for text in texts:
+            check()
+            self.embedded.append(text)
+            near = self.near(text)
+            yield np.array([near, (1 - near**2) ** 0.5], np.float32)
+
+    def close(self) -> None:
+        self.closed = True

@@ -20,6 +20,7 @@ from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, contents
 
 if TYPE_CHECKING:
+    from wim_edge.engine.embedding import EmbeddingModel
     from wim_edge.engine.model import Model
 
 _KINDS: Mapping[str, type] = {"n_threads": int, "flash_attn": bool, "n_batch": int, "kv_type": str}
@@ -41,6 +42,16 @@ def open_model(found: ResolvedModel, settings: Settings) -> Model:
 
     path, settings = ready(found, settings)
     return Model(path, settings, found.name)
+
+
+def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
+    """Load an embedding model's file. Raises as `open_model`."""
+    from wim_edge.engine import trial
+    from wim_edge.engine.embedding import EmbeddingModel
+
+    if found.entry is None or isinstance(found.entry.source, PathSource):
+        trial.check(found.path, embeds=True)
+    return EmbeddingModel(found.path, settings, found.name)
 
 
 def ready(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel
-from wim_edge.wim.order import Outlook, outlook
+from wim_edge.wim.order import BY_WORDS, Outlook, outlook
 from wim_edge.within import Within
 
 FILLER = "Nothing of interest stands in part {0}, and {0} is here to be passed over by whoever reads it. " * 2
@@ -82,12 +82,9 @@ def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
         (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
         return [(one.segment, one.score, round(one.relevance, 9), one.chosen) for one in ranked]
 
-    def as_they_stand(texts: Sequence[str], question: str, places: Sequence[int]) -> Outlook:
-        return replace(outlook(texts, question, places), order=tuple(range(len(texts))))
-
     whole = SMALL.but(within="all")
     ordered = asked(whole, text(8, 5))
-    monkeypatch.setattr("wim_edge.wim.plan.outlook", as_they_stand)
+    monkeypatch.setattr(Outlook, "order", property(lambda ahead: tuple(range(len(ahead.shared)))))
     plain = asked(whole, text(8, 5))
     assert not [event for event in plain if isinstance(event, events.ReadingOrder)]
     assert ranking(ordered) == ranking(plain)
@@ -122,7 +119,7 @@ def test_all_that_is_read_leaves_nothing_better() -> None:
 
 def test_reading_on_ends_at_a_better_segment_and_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What answers has none of the question's words, as far as the order knows."""
-    monkeypatch.setattr("wim_edge.wim.order._WORDS", 0.0)
+    monkeypatch.setattr("wim_edge.wim.order.BY_WORDS", replace(BY_WORDS, words=0.0))
     document = Document("d", text(60, 50))
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         first = runtime.ask(document, QUESTION)

@@ -250,6 +250,8 @@ class Live(_Base):
                 total = event.segments if self._by_segments else math.ceil(event.tokens * (within.share or 1))
                 self._task = self._progress.add_task("", total=total, completed=event.read_segments, better="")
                 self._live.start()
+            case events.SegmentsEmbedded():
+                self._doing = f"{event.segments} of {event.of} segments embedded" * (event.segments < event.of)
             case events.ReadingProgress() if self._task is not None and not self._by_segments:
                 self._progress.update(self._task, completed=event.tokens)
             case events.SegmentRead():

@@ -90,6 +90,9 @@ def reading_options(command: F) -> F:
         (
             click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
                          help="Another model that scores them. Default: the model itself."),
+            click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
+                         help="An embedding model: where each segment is read alone it helps to tell which are read "
+                              "first. Default: none, their words tell."),
             click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
                          help="Relevance from which a segment counts. "
                               "Default: 0.5 for verdicts, else 0.1 of the best one's."),

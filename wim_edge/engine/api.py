@@ -10,6 +10,7 @@ any native library.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from enum import Enum
@@ -23,6 +24,7 @@ N_SEQUENCES = 8
 """Sequences alive at once in a context, unless more are asked for."""
 
 Logits = NDArray[np.float32]
+Vector = NDArray[np.float32]
 State = NDArray[np.uint8]
 
 
@@ -199,6 +201,25 @@ class Model(Protocol):
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
         """A context of at least ``n_ctx`` cells, for so many sequences at once. Raises MemoryBudgetError if
         memory does not suffice."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Embedder(Protocol):
+    """An embedding model: what means something alike has vectors that are near."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all that shapes its vectors, which are kept under it."""
+        ...
+
+    def query(self, question: str) -> Vector:
+        """Returns the question's unit vector, float32 (width,)."""
+        ...
+
+    def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
+        """Yields each text's unit vector, float32 (width,). ``check`` is called now and then, and may raise."""
         ...
 
     def close(self) -> None: ...

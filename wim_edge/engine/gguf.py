@@ -98,8 +98,11 @@ class GGUFHeader:
         return (numbers + [numbers[-1] if numbers else default] * n)[:n]
 
 
-def read_header(path: Path) -> GGUFHeader:
-    """Read and check the header. Raises ModelFileError for anything that is not a whole, usable GGUF model."""
+def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
+    """Read and check the header. Raises ModelFileError for anything that is not a whole, usable GGUF model.
+
+    ``embeds``: an embedding model is wanted, else one that generates text.
+    """
     path = Path(path)
     hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
     if not os.path.exists(path):  # unlike Path.exists it never raises
@@ -123,6 +126,9 @@ def read_header(path: Path) -> GGUFHeader:
             raise MemoryBudgetError(f"{path.name} is too large to be mapped", "Raise the memory limit.") from error
         raise ModelFileError(f"{path}: {error.strerror}", hint) from error
     _check(header)
+    both_ways = header.metadata.get("tokenizer.ggml.model") == "bert" or header.arch("attention.causal") is False
+    if both_ways and not embeds:
+        raise ModelFileError(f"{path}: an embedding model, which generates no text", "Give it as --embedding-model.")
     return header
 
 
@@ -287,5 +293,3 @@ def _check(header: GGUFHeader) -> None:
     head_size = header.number("attention.key_length", header.number("embedding_length") // heads if heads else 0)
     if head_size and header.number("rope.dimension_count") > head_size:
         refuse(f"rotates {header.number('rope.dimension_count')} dimensions of heads of {head_size}")
-    if header.metadata.get("tokenizer.ggml.model") == "bert":
-        refuse("holds an embedding model's tokenizer")

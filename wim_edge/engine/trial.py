@@ -29,15 +29,18 @@ _SAMPLE = "Who may end it, and when? Ünïcödé 🚢 \t\n\n" + "".join(map(chr,
 _HINT = "It is damaged, or not made for this build of llama.cpp; fetch another model."
 
 
-def check(path: Path) -> None:
-    """Raises ModelFileError, or what else loading it raises, where a child could not load and use the file."""
+def check(path: Path, *, embeds: bool = False) -> None:
+    """Raises ModelFileError, or what else loading it raises, where a child could not load and use the file.
+
+    ``embeds``: as an embedding model.
+    """
     # Frozen, sys.executable is no Python; and unlike Path.exists these never raise
-    if getattr(sys, "frozen", False) or (os.path.exists(path) and os.path.exists(_known(path))):
+    if getattr(sys, "frozen", False) or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return
-    read_header(path)  # which refuses most without a process
-    known = _known(path)
+    read_header(path, embeds=embeds)  # which refuses most without a process
+    known = _known(path, embeds)
     seconds = _seconds(path)
-    command = process.command("wim_edge.engine.trial", str(path))
+    command = process.command("wim_edge.engine.trial", str(path), *["embeds"] * embeds)
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=process.environment())
     except subprocess.TimeoutExpired as error:
@@ -57,8 +60,15 @@ def check(path: Path) -> None:
         raise ModelFileError(f"{path}: llama.cpp crashes on it ({how}){said}", _HINT) from None
 
 
-def use(path: Path) -> None:
+def use(path: Path, *, embeds: bool = False) -> None:
     """Load the file and use it a little. What cannot be used raises ModelFileError, if the process lives."""
+    if embeds:
+        from wim_edge.engine.embedding import EmbeddingModel
+
+        with EmbeddingModel(path, Settings(n_gpu_layers=0)) as embedder:
+            if not np.isfinite([*embedder.texts([_SAMPLE, "x"]), embedder.query(_SAMPLE)]).all():
+                raise ModelFileError(f"{path}: its weights compute no numbers", _HINT)
+        return
     from wim_edge.engine.model import Model
 
     with Model(path, Settings(n_gpu_layers=0, n_batch=128)) as model:
@@ -73,12 +83,13 @@ def use(path: Path) -> None:
                     raise ModelFileError(f"{path}: its weights compute no numbers", _HINT)
 
 
-def _known(path: Path) -> Path:
+def _known(path: Path, embeds: bool) -> Path:
     """The mark that it was tried with this build, and lived."""
     from importlib.metadata import version
 
     state = os.stat(path)
     what = f"{path.absolute()} {state.st_size} {state.st_mtime_ns} {version('llama-cpp-python')}"
+    what += " embeds" * embeds
     return Paths.from_environment().cache / "usable" / hashlib.blake2b(os.fsencode(what), digest_size=12).hexdigest()
 
 
@@ -100,10 +111,10 @@ def _limit(path: Path) -> None:
             resource.setrlimit(what, (limit, limit))
 
 
-def main(path: Path) -> int:
+def main(path: Path, embeds: bool) -> int:
     _limit(path)
     try:
-        use(path)
+        use(path, embeds=embeds)
     except WimEdgeError as error:
         told = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
         sys.stdout.write(json.dumps(told))
@@ -112,4 +123,4 @@ def main(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), "embeds" in sys.argv[2:]))

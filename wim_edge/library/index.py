@@ -3,6 +3,7 @@
     reading   a document (or several, asked together) as one model read it
     state     a file that holds a sequence's first ``tokens`` tokens
     prefix    a digest of the first so many tokens of a state: where a reading can go on from
+    vector    of a text, by its digest, what an embedding model made of it
 
 A state is kept as long as a reading refers to it. Write-ahead logging lets one process write while
 others read; a process killed at any moment leaves the last transaction's state.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,9 @@ CREATE TABLE IF NOT EXISTS prefix (
 CREATE TABLE IF NOT EXISTS part (
     reading INTEGER REFERENCES reading ON DELETE CASCADE, state INTEGER REFERENCES state ON DELETE CASCADE,
     PRIMARY KEY (reading, state)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vector (
+    reading INTEGER REFERENCES reading ON DELETE CASCADE, fingerprint TEXT, digest TEXT, data BLOB,
+    PRIMARY KEY (fingerprint, digest, reading)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS part_state ON part (state);
 CREATE INDEX IF NOT EXISTS prefix_state ON prefix (state);
 PRAGMA user_version = 1;
@@ -106,16 +110,33 @@ class Index:
         return [Stored(*row) for row in rows]
 
     def total(self) -> int:
-        """Bytes of all files."""
+        """Bytes of all files and vectors."""
         with connected(self._path) as db:
-            (total,) = db.execute("SELECT coalesce(sum(bytes), 0) FROM state").fetchone()
+            (total,) = db.execute(
+                "SELECT (SELECT coalesce(sum(bytes), 0) FROM state)"
+                " + (SELECT coalesce(sum(length(data)), 0) FROM vector)"
+            ).fetchone()
         return int(total)
 
     def files(self) -> set[str]:
         with connected(self._path) as db:
             return {file for (file,) in db.execute("SELECT file FROM state")}
 
+    def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
+        """The vectors of these texts that one model has made."""
+        with connected(self._path) as db:
+            found = ((digest, db.execute(
+                "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
+            ).fetchone()) for digest in digests)  # fmt: skip
+            return {digest: row[0] for digest, row in found if row}
+
     # Changes
+
+    def add_vectors(self, reading: int, fingerprint: str, vectors: Mapping[str, bytes]) -> None:
+        """Note what a model has made of texts, by their digests, as part of a reading."""
+        rows = [(reading, fingerprint, digest, data) for digest, data in vectors.items()]
+        with transaction(self._path) as db:
+            db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
 
     def open_reading(
         self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int

@@ -15,7 +15,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ import numpy as np
 
 from wim_edge.documents import Document
 from wim_edge.engine.api import Sequence as Cached
-from wim_edge.engine.api import Snapshot
+from wim_edge.engine.api import Snapshot, Vector
 from wim_edge.errors import LibraryError
 from wim_edge.library import files
 from wim_edge.library.container import DamagedError
@@ -221,6 +221,29 @@ class SavedReading:
         except FAILURES as error:
             self._fail("saved", error)
 
+    def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
+        """What the embedding model of this fingerprint has made of these texts before, unit vectors."""
+        if self._broken or not texts:
+            return {}
+        digests = {number: _digest(text) for number, text in texts.items()}
+        try:
+            found = self._index.vectors(fingerprint, list(digests.values()))
+        except FAILURES as error:
+            self._fail("looked up", error)
+            return {}
+        known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
+        return {number: vector.astype(np.float32) for number, vector in known.items()}
+
+    def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep what an embedding model has made of texts, as long as the reading."""
+        if self._broken:
+            return
+        try:
+            made = {_digest(text): vector.astype("<f2").tobytes() for text, vector in vectors.items()}
+            self._index.add_vectors(self._open(), fingerprint, made)
+        except FAILURES as error:
+            self._fail("saved", error)
+
     def close(self, tokens: int) -> None:
         """The reading is over, ``tokens`` of its documents' tokens were given or found: tidy up."""
         if self._broken:
@@ -300,4 +323,8 @@ def _source(document: Document) -> str:
         return f"{document.path}: {document.name} {document.parts}"
     if document.path is not None and str(document.path) != "-":
         return str(document.path.absolute())
-    return "text:" + hashlib.blake2b(document.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return "text:" + _digest(document.text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()

@@ -29,7 +29,7 @@ from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before one has been seen
-_OF_THE_MODELS = (*OF_THE_MODEL, "relevance_model")
+_OF_THE_MODELS = (*OF_THE_MODEL, "relevance_model", "embedding_model")
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 

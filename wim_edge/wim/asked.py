@@ -19,6 +19,7 @@ from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.similarity import Similarity
 
 
 @dataclass
@@ -91,8 +92,11 @@ def prepare(
     if query is None and failure:
         raise LibraryError(failure, "Free some space, or point WIM_EDGE_HOME at another disk.")
     sampler = Sampler(settings.temperature, settings.top_p, settings.min_p, settings.seed)
+    with clock.stage("load"):
+        embedder = None if choices.pattern.deep else loaded.embedder()
+    similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
-        model, context, chat, plan, settings, choices, sampler, relevance, control, clock, on_margin, saved
+        model, context, chat, plan, settings, choices, sampler, relevance, control, clock, on_margin, saved, similarity
     )
     notes += [failure] if failure else []
     if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
@@ -100,6 +104,8 @@ def prepare(
     if settings.relevance_model is not None and not isinstance(relevance, Auxiliary):
         why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
         notes.append(f"the relevance model is not used: {why}")
+    if settings.embedding_model is not None and similarity is None:
+        notes.append(f"the embedding model is not used: {choices.pattern.name} reads in the order of the document")
     return Asked(reading, prompts, [*([warning] if warning else []), *notes])
 
 

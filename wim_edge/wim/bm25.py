@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 from wim_edge import words
 from wim_edge.engine.api import Context, Sequence
 from wim_edge.library import SavedReading
+from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.ranking import Ranking
 
@@ -25,7 +26,7 @@ class BM25:
     def cells(self) -> int:
         return 0
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:

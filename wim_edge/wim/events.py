@@ -117,6 +117,15 @@ class ReadingOrder(Event):
 
 
 @dataclass(frozen=True)
+class SegmentsEmbedded(Event):
+    """So many segments are embedded, of so many that are to be before they are read; a new order follows."""
+
+    type = "segments.embedded"
+    segments: int
+    of: int
+
+
+@dataclass(frozen=True)
 class ReadingProgress(Event):
     """So many document tokens are read, of so many; after every prefill batch."""
 
@@ -248,7 +257,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Usage:
-    """What it cost. ``seconds`` by stage (load, prefill, margins, relevance, save, answer) and ``total``."""
+    """What it cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
 
     prefilled_tokens: int
     """Document tokens evaluated now, those read again for the answer too."""
@@ -342,6 +351,7 @@ EVENTS: tuple[type[Event], ...] = (
     PassagesRecalled,
     ReadingStarted,
     ReadingOrder,
+    SegmentsEmbedded,
     ReadingProgress,
     SegmentRead,
     SegmentScored,

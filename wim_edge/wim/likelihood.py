@@ -15,6 +15,7 @@ from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
@@ -68,8 +69,8 @@ class Likelihood:
     def cells(self) -> int:
         return len(self._question) + (0 if self.reads else len(self._opening) + self._segment_tokens)
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
-        return Ranking(n_segments, prior=prior)
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        return Ranking(n_segments, outlook=outlook)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         self._pieces, self._saved = pieces, saved
@@ -134,7 +135,7 @@ class LikelihoodGain:
     def cells(self) -> int:
         return len(self._question)
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
@@ -174,9 +175,9 @@ class Cascade:
     def cells(self) -> int:
         return max(self._gain.cells, self._likelihood.cells)
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
-        self._gains = self._gain.ranking(n_segments, ())
-        return self._likelihood.ranking(n_segments, ())
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        self._gains = self._gain.ranking(n_segments, None)
+        return self._likelihood.ranking(n_segments, None)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         self._gain.open(context, pieces, saved)

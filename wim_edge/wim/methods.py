@@ -13,6 +13,7 @@ from wim_edge.settings import Settings
 from wim_edge.wim.bm25 import BM25
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.likelihood import Cascade, Likelihood, LikelihoodGain
+from wim_edge.wim.order import Outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
@@ -84,8 +85,8 @@ class Auxiliary:
         self.context: Context | None = None
         self.of_margins = self._method.of_margins
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
-        return self._method.ranking(n_segments, prior)
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        return self._method.ranking(n_segments, outlook)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.heading + piece.segment.text)) for piece in pieces)

@@ -62,10 +62,9 @@ class Plan:
     """Cells the context must have."""
     reserved: int
     """Cells of it that are not for the context, the final prompt or the answer."""
-    order: tuple[int, ...]
-    """The windows in the order in which they are read."""
-    prior: tuple[float, ...] = ()
-    """Of each segment, where each is read alone: `order.Outlook.prior`."""
+    outlook: Outlook | None = None
+    """What is known of the segments beforehand, where there is a question and each is read alone: its order is the
+    reading's."""
 
     segments: tuple[Piece, ...] = field(init=False)
     first: tuple[int, ...] = field(init=False)
@@ -74,6 +73,11 @@ class Plan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(piece for window in self.windows for piece in window))
         object.__setattr__(self, "first", tuple(accumulate(map(len, self.windows[:-1]), initial=0)))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The windows in the order in which they are read."""
+        return tuple(range(len(self.windows))) if self.outlook is None else self.outlook.order
 
     @property
     def tokens(self) -> int:
@@ -147,9 +151,9 @@ def make_plan(
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     free = bool(query) and pattern.scores and not pattern.deep
-    ahead = _outlook(documents, pieces, query) if free else Outlook(tuple(range(len(windows))), ())
+    ahead = _outlook(documents, pieces, query) if free else None
     n_ctx = limit if need > limit else n_ctx
-    return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead.order, ahead.prior)
+    return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
@@ -211,14 +215,18 @@ def _segment(
 def _outlook(documents: Seq[Document], pieces: Seq[Piece], query: str) -> Outlook:
     """Returns which segments are promising by their text, their document's title and their section's."""
     counts: Counter[int] = Counter()
-    texts, places = [], []
+    places = []
     for piece in pieces:
-        segment = piece.segment
-        section = documents[segment.document].place(segment.start, segment.end).section
-        texts.append(f"{piece.heading}{section or ''}\n{segment.text}")
-        places.append(counts[segment.document])
-        counts[segment.document] += 1
-    return outlook(texts, query, places)
+        places.append(counts[piece.segment.document])
+        counts[piece.segment.document] += 1
+    return outlook([with_titles(documents, piece) for piece in pieces], query, places)
+
+
+def with_titles(documents: Seq[Document], piece: Piece) -> str:
+    """A segment's text under its document's title and its section's."""
+    segment = piece.segment
+    section = documents[segment.document].place(segment.start, segment.end).section
+    return f"{piece.heading}{section or ''}\n{segment.text}"
 
 
 def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:

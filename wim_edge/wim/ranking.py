@@ -6,22 +6,20 @@ Each segment has a logit. By Bayes' rule P(segment answers | question) is the so
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from wim_edge.wim.order import Outlook
+
 _PROBABLE, _NEAR = 0.5, 0.1
-_NATS, _SCORED = 0.24, -3.4
-"""What a nat of a score adds to a prior's logit, and any score at all: fitted by the cross entropy of the gold segment
-after 2 to 16 scores, on the choosing parts (docs/choices.md)."""
 
 
 @dataclass
 class Ranking:
     """The scores of a document's segments, and what they mean beside each other.
 
-    Without a ``prior`` the score is the logit; a segment without one (not read yet, or held back by a gate) counts
+    Without an ``outlook`` the score is the logit; a segment without one (not read yet, or held back by a gate) counts
     with 0, the score of no segment at all. ``own``: a score is log-odds and speaks for its segment alone.
     """
 
@@ -30,8 +28,8 @@ class Ranking:
     scores: dict[int, float] = field(default_factory=dict)
     judged: Mapping[int, bool] = field(default_factory=dict)
     """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
-    prior: Seq[float] = ()
-    """Each segment's logit before it is scored (`order.Outlook`); empty: all count alike."""
+    outlook: Outlook | None = None
+    """What is known of the segments before they are scored; None: all count alike."""
 
     def relevance(self, index: int) -> float:
         """Returns 0 to 1, as of all that has been scored so far."""
@@ -45,7 +43,7 @@ class Ranking:
     def unread(self) -> float | None:
         """Returns the probability that a segment without a score answers better than all that have one; None where
         nothing is known of those."""
-        if self.own or not self.prior:
+        if self.own or self.outlook is None:
             return None
         logits = self._logits()
         shares = np.exp(logits - logits.max())
@@ -54,7 +52,7 @@ class Ranking:
 
     def order(self) -> list[int]:
         """Returns the scored segments, most relevant first."""
-        logits = None if self.own or not self.prior else self._logits()
+        logits = None if self.own or self.outlook is None else self._logits()
         by = self.scores if logits is None else {index: float(logits[index]) for index in self.scores}
         return sorted(by, key=lambda index: (-by[index], index))
 
@@ -81,10 +79,10 @@ class Ranking:
     def _logits(self) -> np.ndarray:
         """Returns the logit of each segment, as a vector."""
         indices, scores = list(self.scores), np.array(list(self.scores.values()))
-        if not self.prior:
+        if self.outlook is None:
             logits = np.zeros(self.n_segments)
             logits[indices] = scores
             return logits
-        logits = np.array(self.prior, dtype=float)
-        logits[indices] += _NATS * scores + _SCORED
+        weights, logits = self.outlook.weights, np.array(self.outlook.prior)
+        logits[indices] += weights.nats * scores + weights.scored
         return logits

@@ -37,9 +37,10 @@ from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import TOGETHER, Margin, Writer
 from wim_edge.wim.pattern import Choices
-from wim_edge.wim.plan import Piece, Plan
+from wim_edge.wim.plan import Piece, Plan, with_titles
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.similarity import AT_ONCE, Similarity
 from wim_edge.wim.window import Window
 from wim_edge.within import Within
 
@@ -62,6 +63,8 @@ class Reading:
     policy: Policy | None = None
     saved: SavedReading | None = None
     """Where states come from and go to; None: nothing is saved."""
+    similarity: Similarity | None = None
+    """What tells beforehand which segments are near to the question; None: their words alone do."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
     """By segment."""
     kept: dict[int, Snapshot] = field(default_factory=dict)
@@ -83,9 +86,9 @@ class Reading:
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )
         self._within, self._begun = Within.parse(self.settings.within), time.monotonic()
-        self._left, self._best = deque(self.plan.order), -1
+        self._outlook, self._left, self._best = self.plan.outlook, deque(self.plan.order), -1
         n_segments = len(self.plan.segments)
-        self.ranking = self.relevance.ranking(n_segments, self.plan.prior) if self.relevance else Ranking(n_segments)
+        self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
 
     def run(self) -> Iterator[events.Event]:
         """Read until the end, or until the reader or the policy asks for the answer.
@@ -95,6 +98,8 @@ class Reading:
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
             while self._left and not self.is_spent:
+                if self.similarity is not None and self._left[0] not in self.similarity.known:
+                    yield from self._look_ahead(self.similarity)
                 self._open(self._left[0])
                 try:
                     yield from self._read()
@@ -109,6 +114,20 @@ class Reading:
             if self.saved is not None:
                 self.saved.close(self.window.read_tokens + self.window.reused_tokens)
 
+    def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
+        """Embed the most promising segments of which that was not done, and order the rest anew; without a question
+        all of them, to be known to the next one."""
+        unknown = [number for number in self._left if number not in similarity.known]
+        unknown = unknown[:AT_ONCE] if self.plan.query else unknown
+        texts = {number: with_titles(self.plan.documents, self.plan.segments[number]) for number in unknown}
+        for done in self.clock.each("embed", similarity.measure(texts, self.control.check)):
+            yield events.SegmentsEmbedded(done, len(unknown))
+        if self._outlook is not None:
+            self._outlook = self._outlook.nearer(similarity.found)
+            self._left = deque(number for number in self._outlook.order if number in set(self._left))
+            if self.ranking.outlook is not None:
+                self.ranking.outlook = self._outlook
+            yield events.ReadingOrder(self._outlook.order)
     def _open(self, number: int) -> None:
         self.window.open(number)
         # Before anything is restored: what is measured here is then the same, to the last bit, as without it

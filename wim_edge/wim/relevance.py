@@ -16,6 +16,7 @@ from typing import Protocol
 
 from wim_edge.engine.api import Context, Sequence
 from wim_edge.library import SavedReading
+from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.ranking import Ranking
 
@@ -38,8 +39,8 @@ class Relevance(Protocol):
         """Cells of the context that it takes for itself at most."""
         ...
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
-        """Returns what holds its scores; ``prior``: `ranking.Ranking.prior`."""
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        """Returns what holds its scores; ``outlook``: see `ranking.Ranking`."""
         ...
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:

@@ -20,8 +20,11 @@ class Stream(Iterator[events.Event]):
         next(self._events)  # enters it, so that closing a stream nobody began cleans up too
         self.thread: int | None = None
         """The one that is in it now."""
+        self.reader: int | None = None
+        """The one that took the last event."""
 
     def __next__(self) -> events.Event:
+        self.reader = threading.get_ident()
         event = self._enter(lambda: next(self._events))
         assert event is not None  # only the first one is
         return event

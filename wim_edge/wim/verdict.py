@@ -16,6 +16,7 @@ from wim_edge.engine.sampling import log_softmax
 from wim_edge.errors import ModelFileError
 from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import Piece
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
@@ -57,7 +58,7 @@ class Verdict:
     def cells(self) -> int:
         return len(self._preamble) + self._text_tokens + len(self._after)
 
-    def ranking(self, n_segments: int, prior: Seq[float]) -> Ranking:
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments, own=True)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:

@@ -1,0 +1,135 @@
+"""An embedding model tells which segments are read first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tiny import write_tiny_embedder
+from tests.wim.test_order import FILLER, SMALL, finished, read, reply, shown
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.errors import ModelFileError
+from wim_edge.library import Library
+from wim_edge.testing import FakeEmbedder, FakeModel
+from wim_edge.wim.order import outlook
+
+GOLD = "In the end Ottilie Brandt discovered the hoard beneath the old lighthouse; the treasure was hers. "
+QUESTION = "Whose luck was it?"  # no word of it stands there
+
+
+def text(n: int, gold: int) -> str:
+    return "".join((GOLD if number == gold else "") + FILLER.format(number) + "\n\n" for number in range(n))
+
+
+def near(text: str) -> float:
+    return 0.9 if "treasure" in text else 0.5 + len(text) % 7 / 100
+
+
+def asked(runtime: Runtime, n: int, gold: int) -> list[events.Event]:
+    return list(runtime.stream(Document("d", text(n, gold)), QUESTION))
+
+
+def test_what_is_near_comes_first_though_it_shares_no_word() -> None:
+    with Runtime(SMALL, model=FakeModel(reply)) as words_alone:
+        assert finished(asked(words_alone, 60, 50)).text == "nothing"
+    embedder = FakeEmbedder(near)
+    with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
+        found = asked(runtime, 60, 50)
+    last = finished(found)
+    assert last.text == "Ottilie Brandt"
+    assert last.read_segments < 8
+    orders = [event.segments for event in found if isinstance(event, events.ReadingOrder)]
+    assert read(found) == list(orders[-1][: last.read_segments])
+    told = [(event.segments, event.of) for event in found if isinstance(event, events.SegmentsEmbedded)]
+    assert told[-1] == (last.segments, last.segments)
+    assert len(embedder.embedded) == last.segments
+    assert "embed" in last.usage.seconds
+    assert not embedder.closed  # it is its maker's
+
+
+def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes_further() -> None:
+    document, embedder = Document("d", text(300, 290)), FakeEmbedder(near)
+    with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
+        first = runtime.ask(document, QUESTION)
+        assert len(embedder.embedded) == 128
+        assert first.text == "nothing"
+        first = runtime.ask(document, QUESTION, read_on=True)
+    assert first.text == "Ottilie Brandt"
+    assert GOLD[:40] in shown(document, first)
+    assert len(embedder.embedded) == len(set(embedder.embedded)) <= first.segments
+    assert first.read_segments < first.segments
+
+
+def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> None:
+    settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    for _ in range(2):
+        with Runtime(settings, model=model, embedder=embedder) as runtime:
+            first = finished(asked(runtime, 20, 15))
+    assert first.text == "Ottilie Brandt"
+    assert len(embedder.embedded) == first.segments  # once
+    library = Library(tmp_path)
+    before = library.index.total()
+    library.clear()
+    assert before > library.index.total() == 0
+    with Runtime(settings, model=model, embedder=embedder) as runtime:
+        asked(runtime, 20, 15)
+    assert len(embedder.embedded) == 2 * first.segments
+
+
+def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:
+    settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    with Runtime(settings, model=model, embedder=embedder) as runtime:
+        list(runtime.read(Document("d", text(200, 150))))
+        n = len(embedder.embedded)
+        assert n >= 200
+        last = finished(asked(runtime, 200, 150))
+    assert n == len(embedder.embedded) == last.segments
+
+
+def test_what_was_embedded_before_it_is_cancelled_is_kept(tmp_path: Path) -> None:
+    settings, embedder = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near)
+    with Runtime(settings, model=FakeModel(reply), embedder=embedder) as runtime:
+        for event in runtime.stream(Document("d", text(40, 30)), QUESTION):
+            if isinstance(event, events.SegmentsEmbedded) and event.segments >= 16:
+                runtime.cancel()
+        assert isinstance(event, events.AnswerFinished)
+        assert event.finish_reason == "cancelled"
+        n = len(embedder.embedded)
+        assert n < 40
+        last = finished(asked(runtime, 40, 30))
+    assert last.text == "Ottilie Brandt"
+    assert len(embedder.embedded) == last.segments + (len(embedder.embedded) - len(set(embedder.embedded)))
+    assert embedder.embedded[n] not in embedder.embedded[:16]
+
+
+def test_tables_of_contents_stay_last() -> None:
+    ahead = outlook(["A word.", "The treasure ....... 3\nThe island . . . . . 7\n", "Other words."], "What?")
+    assert ahead.nearer({0: 0.1, 1: 0.9, 2: 0.5}).order == (2, 0, 1)
+
+
+def test_a_pattern_that_reads_in_order_says_that_it_is_not_used(tmp_path: Path) -> None:
+    settings = SMALL.but(pattern="wim", embedding_model=str(tmp_path / "none.gguf"))
+    with Runtime(settings, model=FakeModel(reply)) as runtime:
+        warnings = [event.text for event in asked(runtime, 4, 2) if isinstance(event, events.Warning)]
+    assert "the embedding model is not used: wim reads in the order of the document" in warnings
+
+
+@pytest.mark.real
+def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
+    file = write_tiny_embedder(tmp_path / "tiny.gguf")
+    settings = SMALL.but(embedding_model=str(file))
+    with Runtime(settings, model=FakeModel(reply)) as runtime:
+        found = asked(runtime, 20, 15)
+        assert finished(found).text
+        assert [event for event in found if isinstance(event, events.SegmentsEmbedded)]
+        other = runtime.but(answer_tokens=4)
+        assert finished(asked(other, 20, 15)).text
+    none = settings.but(embedding_model="none.gguf")
+    with pytest.raises(ModelFileError), Runtime(none, model=FakeModel(reply)) as bad:
+        asked(bad, 4, 2)
+
+
+def test_settings_name_it_and_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIM_EDGE_EMBEDDING_MODEL", "e5.gguf")
+    assert Settings.from_environment().embedding_model == "e5.gguf"

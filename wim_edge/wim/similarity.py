@@ -1,0 +1,49 @@
+"""How near segments are to the question, by an embedding model: those that promise most by their words first.
+
+A vector is a matter of a tenth of a second, and is kept with the reading: the next question embeds others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+from wim_edge.engine.api import Embedder, Vector
+from wim_edge.library import SavedReading
+
+AT_ONCE = 128
+"""Segments that are embedded before a reading begins or goes on, at most."""
+_STEP = 8  # segments between two reports, and two looks at the reader's wish
+
+
+class Similarity:
+    """The cosine similarities of segments and a question; ``saved``: where vectors are kept. Iterate `measure`;
+    afterwards ``found`` holds them, -1 to 1, by the segments' numbers."""
+
+    def __init__(self, embedder: Embedder, query: str, saved: SavedReading | None) -> None:
+        self._embedder, self._query, self._saved = embedder, query, saved
+        self._question: Vector | None = None
+        self.found: dict[int, float] = {}
+        self.known: set[int] = set()
+        """The segments that are embedded."""
+
+    def measure(self, texts: Mapping[int, str], check: Callable[[], None]) -> Iterator[int]:
+        """Embed these texts and the question, and yield how many are done. ``check`` may raise; what was embedded
+        until then is kept."""
+        fingerprint = self._embedder.fingerprint
+        if self._question is None and self._query:
+            self._question = self._embedder.query(self._query)
+        vectors = self._saved.vectors(fingerprint, texts) if self._saved else {}
+        left = [number for number in texts if number not in vectors]
+        new: dict[int, Vector] = {}
+        try:
+            embedded = zip(left, self._embedder.texts([texts[number] for number in left], check), strict=True)
+            while some := dict(islice(embedded, _STEP)):
+                new |= some
+                yield len(vectors) + len(new)
+        finally:
+            if self._saved is not None and new:
+                self._saved.save_vectors(fingerprint, {texts[number]: vector for number, vector in new.items()})
+        self.known.update(texts)
+        if self._question is not None:
+            self.found |= {number: float(vector @ self._question) for number, vector in (vectors | new).items()}
