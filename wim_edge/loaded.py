@@ -48,6 +48,8 @@ class Loaded:
 
     def __init__(self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None) -> None:
         self.settings = settings
+        self.suggests_pattern = False
+        """Whether the pattern is the one that models.toml names for the model."""
         self.chat_variables: Mapping[str, Any] = {}
         """What models.toml sets for the model's chat template."""
         self._model = model
@@ -89,6 +91,7 @@ class Loaded:
         """The file of the model that reads; the settings are filled with what models.toml says of it."""
         found = resolve(self.settings.model, Paths.from_environment())
         if found.entry is not None:
+            self.suggests_pattern = self.settings.pattern is None and "pattern" in found.entry.settings
             self.settings = filled(self.settings, found.entry.settings)
             self.chat_variables = found.entry.chat
         return found
@@ -135,6 +138,7 @@ class Loaded:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
         other = Loaded(settings, model)
         other.chat_variables = self.chat_variables
+        other.suggests_pattern = self.suggests_pattern and "pattern" not in changes
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
             other._judge = self.judge()
         if settings.embedding_model == self.settings.embedding_model:

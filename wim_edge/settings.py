@@ -77,7 +77,7 @@ class Settings(Limits):
 
     # The pattern; where it says None, models.toml may name what was chosen for the model
     pattern: str | None = None
-    """One of PATTERNS (`wim_edge.wim.pattern` says what each does)."""
+    """One of PATTERNS (`wim_edge.wim.pattern` says what each does, and which it is where nobody names one)."""
     relevance: str | None = None
     """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance`)."""
     relevance_model: str | None = None

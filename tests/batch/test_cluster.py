@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.batch.conftest import MACHINE
+from tests.batch.test_real_batch import batch, wim_edge, write_documents
 from wim_edge.cluster import Cluster, place, same
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
 
@@ -130,3 +133,41 @@ def test_a_machine_that_is_lost(machines: Machines) -> None:
             machines.remove_node(other, allow_graceful=False)
     assert keys(found) == ALL
     assert lines == ["3 actors of 1 CPU on 3 machines"]
+
+
+def test_a_cluster_answers_as_one_machine_does(
+    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    model, documents = model_file("llama"), write_documents(tmp_path / "two", 2)
+    here = batch(documents, tmp_path / "here", model)
+    there = batch(documents, tmp_path / "there", model, "--ray", machines.address, "--parquet")
+    apart = ("usage", "worker")
+    assert len(here) == 4
+    assert [{name: row[name] for name in row if name not in apart} for row in here] == [
+        {name: row[name] for name in row if name not in apart} for row in there
+    ]
+    assert {row["worker"] for row in here} == {"local"}
+    for found in (here, there):
+        for first, second in zip(found[::2], found[1::2], strict=True):
+            assert first["usage"]["reused_tokens"] == second["usage"]["prefilled_tokens"] == 0
+            assert first["worker"] == second["worker"]
+    assert (tmp_path / "there" / "results.parquet").exists()
+
+
+def test_an_evaluation_on_a_cluster_is_the_same(
+    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    common = ("eval", "kv", "--documents", "5", "--limit", "2", "--positions", "0,4", "--pattern", "llm,wim-shallow",
+              "-m", model_file("llama"), "--threads", "1", "--answer-tokens", "12")  # fmt: skip
+    wim_edge(*common, "--out", tmp_path / "here")
+    templates = ("--templates", os.path.relpath(tmp_path))  # the machines have another working directory
+    for _ in range(2):  # the second one has nothing left to ask
+        told = wim_edge(*common, *templates, "--out", tmp_path / "there", "--ray", machines.address)
+        assert "wim-shallow" in told
+    kept = ("id", "pattern", "resolved_pattern", "answer", "error", "scores", "gold_rank", "prefilled_tokens")
+    found = []
+    for name in ("here", "there"):
+        lines = (tmp_path / name / "examples.jsonl").read_text().splitlines()
+        found.append(sorted([json.loads(line)[one] for one in kept] for line in lines))
+    assert len(found[0]) == 8
+    assert found[0] == found[1]

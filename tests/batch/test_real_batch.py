@@ -1,4 +1,4 @@
-"""`wim-edge batch` and `wim-edge eval --ray` as a user runs them."""
+"""`wim-edge batch` as a user runs it; on a cluster of several machines: test_cluster.py."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import pytest
-
-if TYPE_CHECKING:
-    from ray.cluster_utils import Cluster as Machines
 
 pytestmark = pytest.mark.real
 
@@ -52,25 +48,6 @@ def batch(documents: Path, out: Path, model: Path, *more: str) -> list[dict[str,
     common = ("--model", str(model), "--threads", "1", "--answer-tokens", "6")
     wim_edge("batch", "--each-document", documents, *asked, "--out", out, *common, *more)
     return rows(out)
-
-
-def test_a_cluster_answers_as_one_machine_does(
-    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
-) -> None:
-    model, documents = model_file("llama"), write_documents(tmp_path / "two", 2)
-    here = batch(documents, tmp_path / "here", model)
-    there = batch(documents, tmp_path / "there", model, "--ray", machines.address, "--parquet")
-    apart = ("usage", "worker")
-    assert len(here) == 4
-    assert [{name: row[name] for name in row if name not in apart} for row in here] == [
-        {name: row[name] for name in row if name not in apart} for row in there
-    ]
-    assert {row["worker"] for row in here} == {"local"}
-    for found in (here, there):
-        for first, second in zip(found[::2], found[1::2], strict=True):
-            assert first["usage"]["reused_tokens"] == second["usage"]["prefilled_tokens"] == 0
-            assert first["worker"] == second["worker"]
-    assert (tmp_path / "there" / "results.parquet").exists()
 
 
 def test_a_cluster_of_this_machine_alone_is_begun_and_ended(tmp_path: Path) -> None:
@@ -138,22 +115,3 @@ def test_a_wrong_model_ends_it_at_once(documents: Path, tmp_path: Path) -> None:
     asked = ("--each-document", documents, "--question", "Why?", "--out", tmp_path / "out")
     wim_edge("batch", *asked, "-m", "none", code=4)
     assert not (tmp_path / "out").exists()
-
-
-def test_an_evaluation_on_a_cluster_is_the_same(
-    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
-) -> None:
-    common = ("eval", "kv", "--documents", "5", "--limit", "2", "--positions", "0,4", "--pattern", "llm,wim-shallow",
-              "-m", model_file("llama"), "--threads", "1", "--answer-tokens", "12")  # fmt: skip
-    wim_edge(*common, "--out", tmp_path / "here")
-    templates = ("--templates", os.path.relpath(tmp_path))  # the machines have another working directory
-    for _ in range(2):  # the second one has nothing left to ask
-        told = wim_edge(*common, *templates, "--out", tmp_path / "there", "--ray", machines.address)
-        assert "wim-shallow" in told
-    kept = ("id", "pattern", "resolved_pattern", "answer", "error", "scores", "gold_rank", "prefilled_tokens")
-    found = []
-    for name in ("here", "there"):
-        lines = (tmp_path / name / "examples.jsonl").read_text().splitlines()
-        found.append(sorted([json.loads(line)[one] for one in kept] for line in lines))
-    assert len(found[0]) == 8
-    assert found[0] == found[1]

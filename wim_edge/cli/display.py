@@ -371,6 +371,7 @@ def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
     scores = f", relevance {event.relevance}" if event.relevance else ""
+    why = f" ({event.why})" if event.why else ""
     if event.read_segments:
         return f"reading on after {event.read_segments:,} of {event.segments:,} segments"
     if event.within == AUTO:
@@ -380,7 +381,7 @@ def _plan(event: events.ReadingStarted) -> str:
         scores += ", the promising segments first" if not event.windows else ""
     return (
         f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
-        f"{event.model}, pattern {event.pattern}{scores}, context {event.n_ctx:,}"
+        f"{event.model}, pattern {event.pattern}{why}{scores}, context {event.n_ctx:,}"
     )
 
 

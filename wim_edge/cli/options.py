@@ -75,7 +75,8 @@ def pattern_options(command: F) -> F:
         (
             click.option("-p", "--pattern", type=click.Choice(PATTERNS),
                          help="How to read and what to answer from (docs/how-it-works.md). "
-                              "Default: by models.toml, else wim."),
+                              "Default: by models.toml, else wim where the whole is read in half a minute, "
+                              "wim-shallow for longer texts."),
             click.option("--relevance", type=click.Choice(RELEVANCES),
                          help="How segments are scored. Default: by models.toml, else by the pattern."),
         )
@@ -107,7 +108,8 @@ def reading_options(command: F) -> F:
             click.option("--query-first", is_flag=True, default=None,
                          help="Put the question before the context too."),
             click.option("--segment-tokens", type=int, metavar="N",
-                         help="Longest segment. Default: by models.toml, else 1024."),
+                         help="Longest segment. Default: by models.toml, else 256 where each is read alone, 1024 in "
+                              "the others."),
             click.option("--margin-tokens", type=int, metavar="N",
                          help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
             click.option("--answer-tokens", type=int, metavar="N",

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
+from wim_edge import speeds
 from wim_edge.documents import Document
 from wim_edge.engine.api import Context, Interrupted
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import FAILURES, Library, SavedReading
 from wim_edge.loaded import Loaded
+from wim_edge.settings import Settings
 from wim_edge.wim.answer import Answering
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
-from wim_edge.wim.pattern import Choices
-from wim_edge.wim.plan import Plan, make_plan
+from wim_edge.wim.pattern import Choices, automatic
+from wim_edge.wim.plan import Plan, context_limit, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.similarity import Similarity
+
+_SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 
 
 @dataclass
@@ -30,6 +34,8 @@ class Asked:
     reading: Reading
     prompts: Prompts
     warnings: list[str]
+    why: str | None
+    """Why it is read in this pattern, where the user has not chosen it."""
     request: object = None
     """What was asked for: one that is equal may be answered from this reading."""
     read: bool = False
@@ -60,7 +66,8 @@ def prepare(
     """
     with clock.stage("load"):
         model = loaded.model()
-    settings, choices = loaded.settings, Choices.of(loaded.settings)
+    settings, why = _with_pattern(loaded, documents)
+    choices = Choices.of(settings)
     if not documents and choices.pattern.name != "llm":
         raise InvalidRequestError("no document is given", "Give at least one, or take the pattern llm.")
     chat, warning = loaded.chat()
@@ -106,7 +113,20 @@ def prepare(
         notes.append(f"the relevance model is not used: {why}")
     if settings.embedding_model is not None and similarity is None:
         notes.append(f"the embedding model is not used: {choices.pattern.name} reads in the order of the document")
-    return Asked(reading, prompts, [*([warning] if warning else []), *notes])
+    return Asked(reading, prompts, [*([warning] if warning else []), *notes], why)
+
+
+def _with_pattern(loaded: Loaded, documents: Seq[Document]) -> tuple[Settings, str | None]:
+    """The settings with a pattern, and why it is that one, where neither the user nor models.toml names it."""
+    settings, model = loaded.settings, loaded.model()
+    if settings.pattern is not None or not documents:
+        return settings, "as models.toml has it" if loaded.suggests_pattern else None
+    sample = "".join(document.text[:_SAMPLE] for document in documents)[:_SAMPLE]
+    size = sum(len(document.text) for document in documents)
+    tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
+    limit = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
+    pattern, why = automatic(tokens, limit, speeds.known(model))
+    return settings.but(pattern=pattern), why
 
 
 def _saved(

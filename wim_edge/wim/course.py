@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
+from wim_edge import speeds
 from wim_edge.engine.api import Interrupted
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
@@ -24,7 +25,7 @@ def course(asked: Asked) -> Iterator[events.Event]:
     control, plan = reading.control, reading.plan
     judging = reading.relevance.context if isinstance(reading.relevance, Auxiliary) else None
     control.attach(reading.context, *([judging] if judging else []))
-    yield _started(reading)
+    yield _started(asked)
     if plan.order != tuple(sorted(plan.order)):
         yield events.ReadingOrder(plan.order)
     for text in asked.warnings:
@@ -32,6 +33,8 @@ def course(asked: Asked) -> Iterator[events.Event]:
     if not asked.read or (reading.reads_on and reading.may_read_on):
         with suppress(Interrupted):
             yield from reading.run()
+        if reading.settings.save:
+            speeds.note(reading.model, reading.window.read_tokens, reading.clock.seconds().get("prefill", 0))
         for note in reading.saved.notes if reading.saved else ():
             yield events.Warning(note)
     if not plan.query:
@@ -68,7 +71,8 @@ def stopped(model: str, pattern: str, clock: Clock, *, asked: bool) -> Iterator[
     yield events.AnswerFinished("", "cancelled", pattern, model, (), usage)
 
 
-def _started(reading: Reading) -> events.ReadingStarted:
+def _started(asked: Asked) -> events.ReadingStarted:
+    reading = asked.reading
     plan, choices = reading.plan, reading.choices
     return events.ReadingStarted(
         reading.model.info.name,
@@ -81,6 +85,7 @@ def _started(reading: Reading) -> events.ReadingStarted:
         choices.relevance if choices.pattern.scores else None,
         _within(reading),
         reading.done if reading.reads_on else 0,
+        asked.why,
     )
 
 

@@ -106,6 +106,8 @@ class ReadingStarted(Event):
     """How much is read at most (`Settings.within`); None: all, and "auto" where the order is free."""
     read_segments: int = 0
     """Segments that were read before, where the reading goes on after an answer."""
+    why: str | None = None
+    """Why it is this pattern; None where the user has chosen it."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,35 @@ PATTERNS = {
 }
 
 _ALL = 1 << 16
+_SECONDS = 30.0  # in which a text is read whole, where it can be
+_SHORT = 2048  # tokens of a text that is read whole by a model whose speed is not known
+_BESIDE = 1024  # tokens for prompts, margins and the answer
+_SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights of `order` were fitted with the latter
+
+
+def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
+    """Returns the pattern for a model of which models.toml names none, and why in a few words: whole where the context
+    holds the text and it is read soon, else the promising segments first.
+
+    Args:
+        tokens: of the documents, about.
+        n_ctx: what the context may hold.
+        speed: tokens a second, if known.
+    """
+    seconds = tokens / speed if speed else None
+    if tokens + _BESIDE > n_ctx:
+        return "wim-shallow", f"longer than the context of {n_ctx:,} tokens"
+    if seconds is None:
+        short = tokens <= _SHORT
+        return ("wim", "a short text is read whole") if short else ("wim-shallow", "--pattern wim reads all of it")
+    if seconds <= _SECONDS:
+        return "wim", f"read whole, in about {_time(seconds)}"
+    return "wim-shallow", f"whole, with --pattern wim, it would take about {_time(seconds)}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
 
 
 @dataclass(frozen=True)
@@ -76,6 +105,6 @@ class Choices:
             relevance,
             verbatim,
             settings.margin_tokens or (128 if verbatim else 64),
-            settings.segment_tokens or 1024,
+            settings.segment_tokens or (_SEGMENT if pattern.deep else _SEGMENT_ALONE),
             settings.max_passages or most,
         )

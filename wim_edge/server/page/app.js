@@ -214,7 +214,7 @@ async function watch(question) {
 }
 
 const ENDS = ["answer.finished", "reading.finished", "error"];
-const EVENTS = ["queued", "reading.started", "reading.progress", "segment.read", "segment.scored", "margin.judged",
+const EVENTS = ["queued", "reading.started", "segments.embedded", "reading.progress", "segment.read", "segment.scored", "margin.judged",
   "reading.ranked", "answer.revised", "answer.delta", "warning", ...ENDS];
 
 function listen(url) {
@@ -268,9 +268,10 @@ function show(event) {
       state.plan = event;
       state.begun = performance.now();
       state.by = event.within === "auto" || event.read_segments ? { read: event.read_segments } : null;
-      told(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}`);
+      told(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}${event.why ? ` (${event.why})` : ""}`);
       if (!event.read_segments) $("text-of-answer").textContent = "";  // read on, the answer may stand
       break;
+    case "segments.embedded": told(`${event.segments} of ${event.of} segments embedded`); break;
     case "reading.progress": {
       if (state.by) break;  // how much will be read is not known
       const now = performance.now();

@@ -1,0 +1,97 @@
+"""Which pattern it is, where neither the user nor models.toml names one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.wim.test_order import finished, reply, text
+from wim_edge import Document, Runtime, Settings, events, speeds
+from wim_edge.testing import FakeModel
+from wim_edge.wim.pattern import automatic
+
+PLAIN = Settings(answer_tokens=16)
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def asked(model: FakeModel, n: int, settings: Settings = PLAIN) -> tuple[str, str | None]:
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(Document("d", text(n, n // 2)), "Who found the treasure of the island?"))
+    assert isinstance(found[0], events.ReadingStarted)
+    assert finished(found).pattern == found[0].pattern
+    return found[0].pattern, found[0].why
+
+
+def test_whole_where_that_is_soon_done() -> None:
+    assert automatic(1000, 8192, None) == ("wim", "a short text is read whole")
+    assert automatic(3000, 8192, None) == ("wim-shallow", "--pattern wim reads all of it")
+    assert automatic(3000, 8192, 250.0) == ("wim", "read whole, in about 12 s")
+    assert automatic(6000, 8192, 10.0) == ("wim-shallow", "whole, with --pattern wim, it would take about 10 min")
+    assert automatic(8000, 8192, 1e6) == ("wim-shallow", "longer than the context of 8,192 tokens")
+
+
+def test_a_model_that_is_not_known() -> None:
+    model = FakeModel(reply)
+    assert asked(model, 8) == ("wim", "a short text is read whole")
+    assert asked(FakeModel(reply, n_ctx_train=4096), 300) == ("wim-shallow", "longer than the context of 4,096 tokens")
+    assert asked(model, 8, PLAIN.but(pattern="wim-shallow")) == ("wim-shallow", None)
+
+
+def test_speed_is_remembered_and_decides() -> None:
+    model = FakeModel(reply)
+    speeds.note(model, 2560, 256.0)
+    assert speeds.known(model) == 10.0
+    pattern, why = asked(model, 20)
+    assert pattern == "wim-shallow"
+    assert why is not None
+    assert why.startswith("whole, with --pattern wim, it would take about")
+    assert speeds.known(model) != 10.0  # it has read faster now
+    assert asked(model, 20)[0] == "wim"
+
+
+def test_what_is_not_to_be_kept_is_not() -> None:
+    model = FakeModel(reply)
+    asked(model, 20, PLAIN.but(save=False))
+    assert speeds.known(model) is None
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", json.dumps({"x": "y"})])
+def test_a_damaged_file_is_as_none(home: Path, damage: str) -> None:
+    model = FakeModel(reply)
+    speeds.note(model, 2560, 256.0)
+    (file,) = home.rglob("speeds.json")
+    file.write_text(damage)
+    assert speeds.known(model) is None
+    speeds.note(model, 2560, 1.0)
+    assert speeds.known(model) == 2560.0
+    file.unlink()
+    file.mkdir()
+    speeds.note(model, 2560, 256.0)
+    assert speeds.known(model) is None
+
+
+@pytest.mark.real
+def test_models_toml_is_told(tmp_path: Path) -> None:
+    from tests.tiny import write_tiny
+
+    file = write_tiny(tmp_path / "tiny.gguf", "llama")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/models.toml").write_text(
+        '[models."mine"]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 4096\nrank = 1\n'
+        f'bytes = {file.stat().st_size}\n[models."mine".source]\nkind = "path"\npath = "{file}"\n'
+        '[models."mine".settings]\npattern = "rag"\n'
+    )
+    with Runtime(PLAIN.but(model="mine", answer_tokens=2)) as runtime:
+        for why, asked in (("as models.toml has it", runtime), (None, runtime.but(pattern="wim-shallow"))):
+            started = next(asked.stream(Document("d", text(2, 1)), "Who?"))
+            assert isinstance(started, events.ReadingStarted)
+            assert started.why == why
+
+

@@ -1,0 +1,46 @@
+"""How fast models have read on this machine: what tells whether a text can be read whole in reasonable time.
+
+One small JSON file in the cache folder. It is a convenience: what cannot be read or written is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+
+from wim_edge.engine.api import Model
+from wim_edge.settings import Paths, contents
+
+_LEAST = 256  # tokens: fewer tell little
+_MODELS = 64  # that are remembered
+
+
+def known(model: Model) -> float | None:
+    """Tokens a second, of this model's last reading of some length here; None where there was none."""
+    try:
+        speed = _read().get(model.fingerprint)
+    except OSError:
+        return None
+    return float(speed) if isinstance(speed, int | float) and 0 < speed < 1e9 else None
+
+
+def note(model: Model, tokens: int, seconds: float) -> None:
+    """Remember a reading."""
+    if tokens < _LEAST or seconds <= 0:
+        return
+    path = Paths.from_environment().cache / "speeds.json"
+    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
+    with suppress(OSError):
+        speeds = {**_read(), model.fingerprint: round(tokens / seconds, 1)}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(json.dumps(dict(list(speeds.items())[-_MODELS:])), encoding="utf-8")
+        unfinished.replace(path)
+
+
+def _read() -> dict[str, object]:
+    try:
+        found = json.loads(contents(Paths.from_environment().cache / "speeds.json"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
