@@ -322,7 +322,14 @@ def test_one_model_reads_and_another_scores(smollm2: Path, gemma3: Path) -> None
         model=str(smollm2), relevance_model=str(gemma3), relevance="likelihood", pattern="wim-shallow", answer_tokens=4
     )
     with Runtime(settings) as runtime:
-        assert ranked(list(runtime.stream(library(3, 1), QUESTION)))[0].document == "1.txt"
+        found = list(runtime.stream(library(3, 1), QUESTION))
+    assert ranked(found)[0].document == "1.txt"
+    last, margins = found[-1], [event.segment for event in found if type(event) is events.MarginJudged]
+    assert isinstance(last, events.AnswerFinished)
+    assert {source.segment for source in last.sources} <= set(margins)
+    read = {event.segment: event.tokens for event in found if isinstance(event, events.SegmentRead)}
+    _, *again = (read[source.segment] for source in last.sources)
+    assert last.usage.prefilled_tokens == sum(read[one] for one in margins) + sum(again)  # the others were but scored
 
 
 def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:

@@ -15,7 +15,7 @@ from wim_edge.wim.ranking import Ranking
 class BM25:
     """BM25 scores of the segments, each with its document's heading (see `relevance.Relevance`)."""
 
-    of_margins = reads = False
+    of_margins = reads = elsewhere = False
     evaluated_tokens = 0
 
     def __init__(self, query: str) -> None:

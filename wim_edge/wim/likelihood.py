@@ -51,7 +51,7 @@ class Likelihood:
         segment_tokens: the longest segment.
     """
 
-    of_margins = False
+    of_margins = elsewhere = False
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
@@ -123,7 +123,7 @@ class LikelihoodGain:
     segment): later segments, which find the question half expected, are not put behind for it.
     """
 
-    of_margins, reads, evaluated_tokens = False, True, 0
+    of_margins, reads, elsewhere, evaluated_tokens = False, True, False, 0
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         self._question = Question(model, prompts, query)
@@ -161,7 +161,7 @@ class LikelihoodGain:
 class Cascade:
     """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
 
-    of_margins, reads = False, True
+    of_margins, reads, elsewhere = False, True, False
 
     def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
         self._gain, self._likelihood, self._width = gain, likelihood, width

@@ -78,6 +78,7 @@ class Auxiliary:
 
     reads = False
     cells = evaluated_tokens = 0
+    elsewhere = True
 
     def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
         self._make, self._model = method, model

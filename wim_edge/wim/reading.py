@@ -75,6 +75,7 @@ class Reading:
     """Whether it ended because as much was read as was to be."""
     reads_on: bool = False
     """Whether it goes on where it ended, until another segment is the best or all is read."""
+    _done_tokens: int = 0
     _at: int = -1
     """The segment that the sequence ends with, while that is looked at."""
     _due: dict[int, int] = field(default_factory=dict)
@@ -147,12 +148,16 @@ class Reading:
                 yield from self._write_due()
             if self._needs_reading:
                 yield from window.read(piece)
+            if self._needs_reading or (relevance is not None and relevance.elsewhere):
                 yield self._segment_read(index, piece)
             self._at = index
             if relevance is not None:
                 yield from self._judge(index, piece, relevance, known)
             self._at = -1
             self.done += 1
+            self._done_tokens += len(piece.segment.tokens)
+            if relevance is not None and relevance.elsewhere and not self._needs_reading:
+                yield events.ReadingProgress(self._done_tokens, self.plan.tokens)
             window.save_when_due()
             self.control.check()
             if self._is_enough():
@@ -167,7 +172,7 @@ class Reading:
         if self.reads_on:
             self.is_spent = next(iter(self.chosen()), -1) != self._best
             return self.is_spent
-        share = (self.window.read_tokens + self.window.reused_tokens) / self.plan.tokens
+        share = self._done_tokens / self.plan.tokens
         seconds = time.monotonic() - self._begun
         self.is_spent = self._within.is_spent(seconds, share, self.done, self.unread)
         return self.is_spent
@@ -193,8 +198,9 @@ class Reading:
 
     @property
     def _needs_reading(self) -> bool:
-        pattern = self.choices.pattern
-        return pattern.deep or pattern.margins or self.relevance is None or self.relevance.reads
+        """Whether each segment is read to be scored; else those are read that are chosen."""
+        pattern, relevance = self.choices.pattern, self.relevance
+        return pattern.deep or relevance is None or relevance.reads or (pattern.margins and relevance.of_margins)
 
     def _judge(self, index: int, piece: Piece, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due, or have it wait."""
@@ -206,6 +212,11 @@ class Reading:
             return
         yield from self._score(index, piece, relevance, None)
         if index in self.chosen() and margins:
+            if not self._needs_reading:
+                self.window.restore()
+                for _ in self.window.read(piece):  # how far the reading is, the scores tell
+                    self.control.check()
+                self._keep(index)
             self._due[index] = len(self.window.sequence)
             if not known:
                 yield from self._write_due()

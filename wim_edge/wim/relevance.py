@@ -28,6 +28,8 @@ class Relevance(Protocol):
     """It judges a text: the margin or, where none is written, the segment's. Else the segment itself."""
     reads: bool
     """It needs the segment in the reading's sequence."""
+    elsewhere: bool
+    """It reads what it scores by a model of its own."""
 
     @property
     def evaluated_tokens(self) -> int:

@@ -40,7 +40,7 @@ class Verdict:
         text_tokens: the longest margin (or segment) that it will be shown.
     """
 
-    of_margins, reads = True, False
+    of_margins, reads, elsewhere = True, False, False
 
     def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
         self._model, self._text_tokens = model, text_tokens
