@@ -125,10 +125,12 @@ class Reading:
             yield events.SegmentsEmbedded(done, len(unknown))
         if self._outlook is not None:
             self._outlook = self._outlook.nearer(similarity.found)
-            self._left = deque(number for number in self._outlook.order if number in set(self._left))
+            left = set(self._left)
+            self._left = deque(number for number in self._outlook.order if number in left)
             if self.ranking.outlook is not None:
                 self.ranking.outlook = self._outlook
             yield events.ReadingOrder(self._outlook.order)
+
     def _open(self, number: int) -> None:
         self.window.open(number)
         # Before anything is restored: what is measured here is then the same, to the last bit, as without it

@@ -1,0 +1,123 @@
+"""What is found by when: of whole documents' questions, the share whose gold stands among the chosen passages, over
+the seconds since the question, had the reading been stopped then.
+
+    python scripts/bench_anytime.py --data DIR --part report --questions 20 --threads 1 --json --plot anytime.png
+
+The promising segments first (and where reading ends by itself), the document's order, and `rag:embed`: chunks are
+embedded first, then the nearest three are there at once. Each question is a first one: nothing is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from bench_book import drawn
+
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.evaluation.embedding import BEST, embed_documents, open_embedder
+from wim_edge.evaluation.metrics import contains
+from wim_edge.evaluation.split import PARTS, take_part
+from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
+from wim_edge.wim.order import Outlook
+from wim_edge.within import Within
+
+AT = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300)  # seconds
+
+BOUND, SEGMENTS = Within.parse("auto").unread, Within.parse("auto").segments
+
+Course = list[tuple[float, bool]]
+"""From which second on gold is among the chosen passages, or is not."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--part", choices=PARTS, default="all")
+    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--plot", type=Path)
+    given = parser.parse_args()
+    documents = load_documents(given.data)
+    asked = drawn(take_part(load_questions(given.data), given.part, lambda one: one.document), given.questions)
+    settings = Settings(model=given.model, n_threads=given.threads, save=False, within="all", answer_tokens=1)
+    courses: dict[str, list[Course]] = {"promising": [], "document": [], "embed": []}
+    ends: list[float] = []
+    open_embedder(given.threads)
+    with Runtime(settings) as runtime:
+        runtime.open()
+        for question in asked:
+            document = documents[question.document]
+            found = list(read(runtime, document, question))
+            courses["promising"].append([(at, gold) for at, gold, _ in found])
+            ended = (at for n, (at, _, unread) in enumerate(found, 1) if unread < BOUND or n == SEGMENTS)
+            ends.append(next(ended, found[-1][0]))
+            with patch.object(Outlook, "order", property(lambda ahead: tuple(range(len(ahead.shared))))):
+                courses["document"].append([(at, gold) for at, gold, _ in read(runtime, document, question)])
+            courses["embed"].append(embed(document, question, given.threads))
+            print(question.question, [one[-1] for one in (rows[-1] for rows in courses.values())], file=sys.stderr)
+    rows = {name: {str(at): share(some, at) for at in AT} for name, some in courses.items()}
+    told = {"command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]), "n": len(asked),
+            "ends_by_itself": float(np.median(ends)), **rows}  # fmt: skip
+    print(json.dumps(told, indent=1) if given.json else table(told, list(rows)))
+    if given.plot:
+        plot(told, list(rows), given.plot)
+
+
+def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> Iterator[tuple[float, bool, float]]:
+    """Yields after each segment the seconds so far, whether gold is among those that would be chosen, and the
+    probability that a better one is left."""
+    begun = time.perf_counter()
+    stream = runtime.stream(document, question.question)
+    for event in stream:
+        if isinstance(event, events.SegmentScored):
+            at = time.perf_counter() - begun
+            reading = runtime._asked.reading  # type: ignore[union-attr]  # what would be chosen now, no event tells
+            spans = [reading.plan.segments[n].segment for n in reading.chosen()]
+            shown = " ".join(document.text[one.start : one.end] for one in spans)
+            yield at, contains(shown, list(question.answers)), event.unread_probability or 0.0
+
+
+def embed(document: Document, question: DocumentQuestion, threads: int | None) -> Course:
+    begun = time.perf_counter()
+    chunks = embed_documents([document], threads)
+    shown = " ".join(chunks.texts[number] for _, number in chunks.nearest(question.question)[:BEST])
+    return [(time.perf_counter() - begun, contains(shown, list(question.answers)))]
+
+
+def share(courses: list[Course], at: float) -> float:
+    """Of the questions, how many have gold at that second."""
+    return float(np.mean([next((gold for when, gold in reversed(one) if when <= at), False) for one in courses]))
+
+
+def table(told: dict, names: list[str]) -> str:  # type: ignore[type-arg]
+    lines = ["| seconds | " + " | ".join(names) + " |", "| --- " * (len(names) + 1) + "|"]
+    lines += [f"| {at} | " + " | ".join(f"{told[name][str(at)]:.2f}" for name in names) + " |" for at in AT]
+    return "\n".join([*lines, f"ends by itself after {told['ends_by_itself']:.1f} s (median)"])
+
+
+def plot(told: dict, names: list[str], path: Path) -> None:  # type: ignore[type-arg]
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.subplots()
+    labels = {"promising": "the promising segments first", "document": "in the document's order", "embed": "rag:embed"}
+    for name in names:
+        axes.step(AT, [told[name][str(at)] for at in AT], where="post", label=labels[name])
+    axes.axvline(told["ends_by_itself"], color="grey", linestyle=":", label="where reading ends by itself (median)")
+    axes.set(xscale="log", xlabel="seconds since the question", ylabel="gold among the passages", ylim=(0, 1))
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
