@@ -39,10 +39,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the whole of the attacks out, unless it is asked for."""
+    """Leave the whole of the attacks out, unless it is asked for; the files that take long first, so that short ones
+    fill what the last of them leave idle."""
     if "attack" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
         items[:] = [item for item in items if not item.get_closest_marker("attack")]
+    long = {item.path for item in items if item.get_closest_marker("real")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.hookimpl(wrapper=True)
