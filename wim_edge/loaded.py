@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wim_edge.catalog import ResolvedModel, resolve
+from wim_edge.catalog import EMBEDDED, ResolvedModel, is_here, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.engine.api import Context, Embedder, Model
-from wim_edge.errors import InvalidRequestError, ModelFileError
+from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings
 from wim_edge.tuning import open_embedder, open_model, ready
@@ -35,6 +35,7 @@ class Identity:
 
 OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn")
 """Settings that a loaded model keeps."""
+_LARGE = 600 * 10**6  # bytes of a model's file: about a billion weights in four bits
 _LONG = 1 << 15
 """Characters. What is shorter is soon counted by the loaded model, and the vocabulary alone costs the context some
 memory."""
@@ -100,15 +101,26 @@ class Loaded:
         """How a conversation with it is written, and a warning where that was not clear."""
         return chat_format(self.model(), self.chat_variables)
 
-    def judge(self) -> Judge | None:
-        """The model that scores, where it is not the one that reads. Raises as `model`."""
-        if self._judge is None and self.settings.relevance_model is not None:
-            found = resolve(self.settings.relevance_model, Paths.from_environment())
-            model = open_model(found, self.settings)
+    def judge(self, *, alone: bool = False) -> Judge | None:
+        """The model that scores, where it is not the one that reads. Raises as `model`.
+
+        ``alone``: each segment is scored alone. Where none is named, the embedded model then scores for a large one,
+        if it is on this disk: it finds as well (docs/choices.md), and the large one reads only what it has chosen.
+        """
+        name, paths = self.settings.other_judge, Paths.from_environment()
+        usual = self.settings.relevance_model is None and alone and has_usual_judge(self.model().info.nbytes, paths)
+        if self._judge is None and (name is not None or usual):
+            found = resolve(name or EMBEDDED, paths)
+            try:
+                model = open_model(found, self.settings)
+            except CapacityError:
+                if name is None:
+                    return None  # it would be quicker, no more
+                raise
             self._opened.append(model)
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)
             self._judge = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
-        return self._judge
+        return self._judge if name is not None or usual else None
 
     def embedder(self) -> Embedder | None:
         """What tells which segments are near to the question, if there is one. Raises as `model`."""
@@ -140,7 +152,7 @@ class Loaded:
         other.chat_variables = self.chat_variables
         other.suggests_pattern = self.suggests_pattern and "pattern" not in changes
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
-            other._judge = self.judge()
+            other._judge = self._judge or (self.judge() if settings.other_judge else None)
         if settings.embedding_model == self.settings.embedding_model:
             other._embedder = self.embedder()
         return other
@@ -180,6 +192,12 @@ def settled(settings: Settings) -> Settings:
     )
 
 
+def has_usual_judge(nbytes: int, paths: Paths) -> bool:
+    """Whether the embedded model scores for one of so many bytes, where none is named and each segment is read
+    alone."""
+    return nbytes >= _LARGE and is_here(EMBEDDED, paths)
+
+
 def _whole(model: str | None) -> str | None:
     """A model's whole path, where it is a file's."""
     return os.path.abspath(model) if model and os.path.isfile(model) else model
@@ -189,8 +207,12 @@ def identify(settings: Settings) -> Identity:
     """The model that these settings name, without loading it. Raises ModelError."""
     templates = settings.templates
     name, found = _fingerprint(settings.model)
+    judge = settings.other_judge
+    if settings.relevance_model is None:
+        paths = Paths.from_environment()
+        judge = EMBEDDED if has_usual_judge(resolve(settings.model, paths).path.stat().st_size, paths) else None
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
-        (settings.relevance_model, False), (settings.embedding_model, True)) if one]  # fmt: skip
+        (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
     return Identity(name, found, " ".join(others), contents(templates) if templates else "")
 
 

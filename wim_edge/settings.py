@@ -36,6 +36,10 @@ _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
+ITSELF = "self"
+"""As ``relevance_model``: the model that reads."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What is read of a document at most. Above is an error that says so, before it can fill memory or hang."""
@@ -81,7 +85,8 @@ class Settings(Limits):
     relevance: str | None = None
     """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance`)."""
     relevance_model: str | None = None
-    """Another model that scores them, named as ``model`` is; None: the model itself."""
+    """Another model that scores them, named as ``model`` is; "self": the model itself. None: itself, but for a large
+    one in shallow reading the embedded model, if it is on this disk."""
     embedding_model: str | None = None
     """An embedding model that helps to tell which segments are read first, named as ``model`` is; None: none."""
     relevance_threshold: float | None = None
@@ -125,6 +130,11 @@ class Settings(Limits):
     top_p: float = 1.0
     min_p: float = 0.0
     seed: int = 0
+
+    @property
+    def other_judge(self) -> str | None:
+        """The model that is named to score beside the one that reads."""
+        return None if self.relevance_model == ITSELF else self.relevance_model
 
     def __post_init__(self) -> None:
         for name, kinds in _kinds().items():

@@ -332,6 +332,22 @@ def test_one_model_reads_and_another_scores(smollm2: Path, gemma3: Path) -> None
     assert last.usage.prefilled_tokens == sum(read[one] for one in margins) + sum(again)  # the others were but scored
 
 
+@pytest.mark.real
+def test_a_small_model_scores_for_a_large_one(smollm2: Path, gemma3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(**changes: object) -> str | None:
+        settings = Settings(model=str(gemma3), pattern="wim-shallow", answer_tokens=4, save=False)
+        with Runtime(settings.but(**changes)) as runtime:
+            started = next(runtime.stream(library(2, 1), QUESTION))
+        assert isinstance(started, events.ReadingStarted)
+        return started.judge
+
+    assert judge() is None
+    monkeypatch.setattr("wim_edge.loaded._LARGE", gemma3.stat().st_size)
+    assert judge() == judge(pattern="rag") == "smollm2-135m"
+    assert judge(relevance_model="self") is judge(pattern="wim") is judge(relevance="bm25") is None
+    assert judge(model=str(smollm2)) is None
+
+
 def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:
     def chosen(**changes: object) -> str:
         return Choices.of(Settings(**changes)).relevance  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from wim_edge.catalog.catalog import (
     ResolvedModel,
     facts,
     fits_machine,
+    is_here,
     own_file,
     resolve,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "facts",
     "fetch",
     "fits_machine",
+    "is_here",
     "locate",
     "own_file",
     "removable",

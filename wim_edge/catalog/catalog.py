@@ -117,6 +117,12 @@ def resolve(
     return ResolvedModel(entry.name, found, entry)
 
 
+def is_here(name: str, paths: Paths) -> bool:
+    """Whether the model of this name is on this disk."""
+    entry = Catalog.load(paths).entries.get(name)
+    return entry is not None and locate(entry, paths) is not None
+
+
 def _is_path(model: str) -> bool:
     separators = [separator for separator in (os.sep, os.altsep) if separator]
     return model.endswith(".gguf") or any(separator in model for separator in separators)

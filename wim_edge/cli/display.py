@@ -371,6 +371,7 @@ def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
     scores = f", relevance {event.relevance}" if event.relevance else ""
+    scores += f" by {event.judge}" if event.judge else ""
     why = f" ({event.why})" if event.why else ""
     if event.read_segments:
         return f"reading on after {event.read_segments:,} of {event.segments:,} segments"

@@ -90,7 +90,8 @@ def reading_options(command: F) -> F:
     for option in reversed(
         (
             click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
-                         help="Another model that scores them. Default: the model itself."),
+                         help="Another model that scores them, or self. Default: the model itself; for a large one, "
+                              "where each segment is read alone, the embedded model."),
             click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
                          help="An embedding model: where each segment is read alone it helps to tell which are read "
                               "first. Default: none, their words tell."),

@@ -75,7 +75,7 @@ def prepare(
     relevance = None
     if choices.pattern.scores and query is not None:
         with clock.stage("load"):
-            judge = loaded.judge()
+            judge = loaded.judge(alone=not choices.pattern.deep and choices.relevance in ("cascade", "likelihood"))
         auxiliary = judge is not None
         relevance = relevance_for(settings, choices, judge or Judge(model, chat, prompts), query, auxiliary=auxiliary)
 
@@ -108,7 +108,7 @@ def prepare(
     notes += [failure] if failure else []
     if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
         notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-    if settings.relevance_model is not None and not isinstance(relevance, Auxiliary):
+    if settings.other_judge is not None and not isinstance(relevance, Auxiliary):
         why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
         notes.append(f"the relevance model is not used: {why}")
     if settings.embedding_model is not None and similarity is None:

@@ -86,6 +86,7 @@ def _started(asked: Asked) -> events.ReadingStarted:
         _within(reading),
         reading.done if reading.reads_on else 0,
         asked.why,
+        reading.relevance.name if isinstance(reading.relevance, Auxiliary) else None,
     )
 
 

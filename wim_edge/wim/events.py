@@ -108,6 +108,8 @@ class ReadingStarted(Event):
     """Segments that were read before, where the reading goes on after an answer."""
     why: str | None = None
     """Why it is this pattern; None where the user has chosen it."""
+    judge: str | None = None
+    """The model that scores, where it is not the one that reads."""
 
 
 @dataclass(frozen=True)

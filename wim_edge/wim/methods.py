@@ -81,7 +81,7 @@ class Auxiliary:
     elsewhere = True
 
     def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
-        self._make, self._model = method, model
+        self._make, self._model, self.name = method, model, model.info.name
         self._method = method(1)
         self.context: Context | None = None
         self.of_margins = self._method.of_margins

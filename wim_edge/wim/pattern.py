@@ -96,7 +96,7 @@ class Choices:
     def of(cls, settings: Settings) -> Choices:
         pattern, verbatim = PATTERNS[settings.pattern or "wim"], settings.margins != "free"
         # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
-        again = pattern.focus or settings.query_first or settings.relevance_model is not None
+        again = pattern.focus or settings.query_first or settings.other_judge is not None
         relevance = settings.relevance or ("cascade" if again else "likelihood-gain")
         # Every margin is written before its verdict: all that are relevant may stand beside the context
         most = _ALL if relevance == "verdict" and not pattern.focus else 4
