@@ -22,7 +22,7 @@ def known(model: Model) -> float | None:
         speed = _read().get(model.fingerprint)
     except OSError:
         return None
-    return float(speed) if isinstance(speed, int | float) and 0 < speed < 1e9 else None
+    return float(speed) if isinstance(speed, int | float) and 1e-3 < speed < 1e9 else None
 
 
 def note(model: Model, tokens: int, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,27 @@ def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> Non
     with Runtime(settings, model=model, embedder=embedder) as runtime:
         asked(runtime, 20, 15)
     assert len(embedder.embedded) == 2 * first.segments
+
+
+def test_damaged_vectors_are_made_anew(tmp_path: Path) -> None:
+    settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    with Runtime(settings, model=model, embedder=embedder) as runtime:
+        asked(runtime, 20, 15)
+    n = len(embedder.embedded)
+    with sqlite3.connect(tmp_path / "index.sqlite") as db:
+        rows = [digest for (digest,) in db.execute("SELECT digest FROM vector ORDER BY digest LIMIT 5")]
+        damages = [b"", b"\x00" * 6, b"\x00\x7e" * 2, b"\x00" * 3, "text"]  # of another length, no numbers, none
+        for digest, data in zip(rows, damages, strict=True):
+            db.execute("UPDATE vector SET data = ? WHERE digest = ?", (data, digest))
+    with Runtime(settings, model=model, embedder=embedder) as runtime:
+        assert finished(asked(runtime, 20, 15)).text == "Ottilie Brandt"
+    assert len(embedder.embedded) == n + 5
+
+
+def test_an_embedder_that_makes_no_numbers_is_as_none() -> None:
+    with Runtime(SMALL, model=FakeModel(reply), embedder=FakeEmbedder(lambda _: float("nan"))) as runtime:
+        last = finished(asked(runtime, 20, 15))
+    assert last.segments > last.read_segments or last.unread_probability == 0.0
 
 
 def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ class Index:
             found = ((digest, db.execute(
                 "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
             ).fetchone()) for digest in digests)  # fmt: skip
-            return {digest: row[0] for digest, row in found if row}
+            return {digest: row[0] for digest, row in found if row and isinstance(row[0], bytes)}
 
     # Changes
 

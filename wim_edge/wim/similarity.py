@@ -5,8 +5,11 @@ A vector is a matter of a tenth of a second, and is kept with the reading: the n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+
+import numpy as np
 
 from wim_edge.engine.api import Embedder, Vector
 from wim_edge.library import SavedReading
@@ -34,6 +37,9 @@ class Similarity:
         if self._question is None and self._query:
             self._question = self._embedder.query(self._query)
         vectors = self._saved.vectors(fingerprint, texts) if self._saved else {}
+        if self._question is not None:  # what is damaged is embedded anew
+            width = self._question.shape
+            vectors = {number: one for number, one in vectors.items() if one.shape == width and np.isfinite(one).all()}
         left = [number for number in texts if number not in vectors]
         new: dict[int, Vector] = {}
         try:
@@ -46,4 +52,5 @@ class Similarity:
                 self._saved.save_vectors(fingerprint, {texts[number]: vector for number, vector in new.items()})
         self.known.update(texts)
         if self._question is not None:
-            self.found |= {number: float(vector @ self._question) for number, vector in (vectors | new).items()}
+            found = {number: float(vector @ self._question) for number, vector in (vectors | new).items()}
+            self.found |= {number: near for number, near in found.items() if math.isfinite(near)}
