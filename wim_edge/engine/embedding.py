@@ -24,7 +24,7 @@ from wim_edge.engine.native import last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
-_LONGEST = 2048  # tokens that are embedded at once: a segment has fewer
+_LONGEST = 512  # tokens that are embedded at once: a decoder has a row of logits for each, of its whole vocabulary
 _AT_ONCE = 16  # texts
 _POOLED = (lib.LLAMA_POOLING_TYPE_MEAN, lib.LLAMA_POOLING_TYPE_CLS, lib.LLAMA_POOLING_TYPE_LAST)
 _INSTRUCTIONS = (
