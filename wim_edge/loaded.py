@@ -92,7 +92,7 @@ class Loaded:
         """The file of the model that reads; the settings are filled with what models.toml says of it."""
         found = resolve(self.settings.model, Paths.from_environment())
         if found.entry is not None:
-            self.suggests_pattern = self.settings.pattern is None and "pattern" in found.entry.settings
+            self.suggests_pattern |= self.settings.pattern is None and "pattern" in found.entry.settings
             self.settings = filled(self.settings, found.entry.settings)
             self.chat_variables = found.entry.chat
         return found

@@ -90,7 +90,7 @@ def test_models_toml_is_told(tmp_path: Path) -> None:
     )
     with Runtime(PLAIN.but(model="mine", answer_tokens=2)) as runtime:
         for why, asked in (("as models.toml has it", runtime), (None, runtime.but(pattern="wim-shallow"))):
-            started = next(asked.stream(Document("d", text(2, 1)), "Who?"))
+            started = next(asked.stream(Document("d", text(400, 1)), "Who?"))  # so long that its length is looked at
             assert isinstance(started, events.ReadingStarted)
             assert started.why == why
 
