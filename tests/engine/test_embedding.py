@@ -69,6 +69,8 @@ def test_which_models_embed(tiny: Path, tmp_path: Path) -> None:
         assert not np.allclose(one, other)
     with pytest.raises(ModelFileError):
         EmbeddingModel(tmp_path / "none.gguf", Settings())
+    with pytest.raises(ModelFileError, match="reads 4 tokens"):
+        EmbeddingModel(write_tiny_embedder(tmp_path / "short.gguf", n_ctx=4), Settings())
 
 
 def test_an_unknown_file_is_tried_first(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

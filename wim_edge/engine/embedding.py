@@ -25,6 +25,7 @@ from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
 _LONGEST = 512  # tokens that are embedded at once: a decoder has a row of logits for each, of its whole vocabulary
+_SHORTEST = 16  # of the tokens that a model can read
 _AT_ONCE = 16  # texts
 _POOLED = (lib.LLAMA_POOLING_TYPE_MEAN, lib.LLAMA_POOLING_TYPE_CLS, lib.LLAMA_POOLING_TYPE_LAST)
 _INSTRUCTIONS = (
@@ -67,7 +68,10 @@ class EmbeddingModel:
                 "The architecture may be newer than the installed llama-cpp-python; try another model.",
             )
         self._vocab = lib.llama_model_get_vocab(self._model)
-        self._longest = max(16, min(_LONGEST, lib.llama_model_n_ctx_train(self._model)))
+        self._longest = min(_LONGEST, lib.llama_model_n_ctx_train(self._model))
+        if self._longest < _SHORTEST:
+            self.close()
+            raise ModelFileError(f"{path}: it reads {self._longest} tokens at once", "Give another embedding model.")
         self.width: int = lib.llama_model_n_embd(self._model)
         """Dimensions of a vector."""
         self._context = self._open(settings.n_threads or physical_cores())
