@@ -193,6 +193,32 @@ def test_a_sections_title_counts_for_its_segments() -> None:
     assert first.section == "The treasure of the island"
 
 
+def test_a_section_that_goes_on_stands_above_its_segments() -> None:
+    body = text(12, -1)
+    starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
+    marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure"), Mark(starts[18], section="x " * 99))
+    prompts: list[str] = []
+    with Runtime(SMALL.but(within="all"), model=FakeModel(lambda prompt: prompts.append(prompt) or "")) as runtime:
+        found = list(runtime.stream(Document("d", body, marks), QUESTION))
+    titles = set()
+    for event in found:
+        if isinstance(event, events.SegmentRead):
+            title = (event.section or "").strip()
+            above = any(f"{title}\n\n{body[slice(*event.chars)]}" in prompt for prompt in prompts)
+            assert above == (title in ("Preface", "The treasure"))
+            titles.add(title[:12])
+    assert titles == {"Preface", "The treasure", "x x x x x x "}
+
+
+def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
+    prompts: list[str] = []
+    document = Document("d", "# The treasure\n\n" + FILLER.format(1), (Mark(0, section="The treasure"),))
+    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
+    with Runtime(SMALL.but(segment_tokens=256), model=model) as runtime:
+        runtime.ask(document, "Who?")
+    assert max(prompt.count("The treasure") for prompt in prompts) == 1
+
+
 def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:
     with Runtime(SMALL.but(save=True, readings=tmp_path), model=FakeModel(reply)) as runtime:
         found = list(runtime.read(Document("d", text(8, 5))))

@@ -18,6 +18,7 @@ from wim_edge.documents.html import read_html
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.documents.markdown import markdown
 from wim_edge.documents.pdf import read_pdf
+from wim_edge.documents.plain import plain
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -25,6 +26,7 @@ STANDARD_INPUT = "standard input"
 
 _HTML_ENDINGS = frozenset({".html", ".htm", ".xhtml"})
 _MARKDOWN_ENDINGS = frozenset({".md", ".markdown"})
+_TEXT_ENDINGS = frozenset({"", ".txt", ".text"})
 # Atomic, or a row of comments could be read in exponentially many ways.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
@@ -127,7 +129,7 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in _MARKDOWN_ENDINGS:
         document = markdown(name, text, limits)
         return replace(document, notes=(*notes, *document.notes))
-    return Document(name, text, notes=notes)
+    return plain(name, text, limits, notes) if ending in _TEXT_ENDINGS else Document(name, text, notes=notes)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Literal
@@ -13,6 +13,7 @@ from typing import Literal
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.document import short
 from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.plain import plain
 from wim_edge.documents.rows import Row, parse_rows, text_of
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.collection import Collection, Source
@@ -151,4 +152,4 @@ def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:
     if isinstance(text, list):
         text = "".join(map(text_of, text))
     title = short(title) or f"{path.name.partition('.')[0]} {number + 1}"
-    return title, Document(title, text_of(text), path=path)
+    return title, replace(plain(title, text_of(text)), path=path)

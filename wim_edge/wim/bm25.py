@@ -30,7 +30,7 @@ class BM25:
         return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
-        self._scores = words.scores([piece.heading + piece.segment.text for piece in pieces], self._query)
+        self._scores = words.scores([piece.text for piece in pieces], self._query)
 
     def window(self, sequence: Sequence) -> None:
         pass

@@ -93,7 +93,7 @@ class Likelihood:
             own.checkpoint()
             self._nothing = self._question.log_likelihood(own)
         try:
-            self._put(own, self._model.tokenize(piece.heading + piece.segment.text))
+            self._put(own, self._model.tokenize(piece.text))
             return self._question.log_likelihood(own) - self._nothing
         finally:
             own.truncate(min(len(own), len(self._opening)))

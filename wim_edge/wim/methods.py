@@ -90,7 +90,7 @@ class Auxiliary:
         return self._method.ranking(n_segments, outlook)
 
     def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
-        longest = max(len(self._model.tokenize(piece.heading + piece.segment.text)) for piece in pieces)
+        longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
         self._method = self._make(longest + _SLACK)
         if self._method.cells > self._model.info.n_ctx_train:
             raise InvalidRequestError(

@@ -29,6 +29,7 @@ _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
 _COUNTED = 1 << 14  # characters that are counted at once
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
+_SECTION = 24  # tokens of a section's heading; what is longer is none
 BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
@@ -36,11 +37,16 @@ _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole cont
 @dataclass(frozen=True)
 class Piece:
     """A segment with what stands before it in the cache: its document's heading, where the document
-    begins or the segment is read alone."""
+    begins or the segment is read alone, and then its section's too."""
 
     segment: Segment
     heading: str
     lead: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The segment's text under its headings."""
+        return self.heading + self.segment.text
 
     @property
     def size(self) -> int:
@@ -151,7 +157,7 @@ def make_plan(
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     free = bool(query) and pattern.scores and not pattern.deep
-    ahead = _outlook(documents, pieces, query) if free else None
+    ahead = _outlook(pieces, query) if free else None
     n_ctx = limit if need > limit else n_ctx
     return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead)
 
@@ -198,7 +204,9 @@ def _segment(
         heading = prompts.document(document.name, title=document.title, several=len(documents) > 1)
         between = tokenize(BLANK_LINE) if index and choices.pattern.deep else ()
         lead = (*between, *tokenize(heading))
-        budget = choices.segment_tokens - len(lead)
+        alone = not choices.pattern.deep
+        sections = alone and any(mark.section for mark in document.marks)
+        budget = choices.segment_tokens - len(lead) - _SECTION * sections
         if budget < _SMALLEST:
             raise InvalidRequestError(
                 f"segments of {choices.segment_tokens} tokens leave no room beside the heading of {document.name}",
@@ -207,26 +215,30 @@ def _segment(
         for start, end in document.parts or ((0, len(document.text)),):
             for part in split(document.text[start:end], budget, tokenize, index):
                 segment = replace(part, start=start + part.start, end=start + part.end)
-                pieces.append(Piece(segment, heading, lead))
-                lead = () if choices.pattern.deep else lead
+                above = _section(document, segment, heading) if sections else ""
+                tokens = tokenize(above) if above else ()
+                if len(tokens) > _SECTION:
+                    above, tokens = "", ()
+                pieces.append(Piece(segment, heading + above, (*lead, *tokens)))
+                lead = lead if alone else ()
     return tuple(pieces)
 
 
-def _outlook(documents: Seq[Document], pieces: Seq[Piece], query: str) -> Outlook:
-    """Returns which segments are promising by their text, their document's title and their section's."""
+def _section(document: Document, segment: Segment, heading: str) -> str:
+    """The title of the section that the segment goes on with; empty where it begins with it, or is the document's."""
+    section = document.place(segment.start, segment.end).section or ""
+    told = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
+    return "" if told else f"{section}{BLANK_LINE}"
+
+
+def _outlook(pieces: Seq[Piece], query: str) -> Outlook:
+    """Returns which segments are promising by their text and what stands above it."""
     counts: Counter[int] = Counter()
     places = []
     for piece in pieces:
         places.append(counts[piece.segment.document])
         counts[piece.segment.document] += 1
-    return outlook([with_titles(documents, piece) for piece in pieces], query, places)
-
-
-def with_titles(documents: Seq[Document], piece: Piece) -> str:
-    """A segment's text under its document's title and its section's."""
-    segment = piece.segment
-    section = documents[segment.document].place(segment.start, segment.end).section
-    return f"{piece.heading}{section or ''}\n{segment.text}"
+    return outlook([piece.text for piece in pieces], query, places)
 
 
 def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:

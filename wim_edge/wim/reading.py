@@ -37,7 +37,7 @@ from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import TOGETHER, Margin, Writer
 from wim_edge.wim.pattern import Choices
-from wim_edge.wim.plan import Piece, Plan, with_titles
+from wim_edge.wim.plan import Piece, Plan
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
 from wim_edge.wim.similarity import AT_ONCE, Similarity
@@ -120,7 +120,7 @@ class Reading:
         all of them, to be known to the next one."""
         unknown = [number for number in self._left if number not in similarity.known]
         unknown = unknown[:AT_ONCE] if self.plan.query else unknown
-        texts = {number: with_titles(self.plan.documents, self.plan.segments[number]) for number in unknown}
+        texts = {number: self.plan.segments[number].text for number in unknown}
         for done in self.clock.each("embed", similarity.measure(texts, self.control.check)):
             yield events.SegmentsEmbedded(done, len(unknown))
         if self._outlook is not None:

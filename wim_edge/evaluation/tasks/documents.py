@@ -18,6 +18,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from wim_edge.documents import Document, read_documents
+from wim_edge.documents.plain import plain
 from wim_edge.documents.rows import Row, answers_of, flag_of, parse_rows, read_rows, text_of
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
@@ -57,7 +58,7 @@ def load_documents(folder: Path) -> dict[str, Document]:
         if "path" in row:
             (document,) = read_documents([_beside(folder, row)])
         else:
-            document = Document(title or key, text_of(row["text"]))
+            document = plain(title or key, text_of(row["text"]))
         yield key, replace(document, title=title or document.title)
 
     rows = parse_rows(_file(folder, "documents"), parse, "{id, title, text} or {id, title, path}")
