@@ -224,6 +224,14 @@ class FakeSequence:
             raise EngineError("the saved state cannot be read") from error
         self.tokens, self.shared = np.frombuffer(data, np.int32).tolist(), 0
 
+    def append_kept(self, snapshot: Snapshot, at: int) -> bool:
+        moved = snapshot.tokens[at:]
+        if self.context.cells() + len(snapshot.tokens) > self.context.n_ctx:
+            return False
+        self.tokens.extend(moved)
+        self.context.model.history.append(("join", self.id, len(moved)))
+        return True
+
     def close(self) -> None:
         if self.context.live.pop(self.id, None) is not None:
             self.context.model.history.append(("close", self.id, len(self)))

@@ -235,6 +235,40 @@ def test_a_disk_that_takes_only_a_part_is_an_error(case: Case, tmp_path: Path) -
         assert equal(case.step(sequence, 1), case.expected[1])
 
 
+def test_kept_tokens_are_appended_unevaluated_where_cells_can_move(case: Case) -> None:
+    moves = case.model.info.memory is MemoryKind.ATTENTION
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        case.step(sequence, 1)
+        kept = sequence.snapshot()
+        sequence.truncate(case.size)
+        before = sequence.logits.copy()
+        assert sequence.append_kept(kept, case.size) is moves
+        assert len(sequence) == case.size * (2 if moves else 1)
+        if not moves:
+            assert case.same(sequence.logits, before)
+            return
+        # Where they stood as if they had been evaluated, but for the cells' order
+        assert np.abs(case.step(sequence, 2) - case.expected[2]).max() < case.tolerance
+        sequence.truncate(2 * case.size)
+        assert sequence.append_kept(kept, case.size)  # and behind another text
+        assert list(sequence.tokens[-case.size :]) == case.tokens[case.size : 2 * case.size]
+        with sequence.fork() as branch:
+            assert np.isfinite(case.write_margin(branch)).all()
+        sequence.truncate(2 * case.size)  # and gone without a trace
+        assert np.abs(case.step(sequence, 2) - case.expected[2]).max() < case.tolerance
+
+
+@pytest.mark.parametrize("case", ["tiny llama (attention)"], indirect=True)
+def test_kept_tokens_without_room_beside_are_not_appended(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        sequence.append((case.tokens * 3)[:1800])
+        kept = sequence.snapshot()
+        assert not sequence.append_kept(kept, 0)
+        assert len(sequence) == 1800
+        sequence.append(case.tokens[:1200])  # and what was tried takes no room
+
+
 def test_interrupted_in_the_middle_and_usable_after(case: Case) -> None:
     with case.context.sequence() as sequence:
         case.step(sequence, 0)

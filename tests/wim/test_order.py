@@ -11,7 +11,7 @@ import pytest
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.errors import InvalidRequestError
-from wim_edge.testing import FakeModel
+from wim_edge.testing import FakeModel, FakeSequence
 from wim_edge.wim.order import BY_WORDS, Outlook, outlook
 from wim_edge.within import Within
 
@@ -217,6 +217,22 @@ def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
     with Runtime(SMALL.but(segment_tokens=256), model=model) as runtime:
         runtime.ask(document, "Who?")
     assert max(prompt.count("The treasure") for prompt in prompts) == 1
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not moves:
+        monkeypatch.setattr(FakeSequence, "append_kept", lambda self, snapshot, at: False)
+    prompts: list[str] = []
+    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    told = text(4, 2) + text(4, 1)
+    last = finished(asked(SMALL.but(within="all"), told, model=model))
+    joined = [n for what, _, n in model.history if what == "join"]
+    assert len(last.sources) == 2
+    assert [n > 8 for n in joined] == ([True] if moves else [])
+    final = prompts[-1]  # whichever way, the prompt is the same
+    assert all(told[slice(*source.chars)].strip() in final for source in last.sources)
+    assert last.text == "Ottilie Brandt"
 
 
 def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:

@@ -104,6 +104,23 @@ class ByPosition:
         seq.accept(snapshot.tokens, None)
         self.verify(seq)
 
+    def join(self, seq: Sequence, snapshot: Snapshot, at: int) -> bool:
+        """See `api.Sequence.append_kept`. The keys are rotated to their new positions with the next batch."""
+        memory, end = seq.context.memory, len(seq)
+        if not lib.llama_memory_can_shift(memory):
+            return False
+        try:
+            with seq.context.sequence() as other:
+                other.restore(snapshot)
+                lib.llama_memory_seq_rm(memory, other.id, 0, at)
+                lib.llama_memory_seq_add(memory, other.id, at, -1, end - at)
+                lib.llama_memory_seq_cp(memory, other.id, seq.id, end, -1)
+        except EngineError:  # no room beside
+            return False
+        seq.accept(snapshot.tokens[at:], None)
+        self.verify(seq)
+        return True
+
     def verify(self, seq: Sequence) -> None:
         """Raise EngineError unless the cache holds what the sequence believes."""
         last = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id)
@@ -148,6 +165,9 @@ class ByState(ByPosition):
     def mark(self, seq: Sequence) -> None:
         if len(seq):
             seq.marks[len(seq)] = _get_state(seq.context, seq.id, self._PARTIAL)
+
+    def join(self, seq: Sequence, snapshot: Snapshot, at: int) -> bool:
+        return False  # what a recurrent state has seen, or a window lost, cannot be moved
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
         position, state = seq.recovery

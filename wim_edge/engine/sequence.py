@@ -107,6 +107,10 @@ class Sequence:
         self.context.rollback.set_state(self, snapshot)
         self._logits = snapshot.logits
 
+    def append_kept(self, snapshot: Snapshot, at: int) -> bool:
+        self._check_open()
+        return self.context.rollback.join(self, snapshot, at)
+
     def forget(self, to: int) -> None:
         """Drop the record of tokens and marks from position ``to`` on; the cache is the caller's business."""
         del self.tokens[to:]

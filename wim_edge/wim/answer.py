@@ -14,6 +14,8 @@ from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
 
 _BEST_ANYHOW = 2  # passages to answer from when no segment was judged relevant
+_EVALUATED = 16
+"""Tokens of a joined passage that see what stands before it: the ones that a text's attention comes back to."""
 
 
 @dataclass
@@ -153,8 +155,8 @@ class Answering:
     def _focus(self, used: Seq[int]) -> Sequence:
         """A sequence that holds the opening and these passages.
 
-        Where the cache has room for both, the context stays in it. In shallow reading the first passage
-        comes from its kept state, and only the others are evaluated again.
+        Where the cache has room for both, the context stays in it. In shallow reading the passages come from their
+        kept states: the first as it is, the others behind it.
         """
         reading, plan = self.reading, self.reading.plan
         sequence = reading.window.sequence
@@ -171,6 +173,17 @@ class Answering:
             if len(sequence) == len(plan.opening) and passages:
                 passages[0] = passages[0][len(reading.model.tokenize(BLANK_LINE)) :]
             for index, passage in zip(used, passages, strict=True):
-                sequence.append(passage)
-                reading.window.reread_tokens += len(plan.segments[index].segment.tokens)
+                rest = max(0, len(plan.segments[index].segment.tokens) - _EVALUATED)
+                again = len(passage) - rest
+                sequence.append(passage[:again])
+                reading.window.reread_tokens += len(plan.segments[index].segment.tokens) - rest
+                if rest and not self._joined(sequence, index, passage[again:]):
+                    sequence.append(passage[again:])
+                    reading.window.reread_tokens += rest
         return sequence
+
+    def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
+        """Whether the rest of a passage now stands in the sequence without having been evaluated again."""
+        kept = self.reading.kept.get(index)
+        at = len(kept.tokens) - len(rest) if kept else 0
+        return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)
