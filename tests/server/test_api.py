@@ -19,6 +19,9 @@ from tests.conftest import ROOT
 from tests.server.conftest import TEXT, Client, Slow, parsed, serving
 from wim_edge import Runtime
 
+PARTS = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
+ALONE = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
+
 
 def types(found: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in found]
@@ -179,9 +182,8 @@ def test_margins_are_judged_and_it_is_answered_again_without_reading(client: Cli
 
 
 def test_a_reading_goes_on_after_its_answer(client: Client) -> None:
-    client.upload(text="".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60)))
-    alone = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
-    number = client.question("Which bicycle?", **alone)["id"]
+    client.upload(text=PARTS)
+    number = client.question("Which bicycle?", **ALONE)["id"]
     client.wait(number)
     first = client.events(f"/api/questions/{number}/events")
     assert first[-1]["read_segments"] < first[-1]["segments"]
@@ -194,6 +196,49 @@ def test_a_reading_goes_on_after_its_answer(client: Client) -> None:
     seen = [event["segment"] for event in [*first, *more] if event["type"] == "segment.read"]
     assert sorted(seen) == list(range(more[-1]["segments"]))
     assert client.post(f"/api/questions/{number}/again?read_on=perhaps").status_code == 422
+
+
+def test_it_is_read_on_while_nobody_waits(client: Client) -> None:
+    client.upload(text=PARTS)
+    body = {"documents": [1], "question": "Which bicycle?", "options": ALONE, "read_on": True}
+    number = client.ok(client.post("/api/questions", json=body))["id"]
+    assert client.wait(number)["state"] == "done"
+    told = client.events(f"/api/questions/{number}/events")
+    starts = [event["read_segments"] for event in told if event["type"] == "reading.started"]
+    ends = [event for event in told if event["type"] == "answer.finished"]
+    assert len(starts) == len(ends) >= 2
+    assert starts[1] == ends[0]["read_segments"] < ends[0]["segments"]
+    assert ends[-1]["read_segments"] == ends[-1]["segments"]
+    assert types(told)[-1] == "answer.finished"
+
+
+def test_who_comes_does_not_wait_for_what_is_read_on(client: Client, model: Slow) -> None:
+    client.upload(text=PARTS)
+    model.seconds = 0.05
+    body = {"documents": [1], "question": "Which bicycle?", "options": ALONE, "read_on": True}
+    number = client.ok(client.post("/api/questions", json=body))["id"]
+    while client.asked(number)["answer"] is None:
+        time.sleep(0.02)
+    answer = client.asked(number)["answer"]
+    assert client.asked(number)["state"] == "running"
+    assert client.ok(client.get("/api/status"))["waiting"] == 0
+    other = client.question("Which bicycle?", **ALONE)["id"]
+    assert client.wait(other)["state"] == "done"
+    first = client.asked(number)
+    assert (first["state"], first["answer"]) == ("done", answer)
+    last = client.events(f"/api/questions/{number}/events")[-1]
+    assert last["read_segments"] < last["segments"]
+    assert client.events(f"/api/questions/{other}/events")[0]["before"] == 0
+
+
+def test_a_server_may_read_on_by_itself(make: Callable[..., Any]) -> None:
+    with serving(make(read_on=True)) as address, Client(base_url=address, timeout=30) as client:
+        client.upload(text=PARTS)
+        assert client.ok(client.get("/api/status"))["read_on"] is True
+        number = client.question("Which bicycle?", **ALONE)["id"]
+        client.wait(number)
+        last = client.events(f"/api/questions/{number}/events")[-1]
+        assert last["read_segments"] == last["segments"]
 
 
 def test_what_was_asked_is_there_after_a_restart(make: Callable[..., Any], client: Client) -> None:

@@ -23,13 +23,15 @@ from wim_edge.settings import TOKEN_VARIABLE
               help="What each request must show. On another address than loopback one is made if none is given.")
 @click.option("--waiting", type=click.IntRange(1, 1000), default=8, show_default=True,
               help="Requests that may wait for the model; the next one is told to come back later.")
+@click.option("--read-on", is_flag=True,
+              help="After an answer read on while nobody waits, and answer again where better passages turn up.")
 @pattern_options
 @reading_options
 @engine_options
 @click.pass_context
 def serve(
     ctx: click.Context, /, folders: tuple[str, ...], host: str, port: int, names: tuple[str, ...], token: str | None,
-    waiting: int, **options: Any,
+    waiting: int, read_on: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Serve the page to read with, and the API it uses, to this machine only.
 
@@ -56,7 +58,7 @@ def serve(
         token = new_token()
     app = create_app(
         settings, folders=[Path(folder) for folder in folders], host=host, names=names, token=token,
-        most_waiting=waiting,
+        most_waiting=waiting, read_on=read_on,
     )  # fmt: skip
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=5,

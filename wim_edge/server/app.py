@@ -37,7 +37,7 @@ request fails after its stream has begun. Errors are `{"error": {"type", "messag
 
 def create_app(
     settings: Settings | None = None, *, folders: Sequence[Path] = (), host: str = "127.0.0.1",
-    names: Iterable[str] = (), token: str | None = None, most_waiting: int = 8,
+    names: Iterable[str] = (), token: str | None = None, most_waiting: int = 8, read_on: bool = False,
     open_runtime: Callable[[Settings], Runtime] = Runtime,
 ) -> FastAPI:  # fmt: skip
     """The server as an ASGI application.
@@ -47,6 +47,7 @@ def create_app(
         folders: folders whose files may be named in a request; others must be uploaded.
         host: the address it listens on; ``names``: further ones it is reached by.
         token: what each request must show; needed where ``host`` is not loopback.
+        read_on: whether a question is read on when it is answered and nobody waits, unless its request says.
         most_waiting: requests that may wait for the model; the next one is answered 429.
         open_runtime: makes a runtime for settings.
 
@@ -58,7 +59,7 @@ def create_app(
         raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
     settings = settings or Settings.from_environment()
     store = Store(folders, settings)
-    service = Service(settings, store, History(store.folder / "questions"))
+    service = Service(settings, store, History(store.folder / "questions"), read_on)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -5,7 +5,8 @@
     answer_now  read no further
     cancel      leave the line, or stop within a batch
 
-One job at a time, in the order in which they came, so that none starves.
+One job at a time, in the order in which they came, so that none starves. A job may go on when it is done, as long as
+nobody else comes.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class Job:
 
     begin: Callable[[Runtime], Iterator[Event]]
     settings: Settings
+    on: Callable[[Runtime], Iterator[Event]] | None = None
+    """Reads on where not all was read; is stopped when another job comes."""
     state: State = "waiting"
     told: list[dict[str, Any]] = field(default_factory=list)
     """Events as JSON objects; a question that is answered again goes on from what was told before."""
@@ -82,6 +85,8 @@ class Job:
     """Is called in the desk's thread when it is over."""
     watched: int | None = None
     """How many watch a job that goes on only while anybody does; None: nobody has begun to."""
+    gives_way: bool = False
+    """Whether what it was asked for is done, and it goes on only as long as nobody waits."""
     _wish: Decision = Decision.GO_ON
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -90,6 +95,12 @@ class Job:
     def abandoned(self) -> bool:
         """Whether all that watched it have gone."""
         return self.watched == 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether its answer comes from a part of the text, and reading on is possible."""
+        last = self.told[-1]
+        return last.get("unread_probability") is not None and last["read_segments"] < last["segments"]
 
     @property
     def over(self) -> bool:
@@ -122,7 +133,7 @@ class Job:
 
     def end(self, state: State) -> None:
         self.state = state
-        self.begin = _nothing  # and so are its documents
+        self.begin, self.on = _nothing, None  # and so are its documents
         self.ended(self)
         self._wake()
 
@@ -166,7 +177,8 @@ class Desk:
     @property
     def waiting(self) -> int:
         """Jobs in line, the one that is done among them."""
-        return len(self._line) + (self._running is not None)
+        running = self._running
+        return len(self._line) + (running is not None and not running.gives_way)
 
     def enter(self, job: Job) -> Job:
         """Put it in line. Raises BusyError."""
@@ -176,6 +188,9 @@ class Desk:
             job.tell(Queued(self.waiting))
             self._line.append(job)
             self._changed.notify()
+            running = self._running
+        if running is not None and running.gives_way:
+            self.cancel(running)
         return job
 
     def answer_now(self, job: Job) -> None:
@@ -219,9 +234,7 @@ class Desk:
                     break
                 job = self._running = self._line.popleft()
                 job.state = "running"
-            begun = time.monotonic()
             state = self._do(job)
-            self._usual += (time.monotonic() - begun - self._usual) / 4
             with self._changed:
                 self._running = None
             job.end(state)
@@ -233,11 +246,14 @@ class Desk:
             if job._wish is Decision.CANCEL:  # while the model was loaded
                 job.tell(_NOT_BEGUN)
                 return "cancelled"
-            with closing(job.begin(runtime)) as found:  # type: ignore[type-var]
-                if job._wish:
-                    self._ask_for(job, job._wish)
-                for event in found:
-                    job.tell(event)
+            begun = time.monotonic()
+            self._tell(job, job.begin(runtime))
+            self._usual += (time.monotonic() - begun - self._usual) / 4
+            while job.on is not None and job.has_more and self._may_go_on(job):
+                read = job.told[-1]["read_segments"]
+                self._tell(job, job.on(runtime))
+                if job.told[-1].get("read_segments") == read:  # there is no way on
+                    break
         except WimEdgeError as error:
             job.tell(Failed(type(error).__name__, str(error), error.hint))
             return "failed"
@@ -245,7 +261,21 @@ class Desk:
             _LOG.exception("a request failed")  # a traceback of ours, no text of documents
             job.tell(Failed(type(error).__name__, "something is wrong inside wim-edge", "See the server's log."))
             return "failed"
-        return "cancelled" if job.told[-1].get("finish_reason") == "cancelled" else "done"
+        cancelled = job.told[-1].get("finish_reason") == "cancelled"
+        return "cancelled" if cancelled and not job.gives_way else "done"
+
+    def _may_go_on(self, job: Job) -> bool:
+        with self._changed:
+            may = not (self._line or self._closed or job._wish)
+            job.gives_way = job.gives_way or may
+            return may
+
+    def _tell(self, job: Job, found: Iterator[Event]) -> None:
+        with closing(found):  # type: ignore[type-var]
+            if job._wish:
+                self._ask_for(job, job._wish)
+            for event in found:
+                job.tell(event)
 
     def _runtime(self, settings: Settings) -> Runtime:
         """One for these settings; what was read last is kept where they are as they were."""

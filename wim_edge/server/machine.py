@@ -34,6 +34,7 @@ class Status(BaseModel):
     memory_bytes: int = Field(description="What the server holds.")
     memory_free_bytes: int
     cpu_cores: int
+    read_on: bool = Field(description="Whether questions are read on after their answers, unless a request says.")
     folders: list[str] = Field(description="Those whose files may be named.")
     patterns: list[str]
     relevances: list[str]
@@ -90,6 +91,7 @@ async def status(served: Served) -> Status:
     return Status(
         model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
         memory_free_bytes=budget.available(), cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+        read_on=served.read_on,
         folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS),
     )  # fmt: skip

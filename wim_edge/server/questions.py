@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query
@@ -50,6 +51,10 @@ class Asked(Shape):
     )
     question: str = Field(max_length=20_000, pattern=r"\S")
     options: Options = Options()
+    read_on: bool | None = Field(
+        default=None, description="Read on after the answer until nothing is left or another request comes, and answer "
+                                  "again where better passages turn up. null: as the server was started."
+    )  # fmt: skip
 
 
 class Read(Shape):
@@ -80,7 +85,8 @@ Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question
 
 def _entered(served: Served, asked: Asked) -> Question:
     """In line, before the response begins: what is wrong with the request is an error, not a stream."""
-    return _enter(served, served.history.add(Question(asked.documents, asked.question, _given(asked.options))))
+    question = served.history.add(Question(asked.documents, asked.question, _given(asked.options)))
+    return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
 
 @router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
@@ -201,36 +207,38 @@ async def judge_margin(
     return _shown(question)
 
 
-def _again(served: Served, number: Number, read_on: bool = False) -> Question:
+def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bool = False) -> Question:
     with served.lock:  # of several at once the first one is it
         question = served.history.get(number)
         if question.job is not None and not question.job.over:
             raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
-        return _enter(served, question, read_on)
+        return _enter(served, question, read_on, to_the_end)
 
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[Question, Depends(_again)]) -> Shown:
     """Answer once more, as the margins are judged now, with `read_on` after reading on until another segment is the
-    best or all is read. Nothing is read again where it was the last question; its events go on after those that there
-    are."""
+    best or all is read; with `to_the_end` it goes on from there as long as nobody waits. Nothing is read again where
+    it was the last question; its events go on after those that there are."""
     return _shown(question)
 
 
 # Parts
 
-def _enter(served: Service, question: Question, read_on: bool = False) -> Question:
-    """Put a question in line. One that cannot be is not kept, unless it was asked before."""
+def _enter(served: Service, question: Question, read_on: bool = False, idle: bool = False) -> Question:
+    """Put a question in line, with ``idle`` to be read on when it is answered and nobody waits. One that cannot be is
+    not kept, unless it was asked before."""
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
 
-        def begin(runtime: Runtime) -> Iterator[events.Event]:
-            return runtime.stream(documents, question.text, judged=question.judged, read_on=read_on)
+        def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
+            return runtime.stream(documents, question.text, judged=question.judged, read_on=on)
 
         settings = served.settings_for(question.options)
         if not documents and settings.pattern != "llm":
             raise InvalidRequestError("no document is named", "POST /api/documents gives one; or use the pattern llm.")
-        job = Job(begin, settings, told=list(question.told))
+        on = partial(begin, on=True) if idle else None
+        job = Job(begin, settings, on, told=list(question.told))
         job.ended = lambda _: served.history.keep(question)
         served.desk.enter(job)
     except BaseException:

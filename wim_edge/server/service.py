@@ -39,6 +39,8 @@ class Service:
     settings: Settings
     store: Store
     history: History
+    read_on: bool = False
+    """Whether a question is read on when it is answered and nobody waits, where its request leaves that open."""
     desk: Desk = field(init=False)
     """From the application's start to its end."""
     pulls: dict[str, Job] = field(default_factory=dict)

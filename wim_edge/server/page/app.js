@@ -184,7 +184,7 @@ async function enter() {
   const options = { ...state.options };
   const pattern = $("pattern").value;
   if (pattern) options.pattern = pattern;
-  const body = { documents: [state.document.id], question: $("question").value, options };
+  const body = { documents: [state.document.id], question: $("question").value, options, read_on: $("keep").checked };
   if (state.on) await api(`questions/${state.question.id}/cancel`, { method: "POST" });  // in the background
   await watch(await api("questions", { method: "POST", body }));
 }
@@ -236,7 +236,6 @@ function listen(url) {
     if (ENDS.includes(last)) {
       unwatch();
       buttons("done");
-      if (state.more && $("keep").checked && !state.asking) doing(() => again(true))();
       quietly(listQuestions)();
       quietly(machine)();
     } else if (source.readyState === EventSource.CLOSED) {
@@ -324,6 +323,10 @@ function finished(event) {
     `${event.pattern}: ${usage.prefilled_tokens.toLocaleString()} tokens read${saved}` +
     (event.read_segments < event.segments ? ` · ${event.read_segments} of ${event.segments} segments read${better(event)}` : "");
   state.more = event.read_segments < event.segments && event.unread_probability != null;
+  if (state.source) {  // it may be read on in the background: the next question may come
+    state.on = true;
+    buttons("running");
+  }
   $("sources-title").hidden = !event.sources.length;
   $("sources").replaceChildren(...event.sources.map((one) => item(
     button(reader.place(one), () => reader.go(one.segment, one.quote ?? one.chars, one.chars), "link"),
@@ -353,7 +356,7 @@ async function judge(segment, accepted) {
 }
 
 async function again(readOn = false) {
-  const question = await api(`questions/${state.question.id}/again?read_on=${readOn}`, { method: "POST" });
+  const question = await api(`questions/${state.question.id}/again?read_on=${readOn}&to_the_end=${readOn && $("keep").checked}`, { method: "POST" });
   state.on = readOn;
   if (!readOn) $("text-of-answer").textContent = "";
   warn([]);
@@ -368,7 +371,6 @@ function buttons(which) {
   $("now").hidden = $("cancel").hidden = $("follow-label").hidden = which !== "running";
   $("again").hidden = which !== "done" || !Object.keys(reader.judged).length;
   $("on").hidden = which !== "done" || !state.more;
-  $("keep-label").hidden = !state.more;
   if (at?.closest("#ask") && at.hidden) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
 }
 
@@ -380,6 +382,7 @@ async function machine() {
   const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
   $("machine").textContent = `${status.model ?? "no model loaded yet"} · ${megabytes(status.memory_bytes)} held, ` +
     `${megabytes(status.memory_free_bytes)} free · ${readings.length} readings kept (${megabytes(kept)}) · ${busy}`;
+  if ($("pattern").length === 1) $("keep").checked = status.read_on;
   if ($("pattern").length === 1) $("pattern").append(...status.patterns.map((name) => new Option(name)));
   $("named").hidden = !status.folders.length;
   $("folders").textContent = status.folders.join(", ");
@@ -456,10 +459,7 @@ $("question").onkeydown = (event) => {
     $("ask").requestSubmit();
   }
 };
-const stop = (how) => doing(() => {
-  $("keep").checked = false;
-  return api(`questions/${state.question.id}/${how}`, { method: "POST" });
-});
+const stop = (how) => doing(() => api(`questions/${state.question.id}/${how}`, { method: "POST" }));
 $("now").onclick = stop("answer-now");
 $("cancel").onclick = stop("cancel");
 $("again").onclick = doing(() => again());
