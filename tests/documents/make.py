@@ -44,6 +44,12 @@ def archive(members: dict[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def claiming(data: bytes, size: int) -> bytes:
+    """The archive, of whose last member its directory says that it unpacks to so many bytes."""
+    entry = data.rindex(b"PK\x01\x02")
+    return data[: entry + 24] + size.to_bytes(4, "little") + data[entry + 28 :]
+
+
 def rezip(data: bytes, changes: dict[str, str | bytes]) -> bytes:
     """The archive with some members replaced or added."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:

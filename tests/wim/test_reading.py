@@ -237,7 +237,7 @@ def test_what_the_plan_accepts_fits(
     model = FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else "many words " * 40, n_ctx_train=n_ctx)
     chosen = Settings(
         segment_tokens=segment, margin_tokens=margin, answer_tokens=answer, max_passages=passages, pattern=pattern,
-        relevance=relevance, margins=margins, relevance_threshold=0.0, within="all",
+        relevance=relevance, margins=margins, relevance_threshold=0.0, within="all", save=False,
     )  # fmt: skip
     text = TEXT[: TEXT.index(f"number {sentences - 1} ")] + "end."
     try:

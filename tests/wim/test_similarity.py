@@ -102,10 +102,10 @@ def test_an_embedder_that_makes_no_numbers_is_as_none() -> None:
 def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:
     settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
     with Runtime(settings, model=model, embedder=embedder) as runtime:
-        list(runtime.read(Document("d", text(200, 150))))
+        list(runtime.read(Document("d", text(132, 101))))
         n = len(embedder.embedded)
-        assert n >= 200
-        last = finished(asked(runtime, 200, 150))
+        assert n >= 132
+        last = finished(asked(runtime, 132, 101))
     assert n == len(embedder.embedded) == last.segments
 
 
