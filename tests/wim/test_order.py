@@ -29,10 +29,11 @@ def reply(prompt: str) -> str:
     return "Ottilie Brandt" if "treasure" in prompt else "nothing"
 
 
-def asked(settings: Settings, document: str, question: str = QUESTION, model: FakeModel | None = None
+def asked(settings: Settings, document: str | Document, question: str = QUESTION, model: FakeModel | None = None
           ) -> list[events.Event]:  # fmt: skip
     with Runtime(settings, model=model or FakeModel(reply)) as runtime:
-        return list(runtime.stream(Document("d", document), question))
+        document = document if isinstance(document, Document) else Document("d", document)
+        return list(runtime.stream(document, question))
 
 
 def read(found: Iterable[events.Event]) -> list[int]:
@@ -319,3 +320,14 @@ def test_real_models_read_on_as_if_all_had_been_read_at_once(
             found = list(runtime.stream(document, question, read_on=True))
     assert scores(found) == pytest.approx(scores(whole), abs=0.02)  # nats; cells in another order round otherwise
     assert [one.segment for one in finished(found).sources] == [one.segment for one in finished(whole).sources]
+
+
+def test_small_segments_keep_most_of_their_room() -> None:
+    body = "".join(FILLER.format(n) + "\n\n" for n in range(8))
+    marks = tuple(Mark(body.index(FILLER.format(n)), section=f"Part {n}") for n in range(8))
+    tokens = [24, 32, 48, 64]
+    for segment_tokens in tokens:
+        found = asked(SMALL.but(segment_tokens=segment_tokens, within="all"), Document("d", body, marks))
+        read = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
+        assert max(read) <= segment_tokens
+        assert sum(read) / len(read) > 0.4 * segment_tokens

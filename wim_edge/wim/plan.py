@@ -29,7 +29,7 @@ _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
 _COUNTED = 1 << 14  # characters that are counted at once
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
-_SECTION = 24  # tokens of a section's heading; what is longer is none
+_SECTION = 24  # tokens of a section's heading, or a quarter of the segment; what is longer is none
 BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
@@ -205,19 +205,20 @@ def _segment(
         between = tokenize(BLANK_LINE) if index and choices.pattern.deep else ()
         lead = (*between, *tokenize(heading))
         alone = not choices.pattern.deep
-        sections = alone and any(mark.section for mark in document.marks)
-        budget = choices.segment_tokens - len(lead) - _SECTION * sections
+        budget = choices.segment_tokens - len(lead)
         if budget < _SMALLEST:
             raise InvalidRequestError(
                 f"segments of {choices.segment_tokens} tokens leave no room beside the heading of {document.name}",
                 "Use larger segments (--segment-tokens).",
             )
+        sections = alone and any(mark.section for mark in document.marks)
+        room = min(_SECTION, budget // 4) if sections else 0
         for start, end in document.parts or ((0, len(document.text)),):
-            for part in split(document.text[start:end], budget, tokenize, index):
+            for part in split(document.text[start:end], budget - room, tokenize, index):
                 segment = replace(part, start=start + part.start, end=start + part.end)
                 above = _section(document, segment, heading) if sections else ""
                 tokens = tokenize(above) if above else ()
-                if len(tokens) > _SECTION:
+                if len(tokens) > room:
                     above, tokens = "", ()
                 pieces.append(Piece(segment, heading + above, (*lead, *tokens)))
                 lead = lead if alone else ()
