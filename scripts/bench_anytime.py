@@ -4,7 +4,8 @@ the seconds since the question, had the reading been stopped then.
     python scripts/bench_anytime.py --data DIR --part report --questions 20 --threads 1 --json --plot anytime.png
 
 The promising segments first (and where reading ends by itself), the document's order, and `rag:embed`: chunks are
-embedded first, then the nearest three are there at once. Each question is a first one: nothing is kept.
+embedded first, then the nearest three are there at once. Each question is a first one: nothing is kept. They are drawn
+from all of each document's, which follow its text, so that they ask for its end as often as for its beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from bench_book import drawn
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.embedding import BEST, embed_documents, open_embedder
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     documents = load_documents(given.data)
-    asked = drawn(take_part(load_questions(given.data), given.part, lambda one: one.document), given.questions)
+    asked = spread(take_part(load_questions(given.data), given.part, lambda one: one.document), given.questions)
     settings = Settings(model=given.model, n_threads=given.threads, save=False, within="all", answer_tokens=1)
     courses: dict[str, list[Course]] = {"promising": [], "document": [], "embed": []}
     ends: list[float] = []
@@ -71,6 +71,16 @@ def main() -> None:
     print(json.dumps(told, indent=1) if given.json else table(told, list(rows)))
     if given.plot:
         plot(told, list(rows), given.plot)
+
+
+def spread(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
+    """Returns so many that can be answered, as many of each document, at equal distances."""
+    by_document: dict[str, list[DocumentQuestion]] = {}
+    for one in questions:
+        if one.is_answerable:
+            by_document.setdefault(one.document, []).append(one)
+    each = -(-n // max(1, len(by_document)))
+    return [some[round((k + 0.5) * len(some) / each - 0.5)] for some in by_document.values() for k in range(each)][:n]
 
 
 def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> Iterator[tuple[float, bool, float]]:
