@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import IO, Any
 
 import click
@@ -79,6 +80,8 @@ class Group(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends quietly when nobody reads our output any more
+            if error.filename is None:
+                _drop_output()
             where = error.filename or ("the working directory" if error.errno == errno.ENOENT else "while writing")
             shown = WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
@@ -88,6 +91,12 @@ class Group(click.Group):
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)
             sys.exit(130)
+
+
+def _drop_output() -> None:
+    """Let what is buffered for a full disk go nowhere: Python would try it again at its end, and exit with 120."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:

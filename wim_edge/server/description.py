@@ -49,9 +49,9 @@ SHAPES: dict[str, dict[str, Any]] = {
         "judged": {"4": False}, "events": 118,
     },
     "Status": {
-        "model": "smollm2-135m", "waiting": 0, "memory_bytes": 412000000, "memory_free_bytes": 5100000000,
-        "cpu_cores": 4, "folders": ["/home/me/papers"], "patterns": ["llm", "wim"], "relevances": ["verdict"],
-        "margins": ["quote"], "choosers": ["hybrid"],
+        "model": "smollm2-135m", "waiting": 0, "read_on": False, "memory_bytes": 412000000,
+        "memory_free_bytes": 5100000000, "cpu_cores": 4, "folders": ["/home/me/papers"],
+        "patterns": ["llm", "wim"], "relevances": ["verdict"], "margins": ["quote"], "choosers": ["hybrid"],
     },
     "Model": {
         "name": "smollm2-135m", "description": "The embedded default", "licence": "Apache-2.0", "parameters": "135M",
