@@ -14,6 +14,7 @@ from wim_edge.engine.api import Context, Embedder, Model
 from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings
+from wim_edge.support import SupportWeights
 from wim_edge.tuning import open_embedder, open_model, ready
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.methods import Judge
@@ -33,7 +34,7 @@ class Identity:
     templates: str = ""
 
 
-OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn")
+OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """Settings that a loaded model keeps."""
 _LARGE = 600 * 10**6  # bytes of a model's file: about a billion weights in four bits
 _LONG = 1 << 15
@@ -53,6 +54,8 @@ class Loaded:
         """Whether the pattern is the one that models.toml names for the model."""
         self.chat_variables: Mapping[str, Any] = {}
         """What models.toml sets for the model's chat template."""
+        self.support = SupportWeights()
+        """What speaks for an answer's being in a document, as was fitted for the model."""
         self._model = model
         self._judge: Judge | None = None
         self._embedder = embedder
@@ -95,6 +98,7 @@ class Loaded:
             self.suggests_pattern |= self.settings.pattern is None and "pattern" in found.entry.settings
             self.settings = filled(self.settings, found.entry.settings)
             self.chat_variables = found.entry.chat
+            self.support = SupportWeights.from_mapping(found.entry.support)
         return found
 
     def chat(self) -> tuple[ChatFormat, str | None]:
@@ -149,7 +153,7 @@ class Loaded:
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
         other = Loaded(settings, model)
-        other.chat_variables = self.chat_variables
+        other.chat_variables, other.support = self.chat_variables, self.support
         other.suggests_pattern = self.suggests_pattern and "pattern" not in changes
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
             other._judge = self._judge or (self.judge() if settings.other_judge else None)

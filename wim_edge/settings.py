@@ -36,6 +36,8 @@ _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
+NO_ADAPTER = "none"
+"""As ``adapter``: the plain model."""
 ITSELF = "self"
 """As ``relevance_model``: the model that reads."""
 
@@ -79,6 +81,10 @@ class Settings(Limits):
     flash_attn: bool | None = None
     """None: llama.cpp's choice on a GPU, off on a CPU, where it slows decoding at depth."""
 
+    adapter: str | None = None
+    """A LoRA adapter that points at answers: the name of a shipped one, or the path of a GGUF file made for the model;
+    "none": the plain model. None: the one that models.toml names, if any."""
+
     # The pattern; where it says None, models.toml may name what was chosen for the model
     pattern: str | None = None
     """One of PATTERNS (`wim_edge.wim.pattern` says what each does, and which it is where nobody names one)."""
@@ -105,6 +111,9 @@ class Settings(Limits):
     """How much is read for an answer: so many seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
     "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
     32 at most; else all of it. None: auto."""
+    prose: bool | None = None
+    """The model writes the answer in its own words, beside the short one that it points at; False: for a question of
+    fact it only points, which a small model does better. None: as models.toml says of the model, else it writes."""
     answer_tokens: int = 256
     """Longest answer."""
     stop: tuple[str, ...] = ()

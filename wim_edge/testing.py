@@ -14,6 +14,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Self
 
@@ -52,7 +53,7 @@ class FakeModel:
         chat_template: str | None = CHATML,
         n_batch: int = 64,
     ) -> None:
-        self.reply, self.n_batch = reply, n_batch
+        self.reply, self.n_batch, self.has_adapter = reply, n_batch, False
         self.fingerprint = f"fake-{next(_NUMBERS)}"  # its token ids are its own
         self.history: list[tuple[str, int, int]] = []
         """(what, sequence, tokens or position), in order: append, fork, truncate, close."""
@@ -137,6 +138,9 @@ class FakeContext:
         if not parts:
             return np.zeros((0, _N_VOCAB), np.float32)
         return np.concatenate([one.append(tokens, n) for (one, tokens), n in zip(parts, rows, strict=True)])
+
+    def adapted(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def evaluate(self, sequence: FakeSequence, n_tokens: int) -> None:
         self.on_append(sequence)

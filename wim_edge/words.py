@@ -77,6 +77,15 @@ class WordIndex:
                 scores[number] = scores.get(number, 0.0) + weight * times * (_K1 + 1) / (times + norm)
         return scores
 
+    def missing(self, question: str) -> float:
+        """Returns the share of the question's words, 0 to 1, that stand in none of the texts."""
+        stems = self._stems(question)
+        there = sum(
+            self._db.execute("SELECT 1 FROM places WHERE term = ? LIMIT 1", (stem,)).fetchone() is not None
+            for stem in stems
+        )
+        return 1 - there / len(stems) if stems else 0.0
+
     def _stems(self, question: str) -> list[str]:
         """Returns the question's words as they stand in the index."""
         self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
@@ -94,6 +103,15 @@ def scores(texts: Iterable[str], question: str) -> dict[int, float]:
     """Returns as `WordIndex.scores`, of texts that are asked once."""
     with WordIndex(texts) as index:
         return index.scores(question)
+
+
+def missing(texts: Iterable[str], question: str) -> float:
+    """Returns the share of the question's words, 0 to 1, that stand in none of the texts; 0 without FTS5."""
+    try:
+        with WordIndex(texts) as index:
+            return index.missing(question)
+    except InvalidRequestError:
+        return 0.0
 
 
 def _words(question: str) -> list[str]:

@@ -69,6 +69,8 @@ class ModelEntry:
     kv_bytes_per_token: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     chat: Mapping[str, object] = field(default_factory=dict)
+    support: Mapping[str, object] = field(default_factory=dict)
+    """Weights of `wim_edge.support.SupportWeights`, by name."""
 
     @property
     def file_name(self) -> str:

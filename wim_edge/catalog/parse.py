@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource, Source
 from wim_edge.errors import InvalidRequestError, ModelError
 from wim_edge.settings import Settings, contents
+from wim_edge.support import SupportWeights
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -141,6 +142,7 @@ def _entry(name: str, table: _Table) -> ModelEntry:
         bytes=table.count("bytes"),
         kv_bytes_per_token=table.optional_count("kv_bytes_per_token"),
         chat=table.table("chat"),
+        support=_support(_Table(table.table("support"), table.file, f"{table.where}.support")),
         settings=_settings(_Table(settings, table.file, f"{table.where}.settings")),
         source=_source(_Table(source, table.file, f"{table.where}.source")),
     )
@@ -213,6 +215,14 @@ def _settings(table: _Table) -> dict[str, object]:
         Settings().but(**table.data)
     except InvalidRequestError as error:
         table.refuse(f"{table.where}: {error}", error.hint)
+    return table.data
+
+
+def _support(table: _Table) -> dict[str, object]:
+    try:
+        SupportWeights.from_mapping(table.data)
+    except ValueError as error:
+        table.refuse(f"{table.where}: {error}", "wim-edge eval answerable fits them.")
     return table.data
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -160,6 +161,11 @@ class Context(Protocol):
         Raises ContextOverflowError, Interrupted."""
         ...
 
+    def adapted(self) -> AbstractContextManager[None]:
+        """Apply the model's adapter, where it has one, to what is evaluated meanwhile; what the cache holds by then
+        stays the plain model's."""
+        ...
+
     def interrupt(self) -> None:
         """Stop the evaluation under way, from any thread; it and later ones raise Interrupted."""
         ...
@@ -180,6 +186,11 @@ class Model(Protocol):
     @property
     def fingerprint(self) -> str:
         """Of its file and of the build that computes."""
+        ...
+
+    @property
+    def has_adapter(self) -> bool:
+        """Whether an adapter that points at answers is loaded with it (`Context.adapted`)."""
         ...
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:

@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -128,6 +129,10 @@ class Context:
         return logits
 
     # Evaluation
+
+    def adapted(self) -> AbstractContextManager[None]:
+        """See `api.Context.adapted`."""
+        return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
         """One `llama_decode` over (sequence id, position, tokens, rows of logits wanted at the end).

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from wim_edge.engine import budget, memory
+from wim_edge.engine.adapter import Adapter
 from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.engine.beforehand import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.context import Context
@@ -18,7 +19,7 @@ from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.native import last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
-from wim_edge.settings import Settings
+from wim_edge.settings import NO_ADAPTER, Settings, shipped
 
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
@@ -58,6 +59,7 @@ class Model:
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self.n_threads = self.settings.n_threads or physical_cores()
         self._contexts: list[Context] = []
+        self.adapter = _adapter(self.handle, self.settings.adapter)
         self._line_end = self._tokenize("\n", False) if _adds_space(self.header) else []
         self._reserved = self._reserved_tokens()
         self.info = ModelInfo(
@@ -72,6 +74,10 @@ class Model:
             bos=self._text(lib.llama_vocab_bos(self.vocab)),
             eos=self._text(lib.llama_vocab_eos(self.vocab)),
         )
+
+    @property
+    def has_adapter(self) -> bool:
+        return self.adapter is not None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -241,6 +247,14 @@ class Model:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _adapter(model_handle: object, name: str | None) -> Adapter | None:
+    """The adapter that the settings name: a shipped one, or a file's path."""
+    if name in (None, NO_ADAPTER):
+        return None
+    own = shipped("adapters") / name
+    return Adapter(model_handle, own if own.is_file() else Path(name))
 
 
 def _adds_space(header: GGUFHeader) -> bool:

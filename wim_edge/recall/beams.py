@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.engine.api import Context, Logits, Sequence
+from wim_edge.engine.beams import hand_on
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.runs import LONGEST, Run, Runs
 
@@ -87,7 +88,7 @@ class Search:
                 if len(found) == self.width and going and going[0][0].score < found[-1].score:
                     going = []
                 stretches = [self._stretch(beam) for beam, _ in going]
-                branches = self._branch(stack, live, [one for _, one in going])
+                branches = hand_on([one.sequence for one in live], [one.sequence for _, one in going], stack)
                 spent += sum(map(len, stretches))
                 rows = prompt.logits[:0]
                 if going:
@@ -145,14 +146,3 @@ class Search:
         logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()) if more else 0.0
         run = Run(beam.run.first, beam.run.last, beam.run.length + len(more))
         return Beam(run, (*beam.tokens, *more), beam.logprob + logprob)
-
-    @staticmethod
-    def _branch(stack: ExitStack, live: list[_Live], parents: list[_Live]) -> list[Sequence]:
-        """A sequence for each beam that goes on: its parent's own, or for all but one of a family a fork of it."""
-        for one in live:
-            if one not in parents:
-                one.sequence.close()
-        return [
-            one.sequence if one not in parents[at + 1 :] else stack.enter_context(one.sequence.fork())
-            for at, one in enumerate(parents)
-        ]

@@ -1,4 +1,4 @@
-"""The final prompt: the context or the chosen passages, their margins, the question."""
+"""The answer: pointed at in the chosen passages, or written after them, their margins and the question."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Sequence
 from wim_edge.wim import events
+from wim_edge.wim.answer_parts import Answer, pointed_answer, written_answer
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.plan import BLANK_LINE, Piece, place_of
 from wim_edge.wim.prompts import Note, Prompts
@@ -31,7 +32,10 @@ class Answering:
     used: list[int] = field(default_factory=list)
     """The segments that the final prompt draws on, in its order: margins as in the document; passages with
     the most relevant last, where small models look ("Lost in the Middle", section 6)."""
-    generation: Generation | None = None
+    answer: Answer | None = None
+    n_tokens: int = 0
+    """Decoded for it, besides those of margins."""
+    finish_reason: events.FinishReason = "stop"
     stands: bool = False
     """Whether it is the one of before."""
 
@@ -46,17 +50,25 @@ class Answering:
                 self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
+        if self._may_point:
+            self.answer = pointed_answer(reading, self.used)
+            yield events.AnswerDelta(self.answer.text)
+            return
         # On a fork: the question may be answered again
         sequence = self._focus(self.used) if focus else reading.window.sequence.fork()
         try:
             with reading.clock.stage("answer"):
                 sequence.append(self._question(self.used))
-            self.generation = Generation(
+            generation = Generation(
                 reading.model, sequence, reading.sampler, reading.settings.answer_tokens,
                 (*reading.chat.stops, *reading.settings.stop),
             )  # fmt: skip
-            for text in reading.clock.each("answer", self.generation.pieces()):
-                yield events.AnswerDelta(text)
+            try:
+                for text in reading.clock.each("answer", generation.pieces()):
+                    yield events.AnswerDelta(text)
+            finally:
+                self.answer = written_answer(reading, self.used, generation.text.strip())
+                self.n_tokens, self.finish_reason = generation.n_tokens, generation.finish_reason
         finally:
             if sequence is not reading.window.sequence:
                 sequence.close()
@@ -64,7 +76,14 @@ class Answering:
     def keep_before(self) -> None:
         """Let the answer of before stand, if there is one."""
         if self.before is not None:
-            self.used, self.generation, self.stands = self.before.used, self.before.generation, True
+            self.used, self.answer, self.stands = self.before.used, self.before.answer, True
+            self.finish_reason = self.before.finish_reason
+
+    @property
+    def _may_point(self) -> bool:
+        """Whether the answer is one of the runs that the margins were found by."""
+        reading = self.reading
+        return not reading.choices.prose and any(index in reading.pointed for index in self.used)
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on, most relevant first."""

@@ -103,7 +103,8 @@ def prepare(
         embedder = None if choices.pattern.deep else loaded.embedder()
     similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
-        model, context, chat, plan, settings, choices, sampler, relevance, control, clock, on_margin, saved, similarity
+        model, context, chat, plan, settings, choices, sampler, relevance, control, clock, on_margin, saved,
+        loaded.support, similarity,
     )
     notes += [failure] if failure else []
     if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:

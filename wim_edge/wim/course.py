@@ -9,6 +9,7 @@ from wim_edge import speeds
 from wim_edge.engine.api import Interrupted
 from wim_edge.wim import events
 from wim_edge.wim.answer import Answering
+from wim_edge.wim.answer_parts import Answer
 from wim_edge.wim.asked import Asked
 from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Decision
@@ -99,22 +100,27 @@ def _within(reading: Reading) -> str | None:
 
 
 def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events.AnswerFinished:
-    generation = answering.generation
-    reason: events.FinishReason = generation.finish_reason if generation else "stop"
+    answer, reason = answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"
     elif reading.done != len(reading.plan.segments) and not reading.is_spent:
         reason = "early_exit"
     return events.AnswerFinished(
-        generation.text.strip() if generation else "",
+        answer.text,
         reason,
         reading.choices.pattern.name,
         reading.model.info.name,
         answering.sources(),
-        _usage(reading, generation.n_tokens if generation and not answering.stands else 0),
+        _usage(reading, 0 if answering.stands else answering.n_tokens),
         reading.done,
         len(reading.plan.segments),
         reading.unread,
+        answer.status,
+        answer.short,
+        answer.span,
+        answer.quotes,
+        answer.support,
+        answer.unsupported,
     )
 
 

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal
 
-FinishReason = Literal["stop", "length", "early_exit", "cancelled"]
+FinishReason = Literal["stop", "length", "repeated", "early_exit", "cancelled"]
+Status = Literal["answered", "unsure", "not_found"]
 Chars = tuple[int, int]
 """[start, end) in characters of the document's extracted text."""
 
@@ -192,6 +193,10 @@ class MarginWritten(Event):
     """To the question, 0 to 1, as of what has been read so far."""
     relevant: bool
     """Whether it would stand beside the question if the answer were given now."""
+    header: str = ""
+    """Of a row of a table, the row that heads it."""
+    short: Chars | None = None
+    """The characters in the quotation that answer the question, as the model points at them."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +265,19 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Quote:
+    """Words of a document that carry the answer: a whole sentence, row of a table or item of a list."""
+
+    text: str
+    document: str
+    page: int | None
+    section: str | None
+    chars: Chars
+    header: str = ""
+    """Of a row of a table, the row that heads it."""
+
+
+@dataclass(frozen=True)
 class Usage:
     """What it cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
 
@@ -292,6 +310,7 @@ class AnswerFinished(Event):
 
     type = "answer.finished"
     text: str
+    """What a person reads: the short answer and the quotation that carries it, or the model's own words."""
     finish_reason: FinishReason
     pattern: str
     model: str
@@ -303,6 +322,18 @@ class AnswerFinished(Event):
     """of so many: fewer where the reader stopped it, or no more was to be read (`Settings.within`)."""
     unread_probability: float | None = None
     """That one of the others answers better; None: nothing is known of those."""
+    status: Status = "answered"
+    """``not_found``: the documents do not seem to say; ``unsure``: it may be another."""
+    short: str = ""
+    """The answer in a few words; empty where there is none, or none was pointed at."""
+    span: Chars | None = None
+    """Where it stands in the document of the first quotation; None where it is no run of it."""
+    quotes: tuple[Quote, ...] = ()
+    """What carries it, the best first; where nothing was found, what comes nearest."""
+    support: float | None = None
+    """How likely the documents hold an answer, 0 to 1 (`wim_edge.support`); None: nothing was scored."""
+    unsupported: tuple[str, ...] = ()
+    """Numbers, codes, addresses and names in the text that stand in no passage that it was given from."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
@@ -18,11 +18,13 @@ from wim_edge.wim.events import Chars
 from wim_edge.wim.generate import Generation, together
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
+from wim_edge.wim.pointing import BEAMS, LONGEST, Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
-from wim_edge.wim.quote import LONGEST_PREFIX, quote
+from wim_edge.wim.quotation import bare_lines, quotation
 
 TOGETHER = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
+_CHARS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class Margin:
     text: str
     quote: Chars | None
     """Where it stands in the document; None for one in the model's own words."""
+    header: str = ""
+    """Of a row of a table, the row that heads it."""
+    pointed: Pointed | None = None
+    """The runs that it was found by, and how sure the model was of them."""
 
 
 @dataclass
@@ -44,6 +50,10 @@ class Writer:
     stops: tuple[str, ...]
     clock: Clock
     decoded_tokens: int = 0
+    _pointer: Pointer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pointer = Pointer(self.model, self.context)
 
     @property
     def at_once(self) -> int:
@@ -53,7 +63,7 @@ class Writer:
     @property
     def cells(self) -> int:
         """Cells that a margin takes while it is written."""
-        return len(self.plan.extract) + (LONGEST_PREFIX if self.choices.verbatim else self.choices.margin_tokens)
+        return len(self.plan.extract) + (BEAMS * LONGEST if self.choices.verbatim else self.choices.margin_tokens)
 
     def write(self, segments: Seq[int], branches: Seq[Sequence]) -> Iterator[tuple[int, str | Margin]]:
         """The margins of segments, each of which ends one of the branches: (segment, piece of its text) as
@@ -61,13 +71,13 @@ class Writer:
 
         The branches are then of no more use. Raises Interrupted, ContextOverflowError.
         """
-        with self.clock.stage("margins"):
-            for branch in branches:
-                branch.append(self.plan.extract)
         if self.choices.verbatim:
             for index, branch in zip(segments, branches, strict=True):
                 yield index, self._quote(index, branch)
             return
+        with self.clock.stage("margins"):
+            for branch in branches:
+                branch.append(self.plan.extract)
         written = [
             Generation(self.model, branch, self.sampler, self.choices.margin_tokens, self.stops, NOT_RELEVANT)
             for branch in branches
@@ -79,12 +89,18 @@ class Writer:
             self.decoded_tokens += sum(generation.n_tokens for generation in written)
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
+        """What carries the run that the model points at; the segment's first sentence where it holds no word."""
         segment = self.plan.segments[index].segment
-        with self.clock.stage("margins"):
-            found = quote(self.model, self.context, branch, segment, self.choices.margin_tokens)
-        self.decoded_tokens += found.n_tokens
-        text = self.plan.documents[segment.document].text[found.start : found.end]
-        return Margin(text, (found.start, found.end))
+        document = self.plan.documents[segment.document]
+        with self.clock.stage("margins"), self.context.adapted():
+            branch.append(self.plan.extract)
+            pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment))
+        self.decoded_tokens += pointed.n_tokens
+        if not pointed.runs:
+            return Margin("", (segment.start, segment.start), pointed=pointed)
+        best = pointed.runs[0]
+        found = quotation(document, segment, best.start, best.end, self.choices.margin_tokens * _CHARS_A_TOKEN)
+        return Margin(document.text[found.start : found.end], (found.start, found.end), found.header, pointed)
 
 
 def _margin(generation: Generation) -> Margin:

@@ -27,7 +27,7 @@ def beginnings(
     Args:
         piece: the bytes that a token stands for (`wim_edge.engine.api.Model.piece`).
     """
-    chars, whole = _char_offsets(piece, text, tokens)
+    chars, whole = char_offsets(piece, text, tokens)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
     ends: dict[int, int] = {}
     for number, (first, end) in enumerate(spans):
@@ -40,7 +40,7 @@ def beginnings(
     return chars, ends
 
 
-def _char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
+def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
     """Where each token begins, in characters of the text, and the text's end; and whether it begins with a
     character, not inside one (then it counts from the next one's beginning).
 

@@ -91,6 +91,8 @@ class Choices:
     margin_tokens: int
     segment_tokens: int
     max_passages: int
+    prose: bool
+    """The model writes an answer in its own words; else it points at one."""
 
     @classmethod
     def of(cls, settings: Settings) -> Choices:
@@ -107,4 +109,5 @@ class Choices:
             settings.margin_tokens or (128 if verbatim else 64),
             settings.segment_tokens or (_SEGMENT if pattern.deep else _SEGMENT_ALONE),
             settings.max_passages or most,
+            settings.prose is not False or not verbatim or not pattern.margins,
         )

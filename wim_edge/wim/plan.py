@@ -22,8 +22,8 @@ from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
+from wim_edge.wim.pointing import BEAMS, LONGEST
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.quote import LONGEST_PREFIX
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
@@ -123,13 +123,13 @@ def make_plan(
     most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
     limit, larger = most.tokens, most.larger
     before = prompts.query_first(query) if settings.query_first else ""
-    system = prompts.system(read=bool(documents), margins=pattern.margins)
+    system = prompts.system(read=bool(documents), margins=pattern.margins and not choices.verbatim)
     opening = (*chat.opening(model, system), *model.tokenize(before))
-    extract = (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
+    extract = _ask_for_margin(model, chat, prompts, choices, query)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = choices.margin_tokens + _LABEL if pattern.margins else 0
-    decoded = LONGEST_PREFIX if choices.verbatim else choices.margin_tokens
+    decoded = BEAMS * LONGEST if choices.verbatim else choices.margin_tokens
     margin = len(extract) + decoded if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
@@ -156,10 +156,19 @@ def make_plan(
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
-    free = bool(query) and pattern.scores and not pattern.deep
-    ahead = _outlook(pieces, query) if free else None
+    in_free_order = bool(query) and pattern.scores and not pattern.deep
+    ahead = _outlook(pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx
     return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead)
+
+
+def _ask_for_margin(
+    model: Model, chat: ChatFormat, prompts: Prompts, choices: Choices, query: str
+) -> tuple[int, ...]:
+    """What asks for a margin: an adapter and a base model go on from "Answer:", a chat model is asked in its turn."""
+    if choices.verbatim and (model.has_adapter or not chat.is_chat):
+        return tuple(model.tokenize(prompts.point(query)))
+    return (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:

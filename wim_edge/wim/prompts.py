@@ -4,7 +4,8 @@
                               written); never the question, so that a reading serves every question
     document.jinja            before each document: name, title, several
     extractive_summary.jinja  after a segment, asks for a free margin: query
-    quotation.jinja           after a segment, asks for a verbatim margin: query
+    quotation.jinja           after a segment, asks a chat model to point at the answer: query
+    pointing.jinja            the same for an adapter or a base model, which go straight on from it: query
     classification.jinja      asks whether a margin matters: query, margin
     question.jinja            the question as it would follow a text, for its likelihood: query
     query_first.jinja         the question before the text, where that is asked for: query
@@ -36,7 +37,7 @@ NOT_RELEVANT = "not relevant"
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
-    "final_answer", "recall",
+    "final_answer", "recall", "pointing",
 )  # fmt: skip
 
 
@@ -89,6 +90,7 @@ class Prompts:
         texts = {
             "extractive_summary": self.extract("query", verbatim=False),
             "quotation": self.extract("query", verbatim=True),
+            "pointing": self.point("query"),
             "final_answer": answers[0],
         }
         for name, text in texts.items():
@@ -124,6 +126,9 @@ class Prompts:
 
     def extract(self, query: str, *, verbatim: bool) -> str:
         return self._render("quotation" if verbatim else "extractive_summary", query=query)
+
+    def point(self, query: str) -> str:
+        return self._render("pointing", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
         """The text before and after the margin: the first part is the same for all margins."""

@@ -31,6 +31,7 @@ from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
+from wim_edge.support import SupportWeights
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.clock import Clock
@@ -38,6 +39,7 @@ from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import TOGETHER, Margin, Writer
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Piece, Plan
+from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
 from wim_edge.wim.similarity import AT_ONCE, Similarity
@@ -63,10 +65,14 @@ class Reading:
     policy: Policy | None = None
     saved: SavedReading | None = None
     """Where states come from and go to; None: nothing is saved."""
+    support: SupportWeights = field(default_factory=SupportWeights)
+    """What speaks for an answer's being there, for this model."""
     similarity: Similarity | None = None
     """What tells beforehand which segments are near to the question; None: their words alone do."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
     """By segment."""
+    pointed: dict[int, Pointed] = field(default_factory=dict)
+    """What the model points at, of the segments with a quotation."""
     kept: dict[int, Snapshot] = field(default_factory=dict)
     """Shallow reading: the states of the segments that would be chosen."""
     done: int = 0
@@ -327,9 +333,13 @@ class Reading:
         document = self.plan.documents[piece.segment.document]
         chars = (piece.segment.start, piece.segment.end)
         place = document.place(*(margin.quote or chars))
+        pointed, short = margin.pointed, None
+        if pointed is not None:
+            self.pointed[index] = pointed
+            short = (pointed.runs[0].start, pointed.runs[0].end) if pointed.runs else None
         fields = (
             index, document.name, place.page, place.section, chars, margin.text, margin.quote,
-            self.ranking.relevance(index), bool(margin.text) and index in self.chosen(),
+            self.ranking.relevance(index), bool(margin.text) and index in self.chosen(), margin.header, short,
         )  # fmt: skip
         yield events.MarginWritten(*fields)
         judged = events.MarginJudged(*fields)

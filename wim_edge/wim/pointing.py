@@ -1,0 +1,192 @@
+"""Pointing: the short answer as a run of a passage's own words.
+
+The second stage of MindRef (arXiv 2402.17010, section 3.3), within one segment: a beam search in which every token must
+continue a run of tokens that occurs there. A run may begin where a word does and ends where the model ends the line. It
+is scored by its whole log-probability with that end, which only falls as a run grows: the search is over once a run
+that has ended is likelier than all that go on. It cannot be invented, costs a few short batches, and its characters
+are known. A model that writes badly may point well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wim_edge.documents import Segment
+from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.beams import hand_on
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.wim.offsets import char_offsets
+
+BEAMS = 4  # 8 pointed no better
+LONGEST = 64
+"""Tokens of the longest run."""
+NONE, YES, NO = " none", " Yes", " No"
+"""What an adapter is taught to say where a passage does not answer, and to questions that ask for a yes or a no."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Characters ``[start, end)`` of the document, and the log-probability, in nats, of them and their end."""
+
+    start: int
+    end: int
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """What a model makes of a question to one segment."""
+
+    runs: tuple[Run, ...]
+    """The likeliest runs, best first; none where the segment holds no word."""
+    none: float
+    """Log-probability of saying that the passage does not answer, in nats; of an adapter alone it tells something."""
+    yes: float
+    """Log-odds of Yes against No, in nats."""
+    n_tokens: int
+    """Tokens decoded for it."""
+
+
+@dataclass(frozen=True)
+class _Beam:
+    places: tuple[int, ...]
+    """Where in the segment's tokens the run begins; more than one while the same words stand in several places."""
+    prefix: tuple[int, ...] = ()
+    logprob: float = 0.0
+
+
+@dataclass
+class Pointer:
+    """Points into segments for one model."""
+
+    model: Model
+    context: Context
+    _ends: list[int] = field(init=False)
+    """The tokens that end a line, or the text."""
+    _forms: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lines = [tokens[0] for text in ("\n", "\n\n") if len(tokens := self.model.tokenize(text)) == 1]
+        self._ends = [*lines, *(token for token in range(self.model.info.n_vocab) if self.model.is_eog(token))]
+
+    def point(self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
+        """Let the model point into the segment.
+
+        Args:
+            sequence: of the context; ends with the prompt that asks for the answer, and does so afterwards. Beams are
+                forks of it, and four sequences at most are taken for them.
+            avoid: characters of the segment's text in which no run may begin or end, such as headings.
+
+        Raises Interrupted, ContextOverflowError.
+        """
+        text, tokens = segment.text, segment.tokens
+        chars, whole = char_offsets(self.model.piece, text, tokens)
+        inked = [_inked(text, at) for at in chars[:-1]]
+        barred = [any(start <= at < end for start, end in avoid) for at in inked]
+        places = [
+            n for n, at in enumerate(inked) if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)
+        ]
+        first = log_softmax(sequence.logits)
+        none, yes, no = (float(first[self.model.tokenize(word)[0]]) for word in (NONE, YES, NO))
+        may_end = [not barred[n] and (n + 1 == len(tokens) or (whole[n + 1] and _is_edge(text, chars[n + 1])))
+                   for n in range(len(tokens))]  # fmt: skip
+        found, spent = self._search(sequence, tokens, places, may_end)
+        runs: list[Run] = []
+        for place, n, logprob in found:
+            start, end = _trimmed(text, chars[place], chars[place + n])
+            run = Run(segment.start + start, segment.start + end, logprob)
+            if start < end and all((run.start, run.end) != (other.start, other.end) for other in runs):
+                runs.append(run)
+        return Pointed(tuple(runs), none, yes - no, spent)
+
+    def _search(
+        self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool]
+    ) -> tuple[list[tuple[int, int, float]], int]:
+        """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
+        found: list[tuple[int, int, float]] = []
+        if not places:
+            return found, 0
+        spent = 0
+        with ExitStack() as stack:
+            forks, logits = [stack.enter_context(sequence.fork())], sequence.logits[None]
+            beams = [_Beam(tuple(places))]
+            while beams:
+                grown: list[tuple[_Beam, Sequence]] = []
+                for beam, fork, row in zip(beams, forks, logits, strict=True):
+                    logprobs, depth = log_softmax(row), len(beam.prefix)
+                    ended = [place for place in beam.places if depth and may_end[place + depth - 1]]
+                    if ended:
+                        end = float(np.logaddexp.reduce(logprobs[self._ends]))
+                        found.append((ended[0], depth, beam.logprob + end))
+                    if depth < LONGEST:
+                        grown += [(longer, fork) for longer in self._grown(beam, tokens, logprobs)]
+                going = sorted(grown, key=lambda pair: -pair[0].logprob)[:BEAMS]
+                found = sorted(found, key=lambda run: -run[2])[:BEAMS]
+                if not going or (found and found[0][2] >= going[0][0].logprob):
+                    break
+                forks = hand_on(forks, [fork for _, fork in going], stack)
+                beams = [beam for beam, _ in going]
+                steps = [(fork, beam.prefix[-1:]) for beam, fork in zip(beams, forks, strict=True)]
+                logits = self.context.append_each(steps)
+                spent += len(beams)
+        return found, spent
+
+    def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
+        """The beam with every next token that the segment allows."""
+        depth = len(beam.prefix)
+        following: dict[int, list[int]] = {}
+        for place in beam.places:
+            if place + depth < len(tokens):
+                following.setdefault(tokens[place + depth], []).append(place)
+        for token, places in following.items():
+            form = self._other_form(token) if depth == 0 else token
+            form = form if logprobs[form] > logprobs[token] else token
+            yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
+
+    def _other_form(self, token: int) -> int:
+        """The token with a space before it, or without the one that it has: as it would begin an answer."""
+        if token not in self._forms:
+            piece = self.model.piece(token).decode("utf-8", "replace")
+            other = piece[1:] if piece.startswith(" ") else " " + piece
+            tokens = self.model.tokenize(other) if piece.strip() else []
+            self._forms[token] = tokens[0] if len(tokens) == 1 else token
+        return self._forms[token]
+
+
+def _inked(text: str, start: int) -> int:
+    """The first character from ``start`` on that is not blank."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
+
+
+def _is_edge(text: str, at: int) -> bool:
+    """Whether a word may begin or end here: not between two letters or digits, but in scripts without spaces."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    return not (before.isalnum() and after.isalnum()) or after >= "\u2e80"
+
+
+_QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"', "'": "'"}
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The run without what is blank around it, or a comma or full stop at its end; not in brackets of its own."""
+    start = min(_inked(text, start), end)
+    while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|"):
+        closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]
+        if closes_abbreviation:
+            break
+        end -= 1
+    while end - start > 1 and text[start] in "|*#":
+        start = _inked(text, start + 1)
+    if end - start > 2 and _QUOTES.get(text[start]) == text[end - 1]:
+        return start + 1, end - 1
+    return start, end

@@ -1,0 +1,130 @@
+"""The quotation that carries an answer: the whole sentence, table row or list item around a run of a document.
+
+And what is none: a heading, numbering, a page number, a dot leader or punctuation alone carries nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wim_edge.documents import Document, Segment, sentences
+
+_CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
+_LABEL = 60
+"""Characters of a line that ends with a colon and names what stands below it."""
+_TABLE = re.compile(r"\||\t| {3,}")
+_RULE = re.compile(r"[\s|:+=-]+")
+_NO_WORDS = re.compile(r"[\W_]*|\W*(?:page|seite|p\.)?\W*\d{1,4}\W*(?:(?:of|von|/)\W*\d{1,4}\W*)?", re.I)
+_LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
+_MARKDOWN = re.compile(r"#{1,6} ")
+_NUMBERED = re.compile(
+    r"(?:(?:article|section|clause|chapter|part|annex|appendix|§)\s*)?"
+    r"(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]{1,5}\.)\s+",
+    re.I,
+)
+_HEADING_WORDS = 8
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """Characters ``[start, end)`` of a document; of a row of a table with the row that heads it, else empty."""
+
+    start: int
+    end: int
+    header: str = ""
+
+
+def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
+    """Returns what carries the characters ``[start, end)`` of the document, which stand in the segment.
+
+    A sentence, row or item of more than ``longest`` characters is cut around them, at clauses where there are any. A
+    line that names what stands below it ("Account:") comes along.
+    """
+    text, at = segment.text, start - segment.start
+    spans = sentences(text)
+    first = next((n for n, (_, stop) in enumerate(spans) if at < stop), len(spans) - 1)
+    last = next((n for n, (_, stop) in enumerate(spans) if end - segment.start <= stop), len(spans) - 1)
+    before = text[slice(*spans[first - 1])].strip() if first else ""
+    if before.endswith(":") and len(before) <= _LABEL:
+        first -= 1
+    left, right = segment.start + spans[first][0], segment.start + spans[last][1]
+    if right - left > longest:
+        left, right = _around(document.text, left, right, start, end, longest)
+    left += _blank(document.text[left:right])
+    right -= _blank(document.text[left:right][::-1])
+    right = max(right, end)
+    return Quotation(left, right, _header(document.text, left, right))
+
+
+def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
+    """Returns the characters of the segment's text, line by line, that are headings, page numbers, dot leaders or no
+    words at all; none where that would leave nothing."""
+    sections = {mark.section for mark in document.marks if mark.section}
+    lines = list(_lines(segment.text))
+    found = [
+        (start, end) for n, (start, end) in enumerate(lines)
+        if _is_bare(segment.text[start:end].strip(), sections, _next(segment.text, lines, n))
+    ]  # fmt: skip
+    left = sum(end - start for start, end in lines) - sum(end - start for start, end in found)
+    return found if left > 0 and len(found) < len(lines) else []
+
+
+def _is_bare(line: str, sections: set[str], following: str) -> bool:
+    if not line or _NO_WORDS.fullmatch(line) or _LEADER.search(line) or _MARKDOWN.match(line):
+        return True
+    plain = line.strip("*_ ")
+    if plain in sections:
+        return True
+    number = _NUMBERED.match(plain)
+    # A numbered title stands above its text; a numbered item is followed by the next one
+    words = len(plain.split())
+    return bool(number) and words <= _HEADING_WORDS and bool(following) and not _NUMBERED.match(following) and (
+        not re.search(r"\d|:", plain[number.end() :]) if number else False
+    ) and len(following.split()) > words
+
+
+def _next(text: str, lines: list[tuple[int, int]], n: int) -> str:
+    """The next line that is not blank."""
+    return next((line for start, end in lines[n + 1 :] if (line := text[start:end].strip())), "")
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield start, start + len(line)
+        start += len(line)
+
+
+def _header(text: str, start: int, end: int) -> str:
+    """The first row of the table that a row stands in, as it is; empty where the row is none, or the first itself."""
+    row = text[text.rfind("\n", 0, start) + 1 : end]
+    if "\n" in row.strip() or not _TABLE.search(row.strip()):
+        return ""
+    above, at = "", text.rfind("\n", 0, start)
+    while at > 0:
+        begin = text.rfind("\n", 0, at) + 1
+        line = text[begin:at].strip()
+        if not line or not _TABLE.search(line):
+            break
+        above, at = (above if _RULE.fullmatch(line) else line), begin - 1
+    return above
+
+
+def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
+    """At most ``longest`` characters around the run, from a word's beginning to a clause's end where there is one."""
+    spare = max(0, longest - (end - start))
+    begin = max(left, start - spare // 2)
+    stop = min(right, max(end, begin + longest))
+    if begin > left:
+        begin = min(start, begin + len(re.match(r"\S*\s*", text[begin:start]).group()))  # type: ignore[union-attr]
+    if stop < right:
+        clauses = [match.end() for match in _CLAUSE.finditer(text, end, stop + 1)]
+        space = max(text.rfind(" ", end, stop), text.rfind("\n", end, stop))
+        stop = clauses[-1] if clauses else max(end, space) if space > 0 else max(end, stop)
+    return begin, stop
+
+
+def _blank(text: str) -> int:
+    return len(text) - len(text.lstrip())
