@@ -46,8 +46,10 @@ def test_patterns_without_margins_have_one_prompt(template: str | None) -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_base_model_is_shown_a_note_only_where_there_are_notes(pattern: str) -> None:
-    example, _, question = parts(last_prompt(None, pattern=pattern))
-    assert ("Note:" in example) == ("Note:" in question) == pattern.startswith("wim")
+    for margins in ("verbatim", "free"):
+        example, _, question = parts(last_prompt(None, pattern=pattern, margins=margins))
+        wanted = pattern.startswith("wim") and margins == "free"
+        assert ("Note:" in example) == ("Note:" in question) == wanted
 
 
 def test_a_document_alone_has_its_title() -> None:

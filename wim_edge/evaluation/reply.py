@@ -24,6 +24,10 @@ class Reply:
     pattern: str
     """What answered, with its relevance."""
     finish_reason: str | None = None
+    short: str | None = None
+    """The short answer."""
+    status: str | None = None
+    """answered, unsure or not_found."""
     quotes: tuple[str, ...] | None = None
     """The margins that the answer rests on."""
     passages: tuple[str, ...] | None = None
@@ -85,12 +89,20 @@ def _reply(
         text=finished.text,
         pattern=f"{finished.pattern}:{relevance}" if relevance else finished.pattern,
         finish_reason=finished.finish_reason,
-        quotes=tuple(source.margin for source in sources if source.margin) if pattern.margins else None,
+        short=finished.short or None,
+        status=finished.status if finished.support is not None else None,
+        quotes=_carrying(finished) if pattern.margins else None,
         passages=tuple(texts[s.document][slice(*s.chars)] for s in sources) if pattern.focus else None,
         ranking=None if ranking is None else tuple((ranked.document, ranked.chars) for ranked in ranking),
-        confidence=ranking[0].score if ranking else None,
+        confidence=ranking[0].score if ranking and finished.support is None else finished.support,
         seconds=usage.seconds["total"] - usage.seconds.get("load", 0.0),
         prefilled_tokens=usage.prefilled_tokens,
         decoded_tokens=usage.decoded_tokens,
         peak_rss_bytes=usage.peak_rss_bytes,
     )
+
+
+def _carrying(finished: events.AnswerFinished) -> tuple[str, ...]:
+    """The quotations that the answer rests on: of one that was pointed at, the first."""
+    alone = finished.span is not None or finished.status == "not_found"
+    return tuple(quote.text for quote in (finished.quotes[:1] if alone else finished.quotes))

@@ -157,7 +157,9 @@ class Answering:
     def _question(self, used: Seq[int]) -> list[int]:
         reading, plan = self.reading, self.reading.plan
         notes = []
-        for index in used:
+        # A base model's examples answer from the text, without the quotation beside it
+        shown = used if reading.chat.is_chat or not reading.choices.verbatim else ()
+        for index in shown:
             margin = reading.margins.get(index)
             if margin is not None and margin.text:
                 segment = plan.segments[index].segment

@@ -43,7 +43,7 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     line that names what stands below it ("Account:") comes along.
     """
     text, at = segment.text, start - segment.start
-    spans = sentences(text)
+    spans = [row for span in sentences(text) for row in _rows(text, *span)]
     first = next((n for n, (_, stop) in enumerate(spans) if at < stop), len(spans) - 1)
     last = next((n for n, (_, stop) in enumerate(spans) if end - segment.start <= stop), len(spans) - 1)
     before = text[slice(*spans[first - 1])].strip() if first else ""
@@ -69,6 +69,15 @@ def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
     ]  # fmt: skip
     left = sum(end - start for start, end in lines) - sum(end - start for start, end in found)
     return found if left > 0 and len(found) < len(lines) else []
+
+
+def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A sentence, or the rows of a table, which no full stop divides."""
+    lines = [(start + left, start + right) for left, right in _lines(text[start:end])]
+    if sum(bool(_TABLE.search(text[left:right].strip())) for left, right in lines) < 2:
+        yield start, end
+        return
+    yield from lines
 
 
 def _is_bare(line: str, sections: set[str], following: str) -> bool:

@@ -141,10 +141,11 @@ def score(example: Example, reply: Reply | None) -> dict[str, float]:
         return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
     text = reply.text
     echoes = has_echo(text, [document.text for document in example.documents])
-    scores = {"not_found": says_not_found(text), "loops": has_loop(text), "echoes": echoes}
+    silent = says_not_found(text) if reply.status is None else float(reply.status == "not_found")
+    scores = {"not_found": silent, "loops": has_loop(text), "echoes": echoes}
     if example.unanswerable:
         return scores
-    line, answers = first_line(text), example.answers
+    line, answers = reply.short or first_line(text), example.answers
     scores |= {
         "f1": f1(line, answers),
         "exact": exact(line, answers),

@@ -1,8 +1,10 @@
-"""Verbatim margins: whatever the model wants to say, it quotes."""
+"""Pointing: whatever the model wants to say, it is a run of the text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Seq
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import split
 from wim_edge.testing import FakeModel
-from wim_edge.wim.quote import quote
+from wim_edge.wim.pointing import Pointed, Pointer
 
 STORY = (
     "The mill stood by the river. Nobody had worked in it for years.\n\n"
@@ -20,60 +22,68 @@ STORY = (
 )
 
 
-def place(model: FakeModel, text: str, max_tokens: int = 64) -> slice:
+def point(model: FakeModel, text: str, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
     (segment,) = split(text, 10_000, model.tokenize)
-    context = model.context(10_000)
+    context = model.context(100_000)
     with context.sequence() as sequence:
         sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
         before = list(sequence.tokens)
-        found = quote(model, context, sequence, segment, max_tokens)
+        found = Pointer(model, context).point(sequence, segment, avoid=avoid)
         assert sequence.tokens == before
         assert list(context.live.values()) == [sequence]
-    return slice(found.start, found.end)
+    return found
 
 
-def pointed(model: FakeModel, text: str, max_tokens: int = 64) -> str:
-    return text[place(model, text, max_tokens)]
+def best(model: FakeModel, text: str) -> str:
+    run = point(model, text).runs[0]
+    return text[run.start : run.end]
 
 
-@pytest.mark.parametrize(
-    ("wish", "sentence"),
-    [
-        ("The mill stood", "The mill stood by the river."),
-        ("She said it was cheap", "She paid 4,000 crowns for the mill."),
-        ("Dr. Brandt", "Dr. A. Brandt bought it in 1921."),
-        ("Nobody", "Nobody had worked in it for years."),
-    ],
-)
-def test_the_model_points_and_the_sentence_is_taken(wish: str, sentence: str) -> None:
-    assert pointed(FakeModel(lambda prompt: wish), STORY) == sentence
+@pytest.mark.parametrize("wish", ["The mill", "4,000 crowns", "Dr. A. Brandt", "1921", "river"])
+def test_the_model_points_at_a_run_of_the_text(wish: str) -> None:
+    assert best(FakeModel(lambda prompt: wish), STORY) == wish
+
+
+def test_a_run_ends_where_the_model_ends_the_line() -> None:
+    assert best(FakeModel(lambda prompt: "4,000 crowns\nQuestion:"), STORY) == "4,000 crowns"
+
+
+def test_a_run_that_goes_another_way_than_the_model_stays_in_the_text() -> None:
+    found = best(FakeModel(lambda prompt: "She paid 5,000 francs"), STORY)
+    assert found in STORY
+    assert found.startswith("She")
+
+
+def test_no_run_begins_or_ends_inside_a_word() -> None:
+    text = "Abnormal norms of Normandy."
+    for run in point(FakeModel(lambda prompt: "norm"), text).runs:
+        assert re.fullmatch(r"\W*(?:\b\w.*\w\b)?\W*", text[run.start : run.end])
+        assert not (run.start and text[run.start - 1].isalnum() and text[run.start].isalnum())
+        assert not (run.end < len(text) and text[run.end - 1].isalnum() and text[run.end].isalnum())
+
+
+def test_the_likeliest_run_comes_first_and_none_twice() -> None:
+    runs = point(FakeModel(lambda prompt: "1921"), STORY).runs
+    assert [run.logprob for run in runs] == sorted((run.logprob for run in runs), reverse=True)
+    assert len({(run.start, run.end) for run in runs}) == len(runs)
+
+
+def test_what_is_to_be_avoided_is_not_pointed_at() -> None:
+    text = "Subject\n\nThe subject of this contract is the care of the garden."
+    avoided = point(FakeModel(lambda prompt: "Subject"), text, avoid=[(0, 7)])
+    assert all(run.start >= 7 for run in avoided.runs)
+
+
+def test_nothing_is_pointed_at_where_no_word_is() -> None:
+    assert point(FakeModel(lambda prompt: "x"), " \n \n ").runs == ()
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.text(min_size=1).filter(lambda text: text.strip()), st.text(max_size=12), st.integers(1, 20))
-def test_whatever_it_says_it_quotes(text: str, wish: str, longest: int) -> None:
-    model = FakeModel(lambda prompt: wish)
-    found = pointed(model, text, longest)
-    assert found
-    assert found in text
-
-
-def test_a_sentence_too_long_is_cut_from_where_the_model_points() -> None:
-    text = "alpha " * 30 + "the treasure lies here " + "omega " * 30
-    model = FakeModel(lambda prompt: "the treasure lies")
-    assert pointed(model, text, 8) == "the treasure lies here"
-
-
-def test_a_table_is_cut_between_its_clauses() -> None:
-    text = '{"one": "first value", "two": "second value", "three": "third value", "four": "fourth value"}'
-    model = FakeModel(lambda prompt: '"two')
-    assert pointed(model, text, 20) == '"two": "second value",'
-
-
-def test_the_same_words_twice_end_in_the_first_place() -> None:
-    again = "Again it rains on the old stone bridge and on the mill."
-    model = FakeModel(lambda prompt: again)
-    assert place(model, f"It rains. {again} {again}") == slice(10, 10 + len(again))
+@given(st.text(min_size=1), st.text(max_size=12))
+def test_whatever_it_says_a_run_is_text(text: str, wish: str) -> None:
+    for run in point(FakeModel(lambda prompt: wish), text).runs:
+        assert 0 <= run.start < run.end <= len(text)
+        assert text[run.start : run.end].strip()
 
 
 @pytest.fixture(scope="module", params=["smollm2", "gemma3", "llama"])

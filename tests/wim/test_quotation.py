@@ -1,0 +1,85 @@
+"""Quotations: the whole sentence, row or item that carries an answer, and lines that carry none."""
+
+from __future__ import annotations
+
+import pytest
+
+from wim_edge import Document
+from wim_edge.documents import Segment
+from wim_edge.documents.document import Mark
+from wim_edge.wim.quotation import bare_lines, quotation
+
+TABLE = (
+    "| Code | Meaning | Remedy |\n| --- | --- | --- |\n"
+    "| E3 | The tank is empty | Fill it up to the mark |\n| E7 | The pump is blocked | Clean the sieve below it |\n"
+)
+
+
+def whole(text: str) -> tuple[Document, Segment]:
+    return Document("d", text), Segment(0, 0, len(text), text, ())
+
+
+def carrier(text: str, run: str, longest: int = 500) -> tuple[str, str]:
+    document, segment = whole(text)
+    at = text.index(run)
+    found = quotation(document, segment, at, at + len(run), longest)
+    assert found.start <= at
+    assert at + len(run) <= found.end
+    return text[found.start : found.end], found.header
+
+
+def test_the_whole_sentence_is_quoted() -> None:
+    text = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns."
+    assert carrier(text, "1921") == ("Dr. A. Brandt bought it in 1921.", "")
+
+
+def test_a_run_over_two_sentences_has_both() -> None:
+    text = "One is here. Two is there. Three is gone."
+    assert carrier(text, "here. Two is")[0] == "One is here. Two is there."
+
+
+def test_a_row_of_a_table_has_its_header() -> None:
+    found, header = carrier("Errors\n\n" + TABLE, "The pump is blocked")
+    assert found == "| E7 | The pump is blocked | Clean the sieve below it |"
+    assert header == "| Code | Meaning | Remedy |"
+
+
+def test_the_header_of_a_table_has_none() -> None:
+    assert carrier(TABLE, "Meaning")[1] == ""
+
+
+def test_an_item_of_a_list_is_quoted_alone() -> None:
+    text = "You need:\n- two eggs\n- a cup of milk\n- flour\n"
+    assert carrier(text, "a cup of milk")[0] == "- a cup of milk"
+
+
+def test_a_label_comes_with_what_stands_below_it() -> None:
+    assert carrier("Account:\nDE12 5001 0517 5407 3249 31\n\nThank you.", "DE12 5001")[0].startswith("Account:\nDE12")
+
+
+def test_a_sentence_too_long_is_cut_around_the_answer() -> None:
+    text = "alpha " * 60 + "the treasure lies here, " + "omega " * 60
+    found, _ = carrier(text, "treasure", 100)
+    assert len(found) <= 110
+    assert "treasure lies here" in found
+
+
+@pytest.mark.parametrize(
+    "line", ["1. Subject.", "## Costs", "- 3 -", "Page 3 of 12", "Costs ........ 12", "***", "Terms"]
+)
+def test_lines_that_carry_nothing(line: str) -> None:
+    text = f"{line}\nThe supplier takes care of the garden of the client in every month of the year.\n"
+    document, segment = whole(text)
+    document = Document("d", text, marks=(Mark(0, section="Terms"),))
+    assert bare_lines(document, segment) == [(0, len(line) + 1)]
+
+
+@pytest.mark.parametrize(
+    "text", ["1. Break the eggs.\n2. Stir them.\n", "Invoice: BW-2024-00731\nDate: 12 March\n", "- flour\n- eggs\n"]
+)
+def test_items_and_labelled_values_are_no_headings(text: str) -> None:
+    assert bare_lines(*whole(text)) == []
+
+
+def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
+    assert bare_lines(*whole("# One\n# Two\n")) == []
