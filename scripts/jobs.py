@@ -1,0 +1,282 @@
+"""Runs the jobs of tests/jobs: questions on everyday documents, with patterns that a right answer matches.
+
+    python scripts/jobs.py                                   all jobs with the embedded model
+    python scripts/jobs.py --core --require 16               the twenty of the proof
+    python scripts/jobs.py --only invoice-iban --save-dir runs/jobs
+    python scripts/jobs.py --jobs other/jobs.toml --model gemma3-270m
+
+tests/jobs/jobs.toml says what each field of a job means, and what makes an answer right. Settings are the defaults
+and those of ``WIM_EDGE_*`` variables; what is read is kept for the run alone. Questions are grouped by document, so
+that the seconds of a document's first one hold its reading.
+
+Prints a line for each job (right or wrong, status, short answer, quotation, seconds), then how many are right in all
+and by kind and language. ``--json`` prints all of it as JSON instead. With ``--require`` the exit code is 1 where
+fewer are right, with ``--require-absent`` where an absent answer was not told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wim_edge import Runtime, Settings, WimEdgeError
+
+ROOT = Path(__file__).resolve().parent.parent
+JOBS = ROOT / "tests" / "jobs" / "jobs.toml"
+KINDS = ("fact", "yesno", "list", "summary", "absent")
+SHOWN = 60
+"""Characters of a short answer or a quotation in a job's line."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A question on a document, and what makes an answer right."""
+
+    id: str
+    document: Path
+    question: str
+    kind: str
+    expected: tuple[str, ...]
+    forbidden: tuple[str, ...] = ()
+    language: str = "en"
+    core: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"job {self.id}: kind {self.kind!r} is none of {', '.join(KINDS)}")
+        if not self.expected:
+            raise ValueError(f"job {self.id}: nothing is expected")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the runtime made of a question, as far as it is judged."""
+
+    text: str
+    short: str = ""
+    status: str = ""
+    """``answered``, ``unsure`` or ``not_found``; ``error`` where the question raised; empty where nothing is said."""
+    quotation: str = ""
+    support: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A job, the reply to it, and whether that is right."""
+
+    job: Job
+    reply: Reply
+    right: bool
+    seconds: float
+
+
+def main() -> None:
+    options = arguments()
+    jobs = chosen(load_jobs(options.jobs), options.only, options.core)
+    outcomes = []
+    for outcome in run(jobs, options.model, options.save_dir):
+        outcomes.append(outcome)
+        if not options.json:
+            print(line(outcome), flush=True)
+    figures = summarize(outcomes)
+    if options.json:
+        print(json.dumps({"model": options.model, **figures, "jobs": [to_dict(one) for one in outcomes]}, indent=2))
+    else:
+        show(figures)
+    missing = options.require is not None and figures["right"] < options.require
+    untold = options.require_absent and figures["absent_told"] < figures["absent"]
+    sys.exit(1 if missing or untold else 0)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=Path, default=JOBS, metavar="FILE", help="a TOML file of jobs")
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--only", action="append", default=[], metavar="ID", help="this job; may be repeated")
+    parser.add_argument("--core", action="store_true", help="the core jobs alone")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--save-dir", type=Path, metavar="DIR", help="where each answer is written whole, as ID.json")
+    parser.add_argument("--require", type=int, metavar="N", help="fail where fewer are right")
+    parser.add_argument("--require-absent", action="store_true", help="fail where an absent answer was not told")
+    return parser.parse_args()
+
+
+# The jobs
+
+
+def load_jobs(path: Path) -> list[Job]:
+    """Reads a file of jobs. Raises ValueError for one that is malformed."""
+    jobs = []
+    for fields in tomllib.loads(path.read_text(encoding="utf-8"))["job"]:
+        try:
+            patterns = {name: tuple(fields.get(name, ())) for name in ("expected", "forbidden")}
+            jobs.append(Job(**{**fields, **patterns, "document": path.parent / fields["document"]}))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path}: job {fields.get('id')}: {error}") from error
+    if len({job.id for job in jobs}) < len(jobs):
+        raise ValueError(f"{path}: two jobs have the same id")
+    return jobs
+
+
+def chosen(jobs: Iterable[Job], only: Sequence[str], core: bool) -> list[Job]:
+    """Returns the jobs to run, those of a document together. Raises SystemExit where an id is unknown."""
+    jobs = list(jobs)
+    if unknown := set(only) - {job.id for job in jobs}:
+        raise SystemExit(f"no such job: {', '.join(sorted(unknown))}")
+    documents = list(dict.fromkeys(job.document for job in jobs))
+    wanted = [job for job in jobs if (not only or job.id in only) and (job.core or not core)]
+    return sorted(wanted, key=lambda job: documents.index(job.document))
+
+
+# Asking
+
+
+def run(jobs: Iterable[Job], model: str, save_dir: Path | None) -> Iterator[Outcome]:
+    """Asks each question, judges the answer, and yields the outcome."""
+    with tempfile.TemporaryDirectory() as readings:
+        settings = replace(Settings.from_environment(), model=model, readings=Path(readings))
+        with Runtime(settings) as runtime:
+            runtime.open()  # so that the first job's seconds are not those of loading
+            for job in jobs:
+                begun = time.perf_counter()
+                try:
+                    answer = runtime.ask(job.document, job.question)
+                except WimEdgeError as error:
+                    reply, whole = Reply(str(error), status="error"), {"error": str(error)}
+                else:
+                    reply, whole = reply_of(answer), answer.to_dict()
+                outcome = Outcome(job, reply, is_right(job, reply), time.perf_counter() - begun)
+                if save_dir is not None:
+                    save_dir.mkdir(parents=True, exist_ok=True)
+                    text = json.dumps({**to_dict(outcome), "event": whole}, indent=2, ensure_ascii=False)
+                    (save_dir / f"{job.id}.json").write_text(text, encoding="utf-8")
+                yield outcome
+
+
+def reply_of(answer: Any) -> Reply:
+    """Returns what is judged of an `AnswerFinished`; an event without the newer fields leaves them empty."""
+    quotes = [getattr(quote, "text", quote) for quote in getattr(answer, "quotes", ())]
+    quotes += [source.margin for source in answer.sources if source.quote is not None]
+    return Reply(
+        text=answer.text,
+        short=getattr(answer, "short", None) or "",
+        status=getattr(answer, "status", None) or "",
+        quotation=next((quote for quote in quotes if isinstance(quote, str) and quote), ""),
+        support=getattr(answer, "support", None),
+    )
+
+
+# Judging
+
+
+def is_right(job: Job, reply: Reply) -> bool:
+    """Returns whether the reply is what the job expects; jobs.toml says what that is for each kind."""
+    if job.kind == "absent" or reply.status in ("not_found", "error"):
+        return job.kind == "absent" and reply.status == "not_found"
+    if job.kind == "yesno":
+        return first_word(reply.short or reply.text) in job.expected
+    text, short = plain(reply.text), plain(reply.short)
+    found = [matches(pattern, text) for pattern in job.expected]
+    if job.kind == "fact":
+        right = any(found) or any(matches(pattern, short) for pattern in job.expected)
+        return right and not any(matches(pattern, short or text) for pattern in job.forbidden)
+    needed = len(found) if job.kind == "list" else (len(found) + 1) // 2
+    return sum(found) >= needed and not any(matches(pattern, text) for pattern in job.forbidden)
+
+
+def is_right_in_short(job: Job, reply: Reply) -> bool:
+    """Returns whether a fact's short answer alone, without the text around it, is right."""
+    return job.kind == "fact" and bool(reply.short) and is_right(job, replace(reply, text=""))
+
+
+def first_word(text: str) -> str:
+    found = re.search(r"\w+", text)
+    return found.group().casefold() if found else ""
+
+
+def matches(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def plain(text: str) -> str:
+    """Returns the text with any white space as one space, no-break ones too."""
+    return " ".join(text.split())
+
+
+# What came of it
+
+
+def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Returns the counts of right answers: of all, of the core, by kind and by language."""
+    return {
+        **count(outcomes),
+        "core": count([one for one in outcomes if one.job.core]),
+        "right_in_short": sum(is_right_in_short(one.job, one.reply) for one in outcomes),
+        "facts": sum(one.job.kind == "fact" for one in outcomes),
+        "kinds": {kind: count([one for one in outcomes if one.job.kind == kind]) for kind in KINDS},
+        "languages": {
+            name: count([one for one in outcomes if one.job.language == name])
+            for name in dict.fromkeys(one.job.language for one in outcomes)
+        },
+        "wrongly_not_found": [
+            one.job.id for one in outcomes if one.job.kind != "absent" and one.reply.status == "not_found"
+        ],
+        "errors": [one.job.id for one in outcomes if one.reply.status == "error"],
+        "seconds": round(sum(one.seconds for one in outcomes), 1),
+    }
+
+
+def count(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    absent = [one for one in outcomes if one.job.kind == "absent"]
+    return {
+        "right": sum(one.right for one in outcomes),
+        "n": len(outcomes),
+        "absent_told": sum(one.right for one in absent),
+        "absent": len(absent),
+    }
+
+
+def to_dict(outcome: Outcome) -> dict[str, Any]:
+    job = {**asdict(outcome.job), "document": outcome.job.document.name}
+    return {**job, **asdict(outcome.reply), "right": outcome.right, "seconds": round(outcome.seconds, 2)}
+
+
+def line(outcome: Outcome) -> str:
+    """Returns a job's line."""
+    job, reply = outcome.job, outcome.reply
+    short = shortened(reply.short or reply.text)
+    verdict = "right" if outcome.right else "WRONG"
+    return (
+        f"{verdict}  {job.id:24}  {job.kind:7}  {reply.status or '-':9}  {outcome.seconds:5.1f} s  "
+        f"{short!r}  [{shortened(reply.quotation)}]"
+    )
+
+
+def shortened(text: str) -> str:
+    text = plain(text)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def show(figures: Mapping[str, Any]) -> None:
+    """Prints the summary."""
+    print(f"\n{figures['right']} of {figures['n']} right, {figures['absent_told']} of {figures['absent']} absent "
+          f"answers told, {figures['right_in_short']} of {figures['facts']} facts right in the short answer alone, "
+          f"{figures['seconds']} s")  # fmt: skip
+    groups = {"core": figures["core"], **figures["kinds"], **figures["languages"]}
+    print(", ".join(f"{name} {one['right']}/{one['n']}" for name, one in groups.items() if one["n"]))
+    for name in ("wrongly_not_found", "errors"):
+        if figures[name]:
+            print(f"{name.replace('_', ' ')}: {', '.join(figures[name])}")
+
+
+if __name__ == "__main__":
+    main()
