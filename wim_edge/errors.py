@@ -14,7 +14,8 @@
     └── LibraryError             8   a library, or a saved reading, cannot be used or is not there
 
 Each carries a message (what happened) and a hint (what to do), one line each. Exit code 10 means
-that the reader stopped early and got an answer, 130 that the reader cancelled; neither is an error.
+that the reader stopped early and got an answer, 11 that the documents do not seem to say, 130 that the
+reader cancelled; none of these is an error.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.kinds import KINDS
 from wim_edge.within import WANTED, Within
 
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
@@ -111,6 +112,8 @@ class Settings(Limits):
     """How much is read for an answer: so many seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
     "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
     32 at most; else all of it. None: auto."""
+    answer: str = "auto"
+    """What the question asks for, one of KINDS (`wim_edge.kinds`); auto: its words tell."""
     prose: bool | None = None
     """The model writes the answer in its own words, beside the short one that it points at; False: for a question of
     fact it only points, which a small model does better. None: as models.toml says of the model, else it writes."""
@@ -159,6 +162,7 @@ class Settings(Limits):
             ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
             ("pattern", self.pattern in (None, *PATTERNS), "one of " + ", ".join(PATTERNS)),
             ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
+            ("answer", self.answer in KINDS, "one of " + ", ".join(KINDS)),
             ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
             ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
             ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, Interruptible
+from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, Interruptible
 from wim_edge.cli.options import (
     check_display,
     display_options,
@@ -108,6 +108,8 @@ def ask(
         sys.exit(EXIT_CANCELLED)
     if reading.pressed and reason == "early_exit":
         sys.exit(EXIT_EARLY)
+    if getattr(last, "status", "") == "not_found":
+        sys.exit(EXIT_NOT_FOUND)
 
 
 def _policy(stop_after: int | None, stop_at: float | None) -> Policy | None:

@@ -92,9 +92,14 @@ def noted(event: events.MarginWritten) -> str:
 def outcome(event: events.AnswerFinished) -> str:
     """How it ended and what it cost, in a line."""
     usage = event.usage
-    ends = {"length": "answer cut, at its longest or where it repeated itself", "early_exit": "stopped early",
-            "cancelled": "cancelled"}  # fmt: skip
+    ends = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
+            "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
     parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
+    if event.support is not None and event.finish_reason != "cancelled":
+        says = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}[event.status]
+        parts.append(f"{says} (support {event.support:.2f})")
+    if event.unsupported:
+        parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
     if event.read_segments < event.segments:
         parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{_better(event.unread_probability)}")
     parts += [f"{event.model}, {event.pattern}", *_cost(usage)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wim_edge.wim.events import Event
     from wim_edge.worker import Worker
 
-EXIT_EARLY, EXIT_CANCELLED = 10, 130
+EXIT_EARLY, EXIT_NOT_FOUND, EXIT_CANCELLED = 10, 11, 130
 STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
 
 

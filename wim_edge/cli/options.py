@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.kinds import KINDS
 from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 if TYPE_CHECKING:
@@ -113,6 +114,13 @@ def reading_options(command: F) -> F:
                               "the others."),
             click.option("--margin-tokens", type=int, metavar="N",
                          help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
+            click.option("--answer", type=click.Choice(KINDS),
+                         help="What the question asks for. Default: auto, its words tell."),
+            click.option("--prose/--no-prose", "prose", default=None,
+                         help="Have the model write the answer in its own words, or only point at it. Default: by "
+                              "models.toml, else it writes."),
+            click.option("--adapter", metavar="NAME|FILE",
+                         help="A LoRA adapter that points at answers, or none. Default: by models.toml."),
             click.option("--answer-tokens", type=int, metavar="N",
                          help=f"Longest answer. Default: {_DEFAULT.answer_tokens}; of eval 100."),
             click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",

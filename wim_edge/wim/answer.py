@@ -13,6 +13,7 @@ from wim_edge.wim.generate import Generation
 from wim_edge.wim.plan import BLANK_LINE, Piece, place_of
 from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.whole import counted_answer, summary
 
 _BEST_ANYHOW = 2  # passages to answer from when no segment was judged relevant
 _EVALUATED = 16
@@ -50,8 +51,8 @@ class Answering:
                 self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
-        if self._may_point:
-            self.answer = pointed_answer(reading, self.used)
+        self.answer = self._known()
+        if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
         # On a fork: the question may be answered again
@@ -79,11 +80,15 @@ class Answering:
             self.used, self.answer, self.stands = self.before.used, self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
-    @property
-    def _may_point(self) -> bool:
-        """Whether the answer is one of the runs that the margins were found by."""
-        reading = self.reading
-        return not reading.choices.prose and any(index in reading.pointed for index in self.used)
+    def _known(self) -> Answer | None:
+        """The answer where it need not be written: counted, or found in the text by its margins; else None."""
+        reading, plan = self.reading, self.reading.plan
+        counted = counted_answer(plan.documents, plan.query) if reading.kind == "list" else None
+        if counted is not None or reading.choices.prose:
+            return counted
+        if reading.kind == "summary":
+            return summary(plan.documents)
+        return pointed_answer(reading, self.used) if any(index in reading.pointed for index in self.used) else None
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on, most relevant first."""

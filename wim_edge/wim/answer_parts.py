@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from math import exp, log
 
 from wim_edge import words
+from wim_edge.documents import Document
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
+from wim_edge.wim.quotation import items_around, whole_value
 from wim_edge.wim.reading import Reading
 
 NOT_SAID = "The document does not seem to say."
-_LEAST = 1e-6
+_LEAST = 1e-9
+_NEAR = 0.2
+"""Share of the best passage's probability from which another one's run is an item of a list too."""
 _VALUE = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w|https?://\S+|\w*\d[\w.,:/-]*\w|\d")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -35,16 +40,23 @@ class Answer:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A run of one of the passages."""
+    """A run of one of the passages, as characters of its document."""
 
     index: int
-    run: Run
+    document: Document
+    start: int
+    end: int
     share: float
     """Probability of this run in this passage's being the answer, as far as the passages go."""
 
+    @property
+    def text(self) -> str:
+        return " ".join(self.document.text[self.start : self.end].split())
+
 
 def pointed_answer(reading: Reading, used: Seq[int]) -> Answer:
-    """Returns the likeliest run of the passages, its quotation and how well it is supported."""
+    """Returns the likeliest run of the passages, or what else the question asks for that stands in them; its quotation;
+    and how well it is supported."""
     found = {index: reading.pointed[index] for index in used if index in reading.pointed}
     candidates = _candidates(reading, found)
     support = reading.support.support(_evidence(reading, found))
@@ -52,16 +64,24 @@ def pointed_answer(reading: Reading, used: Seq[int]) -> Answer:
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
     best = candidates[0]
-    document = reading.plan.documents[reading.plan.segments[best.index].segment.document]
     quotes = _quotes(reading, [best.index, *(index for index in used if index != best.index)])
-    short = " ".join(document.text[best.run.start : best.run.end].split())
+    carrier = _shown(reading, quotes[:1])
     if status == "not_found":
-        shown = _shown(reading, quotes[:1])
-        return Answer(f"{NOT_SAID}\n\nNearest: {shown}" if shown else NOT_SAID, status, quotes=quotes, support=support)
-    text = short if status == "answered" else f"Perhaps: {short}"
-    carried = quotes and " ".join(quotes[0].text.split()) != short
-    text = f"{text}\n\n{_shown(reading, quotes[:1])}" if carried else text
-    return Answer(text, status, short, (best.run.start, best.run.end), quotes, support)
+        nearest = f"{NOT_SAID}\n\nNearest: {carrier}" if carrier else NOT_SAID
+        return Answer(nearest, status, quotes=quotes, support=support)
+    if reading.kind == "list":
+        items = _items(reading, candidates)
+        if len(items) > 1:
+            return _listed(reading, items, quotes, status, support)
+    short, span = best.text, (best.start, best.end)
+    if reading.kind == "yesno":
+        short = "Yes" if _yes(reading, found) > 0.5 else "No"
+        text = f"{short}."
+    else:
+        text = short
+        carrier = "" if quotes and " ".join(quotes[0].text.split()) == short else carrier
+    text = f"Perhaps: {text}" if status == "unsure" else text
+    return Answer(f"{text}\n\n{carrier}" if carrier else text, status, short, span, quotes, support)
 
 
 def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
@@ -69,54 +89,45 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     found = {index: reading.pointed[index] for index in used if index in reading.pointed}
     scored = bool(reading.ranking.scores) and not reading.ranking.own
     support = reading.support.support(_evidence(reading, found)) if scored else None
-    passages = " ".join(reading.plan.segments[index].text for index in used) or " ".join(
-        document.text for document in reading.plan.documents
-    )
-    candidates = _candidates(reading, found)
-    best = candidates[0] if candidates else None
-    short, span = "", None
-    order = list(used)
-    if best is not None:
-        document = reading.plan.documents[reading.plan.segments[best.index].segment.document]
-        short, span = " ".join(document.text[best.run.start : best.run.end].split()), (best.run.start, best.run.end)
-        order = [best.index, *(index for index in used if index != best.index)]
+    passages = [reading.plan.segments[index].text for index in used]
+    passages = passages or [document.text for document in reading.plan.documents]
+    best = next(iter(_candidates(reading, found)), None)
+    order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     return Answer(
-        text, "answered", short, span, _quotes(reading, order), support, unsupported(text, passages, reading.plan.query)
-    )
+        text, "answered", best.text if best else "", (best.start, best.end) if best else None,
+        _quotes(reading, order), support, unsupported(text, [*passages, reading.plan.query]),
+    )  # fmt: skip
 
 
-def unsupported(text: str, passages: str, question: str) -> tuple[str, ...]:
-    """Returns the numbers, codes and addresses of a text that stand neither in the passages nor in the question."""
-    known = f"{passages}\n{question}"
-    plain = re.sub(r"[\s,]", "", known).casefold()
+def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
+    """Returns the numbers, codes and addresses of a text that stand in none of the known ones."""
+    plain = re.sub(r"[\s,]", "", "\n".join(known)).casefold()
     found = dict.fromkeys(match.group().rstrip(".,:;") for match in _VALUE.finditer(text))
     return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
 
 
 def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]:
-    """The runs of all passages, the likeliest first: a passage's relevance times the run's probability in it; what
-    several say counts for each of them."""
-    own: list[tuple[int, Run, float]] = []
-    total: dict[str, float] = defaultdict(float)
-    for index, pointed in found.items():
-        document = reading.plan.documents[reading.plan.segments[index].segment.document]
-        for run in pointed.runs:
-            share = exp(log(max(reading.ranking.relevance(index), _LEAST)) + run.logprob)
-            own.append((index, run, share))
-            total[_key(document.text[run.start : run.end])] += share
-    ranked = [
-        _Candidate(index, run, total[_key(_document_text(reading, index)[run.start : run.end])])
-        for index, run, _ in sorted(own, key=lambda one: -one[2])
+    """The runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. What
+    several passages say counts for each of them."""
+    own = [
+        _candidate(reading, index, run, reading.ranking.relevance(index))
+        for index, pointed in found.items()
+        for run in pointed.runs
     ]
-    return sorted(ranked, key=lambda one: -one.share)
+    total: dict[str, float] = defaultdict(float)
+    for one in own:
+        total[_key(one.text)] += one.share
+    return sorted(own, key=lambda one: (-total[_key(one.text)], -one.share))
 
 
-def _document_text(reading: Reading, index: int) -> str:
-    return reading.plan.documents[reading.plan.segments[index].segment.document].text
+def _candidate(reading: Reading, index: int, run: Run, relevance: float) -> _Candidate:
+    document = reading.plan.documents[reading.plan.segments[index].segment.document]
+    start, end = whole_value(document.text, run.start, run.end)
+    return _Candidate(index, document, start, end, exp(log(max(relevance, _LEAST)) + run.logprob))
 
 
 def _key(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _evidence(reading: Reading, found: dict[int, Pointed]) -> Evidence:
@@ -126,9 +137,53 @@ def _evidence(reading: Reading, found: dict[int, Pointed]) -> Evidence:
         answers = max(log(max(exp(-pointed.none) - 1, _LEAST)) for pointed in found.values())
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in found if index in reading.ranking.scores]
-    texts = [reading.plan.segments[index].text for index in found]
-    missing = words.missing(texts, reading.plan.query)
+    missing = words.missing([reading.plan.segments[index].text for index in found], reading.plan.query)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
+
+
+def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
+    """The probability of Yes, of the passages by their relevance and by whether they answer at all."""
+    weights = {
+        index: reading.ranking.relevance(index) * (1 - exp(pointed.none) if reading.model.has_adapter else 1)
+        for index, pointed in found.items()
+    }
+    total = sum(weights.values()) or 1.0
+    return sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items()) / total
+
+
+# Lists
+
+
+def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
+    """All items of the list or rows of the table in which the best run stands, or of those the ones that share most
+    words with the question; else the best run of each passage that is nearly as likely."""
+    best = candidates[0]
+    around = items_around(best.document.text, best.start, best.end)
+    if around:
+        texts = [best.document.text[start:end] for start, end in around]
+        asked = set(_WORD.findall(reading.plan.query.casefold()))
+        hits = [len(asked & set(_WORD.findall(text.casefold()))) for text in texts]
+        some = [span for span, n in zip(around, hits, strict=True) if n == max(hits)]
+        chosen = some if max(hits) > min(hits) else around
+        return [_Candidate(best.index, best.document, start, end, best.share) for start, end in chosen]
+    each: dict[str, _Candidate] = {}
+    for one in candidates:
+        if one.share >= _NEAR * best.share and one.index not in {other.index for other in each.values()}:
+            each.setdefault(_key(one.text), one)
+    return list(each.values())
+
+
+def _listed(
+    reading: Reading, items: Seq[_Candidate], quotes: tuple[events.Quote, ...], status: events.Status, support: float
+) -> Answer:
+    texts = [re.sub(r"^(?:[-*•–]|\d{1,3}[.)]|\(?\w\))\s+", "", item.text).strip("| ") for item in items]
+    place = place_of(items[0].document, items[0].start, items[-1].end, len(reading.plan.documents) > 1)
+    head = f"{'Perhaps: ' if status == 'unsure' else ''}{len(items)} found{f' ({place})' if place else ''}:"
+    text = "\n".join([head, *(f"- {one}" for one in texts)])
+    return Answer(text, status, "; ".join(texts), (items[0].start, items[-1].end), quotes, support)
+
+
+# Quotations
 
 
 def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
@@ -137,10 +192,10 @@ def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
     for index in order:
         margin = reading.margins.get(index)
         if margin is not None and margin.quote is not None and margin.text:
-            document = reading.plan.documents[reading.plan.segments[index].segment.document]
-            place = document.place(*margin.quote)
             quotes.append(
-                events.Quote(margin.text, document.name, place.page, place.section, margin.quote, margin.header)
+                events.Quote(
+                    margin.text, margin.document, margin.page, margin.section, margin.quote, margin.header
+                )
             )
     return tuple(quotes)
 

@@ -18,6 +18,14 @@ _TABLE = re.compile(r"\||\t| {3,}")
 _RULE = re.compile(r"[\s|:+=-]+")
 _NO_WORDS = re.compile(r"[\W_]*|\W*(?:page|seite|p\.)?\W*\d{1,4}\W*(?:(?:of|von|/)\W*\d{1,4}\W*)?", re.I)
 _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
+_ITEM = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
+_VALUE = re.compile(
+    r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
+    r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
+    r"|\+?\(?\d{2,}\)?(?:[ /-]\(?\d{2,}\)?){1,6}(?:-\d+)?"  # telephone numbers
+    r"|\b\w*[\dA-Z]\w*(?:[-/]\w+)+\b"  # codes
+    r"|\d+(?:[.,]\d+)+|\d{1,3}(?: \d{3})+"  # numbers
+)
 _MARKDOWN = re.compile(r"#{1,6} ")
 _NUMBERED = re.compile(
     r"(?:(?:article|section|clause|chapter|part|annex|appendix|§)\s*)?"
@@ -56,6 +64,45 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     right -= _blank(document.text[left:right][::-1])
     right = max(right, end)
     return Quotation(left, right, _header(document.text, left, right))
+
+
+def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
+    """Returns the characters ``[start, end)`` of the text, widened to all of a code, address, number or account in the
+    middle of which they begin or end: half of one is another one."""
+    line = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    for match in _VALUE.finditer(text, line, len(text) if stop < 0 else stop):
+        if match.start() < end and start < match.end():
+            start, end = min(start, match.start()), max(end, match.end())
+    return start, end
+
+
+def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns the items of the list, or the rows of the table without its head, that the characters stand in, each as
+    characters; none where they stand in neither."""
+    lines = [(left, right) for left, right in _lines(text) if text[left:right].strip()]
+    at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
+    if at < 0:
+        return []
+    for kind in (_ITEM, _TABLE):
+        if not kind.search(text[slice(*lines[at])].strip()):
+            continue
+        first = last = at
+        while first and kind.search(text[slice(*lines[first - 1])].strip()):
+            first -= 1
+        while last + 1 < len(lines) and kind.search(text[slice(*lines[last + 1])].strip()):
+            last += 1
+        found = lines[first : last + 1]
+        if kind is _TABLE:
+            rows = [line for line in found if not _RULE.fullmatch(text[slice(*line)].strip())]
+            found = rows[1:] if len(rows) > 1 else []
+        if len(found) > 1:
+            return [_inked(text, left, right) for left, right in found]
+    return []
+
+
+def _inked(text: str, start: int, end: int) -> tuple[int, int]:
+    return start + _blank(text[start:end]), end - _blank(text[start:end][::-1])
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
+from wim_edge.kinds import Kind, settle
 from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
 from wim_edge.support import SupportWeights
@@ -189,6 +190,11 @@ class Reading:
     def unread(self) -> float | None:
         """The probability that a segment which was not read yet answers better; None: nothing is known of those."""
         return 0.0 if self.done == len(self.plan.segments) else self.ranking.unread()
+
+    @property
+    def kind(self) -> Kind:
+        """What the question asks for."""
+        return settle(self.settings.answer, self.plan.query)
 
     @property
     def may_read_on(self) -> bool:
