@@ -265,3 +265,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     if not console.is_terminal:
         console.width = 200
     console.print(table)
+    for found in summary["patterns"]:
+        if "support" in found:
+            click.echo(f'# {found["pattern"]}: AUROC {found["support_auroc"]:.2f} on questions it was not fitted on')
+            click.echo(f'[models."{summary["model"]}".support]')
+            click.echo("".join(f"{name} = {value}\n" for name, value in found["support"].items()))

@@ -37,6 +37,8 @@ class Record:
     unanswerable: bool = False
     confidence: float | None = None
     """See `reply.Reply.confidence`."""
+    evidence: dict[str, float] | None = None
+    """See `reply.Reply.evidence`."""
     gold_rank: int | None = None
     """From 1, the best rank of a segment with gold; 0: none was ranked. None: no gold or no ranking."""
     seconds: float | None = None
@@ -81,6 +83,7 @@ def _check_types(record: Record) -> None:
     texts = (record.id, record.group, record.pattern, record.question, *record.answers, *shown)
     numbers = (
         *record.scores.values(), record.x or 0, record.gold_rank or 0, record.seconds or 0, record.confidence or 0,
+        *(record.evidence or {}).values(),
         record.prefilled_tokens or 0, record.decoded_tokens or 0, record.peak_rss_bytes or 0,
     )  # fmt: skip
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, Real) for number in numbers):

@@ -34,6 +34,8 @@ class Reply:
     """The texts that it was given from, where that is not the whole context."""
     ranking: tuple[Span, ...] | None = None
     """The scored pieces, the best first."""
+    evidence: dict[str, float] | None = None
+    """What its support rests on (`wim_edge.support.Evidence`)."""
     confidence: float | None = None
     """The higher, the likelier the documents hold an answer; comparable over questions of one pattern alone."""
     seconds: float = 0.0
@@ -90,6 +92,7 @@ def _reply(
         pattern=f"{finished.pattern}:{relevance}" if relevance else finished.pattern,
         finish_reason=finished.finish_reason,
         short=finished.short or None,
+        evidence=finished.evidence,
         status=finished.status if finished.support is not None else None,
         quotes=_carrying(finished) if pattern.margins else None,
         passages=tuple(texts[s.document][slice(*s.chars)] for s in sources) if pattern.focus else None,

@@ -186,6 +186,7 @@ def _record(
         scores=scores,
         unanswerable=example.unanswerable,
         confidence=reply.confidence if reply else None,
+        evidence=reply.evidence if reply else None,
         gold_rank=None if condition.is_control or reply is None else _gold_rank(example, reply),
         seconds=reply.seconds if reply else None,
         is_first=is_first,

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from wim_edge.evaluation.fit_support import fit_support
 from wim_edge.evaluation.intervals import auroc, interval, mean_by_question
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.tasks import Task
 
 _BASELINE = "llm"
 _FOUND = ("in_quotes", "in_passages")
+
+
+FITTED = "answerable"
+"""The task whose figures are what tells an absent answer."""
 
 
 def summarize(
@@ -48,6 +53,7 @@ def _pattern(
         "resolved_pattern": next((record.resolved_pattern for record in answered), None),
         **_scores(task, names, records),
         **_absent(records),
+        **(fit_support(records) if task.name == FITTED else {}),
         "spread": max(means) - min(means) if len(means) > 1 else None,
     }
     if by_x:

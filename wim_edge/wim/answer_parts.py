@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 
 from wim_edge import words
@@ -36,6 +36,7 @@ class Answer:
     quotes: tuple[events.Quote, ...] = ()
     support: float | None = None
     unsupported: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,12 @@ def pointed_answer(reading: Reading, used: Seq[int]) -> Answer:
     """Returns the likeliest run of the passages, or what else the question asks for that stands in them; its quotation;
     and how well it is supported."""
     found = {index: reading.pointed[index] for index in used if index in reading.pointed}
+    evidence = _evidence(reading, found)
+    return replace(_pointed(reading, used, found, reading.support.support(evidence)), evidence=evidence)
+
+
+def _pointed(reading: Reading, used: Seq[int], found: dict[int, Pointed], support: float) -> Answer:
     candidates = _candidates(reading, found)
-    support = reading.support.support(_evidence(reading, found))
     status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
@@ -88,14 +93,15 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     """Returns the parts of an answer in the model's own words."""
     found = {index: reading.pointed[index] for index in used if index in reading.pointed}
     scored = bool(reading.ranking.scores) and not reading.ranking.own
-    support = reading.support.support(_evidence(reading, found)) if scored else None
+    evidence = _evidence(reading, found) if scored else None
     passages = [reading.plan.segments[index].text for index in used]
     passages = passages or [document.text for document in reading.plan.documents]
     best = next(iter(_candidates(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     return Answer(
         text, "answered", best.text if best else "", (best.start, best.end) if best else None,
-        _quotes(reading, order), support, unsupported(text, [*passages, reading.plan.query]),
+        _quotes(reading, order), reading.support.support(evidence) if evidence else None,
+        unsupported(text, [*passages, reading.plan.query]), evidence,
     )  # fmt: skip
 
 
@@ -134,7 +140,7 @@ def _evidence(reading: Reading, found: dict[int, Pointed]) -> Evidence:
     """What speaks for an answer's being in these passages."""
     answers = 0.0
     if reading.model.has_adapter and found:
-        answers = max(log(max(exp(-pointed.none) - 1, _LEAST)) for pointed in found.values())
+        answers = max(pointed.answers for pointed in found.values())
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in found if index in reading.ranking.scores]
     missing = words.missing([reading.plan.segments[index].text for index in found], reading.plan.query)
@@ -144,7 +150,7 @@ def _evidence(reading: Reading, found: dict[int, Pointed]) -> Evidence:
 def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
     """The probability of Yes, of the passages by their relevance and by whether they answer at all."""
     weights = {
-        index: reading.ranking.relevance(index) * (1 - exp(pointed.none) if reading.model.has_adapter else 1)
+        index: reading.ranking.relevance(index) / (1 + exp(-pointed.answers) if reading.model.has_adapter else 1)
         for index, pointed in found.items()
     }
     total = sum(weights.values()) or 1.0

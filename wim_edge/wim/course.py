@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 
 from wim_edge import speeds
 from wim_edge.engine.api import Interrupted
@@ -121,6 +122,7 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
         answer.quotes,
         answer.support,
         answer.unsupported,
+        asdict(answer.evidence) if answer.evidence else None,
     )
 
 

@@ -333,7 +333,9 @@ class AnswerFinished(Event):
     support: float | None = None
     """How likely the documents hold an answer, 0 to 1 (`wim_edge.support`); None: nothing was scored."""
     unsupported: tuple[str, ...] = ()
-    """Numbers, codes, addresses and names in the text that stand in no passage that it was given from."""
+    """Numbers, codes and addresses in the text that stand in no passage that it was given from."""
+    evidence: dict[str, float] | None = None
+    """What the support rests on, by the names of `wim_edge.support.Evidence`."""
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,15 @@ class Writer:
         """Cells that a margin takes while it is written."""
         return len(self.plan.extract) + (BEAMS * LONGEST if self.choices.verbatim else self.choices.margin_tokens)
 
+    def log_odds(self, sequence: Sequence) -> float | None:
+        """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it; None without
+        one. The sequence is as before."""
+        if not (self.model.has_adapter and self.choices.verbatim):
+            return None
+        with sequence.fork() as branch, self.context.adapted():
+            branch.append(self.plan.extract)
+            return self._pointer.log_odds(branch.logits)
+
     def write(self, segments: Seq[int], branches: Seq[Sequence]) -> Iterator[tuple[int, str | Margin]]:
         """The margins of segments, each of which ends one of the branches: (segment, piece of its text) as
         they come, and (segment, margin) when it is there; one segment after the other.

@@ -32,6 +32,10 @@ class Weights:
     """A nat of its score, once it is read."""
     scored: float
     """Any score at all."""
+    answers: float = 0.0
+    """A nat of the log-odds with which an adapter says that it answers."""
+    told: float = 0.0
+    """Any such word at all."""
 
 
 # Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)

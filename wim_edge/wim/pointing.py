@@ -24,6 +24,7 @@ from wim_edge.engine.sampling import log_softmax
 from wim_edge.wim.offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
+_LEAST = 1e-9
 LONGEST = 64
 """Tokens of the longest run."""
 NONE, YES, NO = " none", " Yes", " No"
@@ -45,8 +46,8 @@ class Pointed:
 
     runs: tuple[Run, ...]
     """The likeliest runs, best first; none where the segment holds no word."""
-    none: float
-    """Log-probability of saying that the passage does not answer, in nats; of an adapter alone it tells something."""
+    answers: float
+    """Log-odds of the passage's answering, in nats; of an adapter alone it tells something."""
     yes: float
     """Log-odds of Yes against No, in nats."""
     n_tokens: int
@@ -75,6 +76,11 @@ class Pointer:
         lines = [tokens[0] for text in ("\n", "\n\n") if len(tokens := self.model.tokenize(text)) == 1]
         self._ends = [*lines, *(token for token in range(self.model.info.n_vocab) if self.model.is_eog(token))]
 
+    def log_odds(self, logits: NDArray[np.float32]) -> float:
+        """Returns the log-odds, in nats, that there is an answer at all, after the prompt that asks for it."""
+        none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
+        return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
+
     def point(self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
         """Let the model point into the segment.
 
@@ -92,8 +98,8 @@ class Pointer:
         places = [
             n for n, at in enumerate(inked) if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)
         ]
-        first = log_softmax(sequence.logits)
-        none, yes, no = (float(first[self.model.tokenize(word)[0]]) for word in (NONE, YES, NO))
+        logits = sequence.logits
+        yes, no = (float(logits[self.model.tokenize(word)[0]]) for word in (YES, NO))
         may_end = [not barred[n] and (n + 1 == len(tokens) or (whole[n + 1] and _is_edge(text, chars[n + 1])))
                    for n in range(len(tokens))]  # fmt: skip
         found, spent = self._search(sequence, tokens, places, may_end)
@@ -103,7 +109,7 @@ class Pointer:
             run = Run(segment.start + start, segment.start + end, logprob)
             if start < end and all((run.start, run.end) != (other.start, other.end) for other in runs):
                 runs.append(run)
-        return Pointed(tuple(runs), none, yes - no, spent)
+        return Pointed(tuple(runs), self.log_odds(logits), yes - no, spent)
 
     def _search(
         self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool]

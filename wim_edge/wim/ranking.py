@@ -28,6 +28,8 @@ class Ranking:
     scores: dict[int, float] = field(default_factory=dict)
     judged: Mapping[int, bool] = field(default_factory=dict)
     """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
+    answers: dict[int, float] = field(default_factory=dict)
+    """The log-odds of segments' answering, as an adapter says it; counts with an outlook alone."""
     outlook: Outlook | None = None
     """What is known of the segments before they are scored; None: all count alike."""
 
@@ -85,4 +87,6 @@ class Ranking:
             return logits
         weights, logits = self.outlook.weights, np.array(self.outlook.prior)
         logits[indices] += weights.nats * scores + weights.scored
+        told = list(self.answers)
+        logits[told] += weights.answers * np.array([self.answers[index] for index in told]) + weights.told
         return logits

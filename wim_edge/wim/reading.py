@@ -241,8 +241,12 @@ class Reading:
         with self.clock.stage("relevance"):
             before = relevance.evaluated_tokens
             score = relevance.score(index, self.window.sequence, margin.text if margin else piece.segment.text)
+            alone = self._needs_reading and not self.choices.pattern.deep
+            odds = self.writer.log_odds(self.window.sequence) if alone else None
         if score is not None:
             self.ranking.scores[index] = score
+        if odds is not None:
+            self.ranking.answers[index] = odds
         if margin is None and relevance.evaluated_tokens > before:
             yield from self._evaluated(piece)
         rank = None if score is None else self.ranking.order().index(index) + 1

@@ -8,7 +8,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.tasks import babilong, cwe, documents, kv, multidoc, qa, reader
 from wim_edge.evaluation.tasks.task import GENERATED, Options, Task
 
-_ALL = (documents.TASK, multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
+_ALL = (documents.TASK, documents.ANSWERABLE, multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 
 

@@ -205,3 +205,4 @@ TASK = Task(
     build=build,
     score=score,
 )
+ANSWERABLE = replace(TASK, name="answerable", source="the same, to fit what tells an absent answer (wim_edge.support)")
