@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from wim_edge.catalog import EMBEDDED, ResolvedModel, is_here, resolve
@@ -13,7 +15,7 @@ from wim_edge.documents import Document
 from wim_edge.engine.api import Context, Embedder, Model
 from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
 from wim_edge.tuning import open_embedder, open_model, ready
 from wim_edge.wim.chat import ChatFormat, chat_format
@@ -26,7 +28,7 @@ from wim_edge.wim.prompts import Prompts
 @dataclass(frozen=True)
 class Identity:
     """Which model it is: its name, the fingerprint of its file and of llama.cpp's build; and what else answers depend
-    on that is no setting: the fingerprints of the models that score and embed, the templates."""
+    on that is no setting: the fingerprints of the models that score and embed and of the adapter, the templates."""
 
     name: str
     fingerprint: str
@@ -215,9 +217,25 @@ def identify(settings: Settings) -> Identity:
     if settings.relevance_model is None:
         paths = Paths.from_environment()
         judge = EMBEDDED if has_usual_judge(resolve(settings.model, paths).path.stat().st_size, paths) else None
+    adapter = adapter_file(filled(settings, _suggested(settings)).adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
         (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
+    others += [_digest(adapter)] if adapter else []
     return Identity(name, found, " ".join(others), contents(templates) if templates else "")
+
+
+def _suggested(settings: Settings) -> Mapping[str, object]:
+    """What models.toml says of the model that these settings name."""
+    entry = resolve(settings.model, Paths.from_environment()).entry
+    return entry.settings if entry else {}
+
+
+def _digest(file: Path) -> str:
+    """Of a small file's contents. Raises ModelFileError."""
+    try:
+        return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    except OSError as error:
+        raise ModelFileError(f"{file}: {error.strerror or error}", "Check the adapter's path.") from error
 
 
 def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:

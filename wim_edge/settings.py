@@ -305,8 +305,16 @@ def contents(path: Path) -> bytes:
         return data
 
 
+def adapter_file(name: str | None) -> Path | None:
+    """Returns the file of a shipped adapter, or one by its path; None where none is named."""
+    if name is None or name == NO_ADAPTER:
+        return None
+    own = shipped("adapters") / name
+    return own if own.is_file() else Path(name)
+
+
 def shipped(name: str) -> Path:
-    """The path of ``models.toml`` or ``templates``: inside an installed package, or at the top of a checkout."""
+    """The path of ``models.toml``, ``templates`` or ``adapters``: in an installed package, or at the top of a checkout."""
     package = Path(__file__).resolve().parent
     installed = package / "shipped" / name
     return installed if installed.exists() else package.parent / name

@@ -19,7 +19,7 @@ from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.native import last_errors, lib
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
-from wim_edge.settings import NO_ADAPTER, Settings, shipped
+from wim_edge.settings import Settings, adapter_file
 
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
@@ -59,7 +59,8 @@ class Model:
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self.n_threads = self.settings.n_threads or physical_cores()
         self._contexts: list[Context] = []
-        self.adapter = _adapter(self.handle, self.settings.adapter)
+        adapter = adapter_file(self.settings.adapter)
+        self.adapter = Adapter(self.handle, adapter) if adapter else None
         self._line_end = self._tokenize("\n", False) if _adds_space(self.header) else []
         self._reserved = self._reserved_tokens()
         self.info = ModelInfo(
@@ -247,14 +248,6 @@ class Model:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _adapter(model_handle: object, name: str | None) -> Adapter | None:
-    """The adapter that the settings name: a shipped one, or a file's path."""
-    if name in (None, NO_ADAPTER):
-        return None
-    own = shipped("adapters") / name
-    return Adapter(model_handle, own if own.is_file() else Path(name))
 
 
 def _adds_space(header: GGUFHeader) -> bool:
