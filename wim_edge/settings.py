@@ -314,7 +314,7 @@ def adapter_file(name: str | None) -> Path | None:
 
 
 def shipped(name: str) -> Path:
-    """The path of ``models.toml``, ``templates`` or ``adapters``: in an installed package, or at the top of a checkout."""
+    """The path of ``models.toml``, ``templates`` or ``adapters``: in the installed package, or at a checkout's top."""
     package = Path(__file__).resolve().parent
     installed = package / "shipped" / name
     return installed if installed.exists() else package.parent / name

@@ -88,7 +88,8 @@ class Answering:
             return counted
         if reading.kind == "summary":
             return summary(plan.documents)
-        return pointed_answer(reading, self.used) if any(index in reading.pointed for index in self.used) else None
+        points = any(index in reading.pointed for index in self.used) or not self.used
+        return pointed_answer(reading, self.used) if points else None
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on, most relevant first."""

@@ -203,7 +203,9 @@ class Reading:
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
-        return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
+        chosen = self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
+        # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
+        return chosen if chosen or self.choices.prose else self.ranking.unjudged()[:1]
 
     def close(self) -> None:
         if self.relevance is not None:

@@ -1,0 +1,118 @@
+"""The parts of an answer: what was found, what carries it, and that nothing was."""
+
+from __future__ import annotations
+
+import pytest
+
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.documents.document import Mark
+from wim_edge.support import Evidence, SupportWeights
+from wim_edge.testing import FakeModel
+from wim_edge.wim.answer_parts import NOT_SAID, unsupported
+
+MILL = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for the old mill."
+SURE, UNSURE, NONE = (SupportWeights(bias, 0, 0, 0, 0) for bias in (3, -0.5, -3))
+
+
+def ask(
+    text: str | Document, question: str, says: str, support: SupportWeights = SURE, **settings: object
+) -> events.AnswerFinished:
+    def reply(prompt: str) -> str:
+        return says if "Answer with a few words" in prompt else "Dr. Brandt paid 5,000 crowns."
+
+    document = Document("mill.txt", text) if isinstance(text, str) else text
+    chosen = Settings(pattern="wim-shallow", prose=False, save=False).but(**settings)
+    with Runtime(chosen, model=FakeModel(reply)) as runtime:
+        runtime._loaded.support = support
+        return runtime.ask(document, question)
+
+
+def test_a_fact_is_a_run_of_the_text_with_its_sentence() -> None:
+    answer = ask(MILL, "Who bought the mill?", "Dr. A. Brandt")
+    assert (answer.status, answer.short) == ("answered", "Dr. A. Brandt")
+    assert answer.span is not None
+    assert MILL[slice(*answer.span)] == answer.short
+    (quote,) = answer.quotes
+    assert quote.text == MILL[slice(*quote.chars)] == "Dr. A. Brandt bought it in 1921."
+    assert answer.text == f"Dr. A. Brandt\n\n“{quote.text}”"
+    assert answer.usage.decoded_tokens > 0
+
+
+def test_a_short_answer_that_is_the_whole_line_is_not_said_twice() -> None:
+    assert ask("Total 1,537 EUR", "total?", "Total 1,537 EUR").text == "Total 1,537 EUR"
+
+
+def test_half_a_code_is_widened_to_all_of_it() -> None:
+    answer = ask("Invoice number: BW-2024-00731\nOrder: BW-1999-11111\n", "invoice number", "2024")
+    assert answer.short == "BW-2024-00731"
+
+
+def test_what_may_be_another_is_said_to_be_unsure() -> None:
+    answer = ask(MILL, "Who bought the mill?", "Dr. A. Brandt", UNSURE)
+    assert (answer.status, answer.short) == ("unsure", "Dr. A. Brandt")
+    assert answer.text.startswith("Perhaps: Dr. A. Brandt\n")
+
+
+def test_what_is_not_there_is_said_with_the_nearest_passage() -> None:
+    answer = ask(MILL, "What is the telephone number of Brandt?", "1921", NONE)
+    assert (answer.status, answer.short, answer.span) == ("not_found", "", None)
+    assert answer.text == f"{NOT_SAID}\n\nNearest: “{answer.quotes[0].text}”"
+
+
+def test_a_question_for_yes_or_no_has_the_word_first() -> None:
+    answer = ask(MILL, "Did Brandt buy the mill?", "1921")
+    assert answer.short in ("Yes", "No")
+    assert answer.text.startswith(f"{answer.short}.\n\n“")
+
+
+def test_a_list_has_all_its_items() -> None:
+    text = "You need:\n- two eggs\n- a cup of milk\n- some flour\n\nStir all of it for ten minutes.\n"
+    answer = ask(text, "List all ingredients", "a cup of milk")
+    assert answer.text == "3 found:\n- two eggs\n- a cup of milk\n- some flour"
+    assert answer.short == "two eggs; a cup of milk; some flour"
+
+
+def test_of_a_table_the_rows_that_share_words_with_the_question() -> None:
+    head = "| Name | House | Room |\n| --- | --- | --- |\n"
+    text = head + "| Ann | North | 12 |\n| Bert | South | 3 |\n| Cleo | North | 7 |\n"
+    answer = ask(text, "Who are the people in the house North?", "Ann")
+    assert answer.short == "Ann | North | 12; Cleo | North | 7"
+
+
+def test_a_summary_is_the_beginning_and_the_sections() -> None:
+    text = f"Costs\n\n{MILL}\n\nTerms\n\nPay within a month of the sale."
+    document = Document("mill.txt", text, (Mark(0, section="Costs"), Mark(text.index("Terms"), section="Terms")))
+    answer = ask(document, "What is this about?", "river")
+    assert answer.quotes[0].text.startswith("The mill stood by the river.")
+    assert answer.text.endswith("Sections: Costs · Terms")
+
+
+def test_the_commonest_words_are_counted() -> None:
+    answer = ask("1. lion 2. ant 3. lion 4. bee 5. ant 6. lion", "What are the 2 most common words in the list?", "ant")
+    assert answer.short == "lion, ant"
+
+
+def test_a_model_that_writes_has_the_short_answer_beside_and_what_is_not_there_is_named() -> None:
+    answer = ask(MILL, "What did Brandt pay?", "4,000 crowns", prose=True)
+    assert answer.text == "Dr. Brandt paid 5,000 crowns."
+    assert answer.short == "4,000 crowns"
+    assert answer.unsupported == ("5,000",)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
+     ("4,000 and 4.5", ("4.5",)), ("No number at all", ())],
+)  # fmt: skip
+def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
+    assert unsupported(text, [MILL, "in 1921"]) == missing
+
+
+def test_support_is_a_probability_of_absolute_evidence() -> None:
+    weights = SupportWeights(bias=-1, likelihood=0.1, answers=1, run=0.5, missing=-2)
+    low = weights.support(Evidence(0, -4, -5, 1))
+    high = weights.support(Evidence(30, 4, -0.1, 0))
+    assert 0 < low < 0.1 < 0.9 < high < 1
+    assert SupportWeights.from_mapping({}) == SupportWeights()
+    with pytest.raises(ValueError, match="support takes"):
+        SupportWeights.from_mapping({"bias": 1})
