@@ -89,6 +89,14 @@ def noted(event: events.MarginWritten) -> str:
     return f"“{text}”" if event.quote else text
 
 
+def _short(event: events.MarginWritten) -> str:
+    """The words of a quotation that answer; empty where none do, or it holds them on two lines."""
+    if event.short is None or event.quote is None:
+        return ""
+    start = event.quote[0]
+    return " ".join(clean(event.text[event.short[0] - start : event.short[1] - start]).split())
+
+
 def outcome(event: events.AnswerFinished) -> str:
     """How it ended and what it cost, in a line."""
     usage = event.usage
@@ -296,6 +304,8 @@ class Live(_Base):
         style = "green" if event.relevant else "dim"
         label = f"{'●' if event.relevant else '○'} {event.relevance:.2f} · {place(event, self._several)}"
         text = self._text(noted(event) or "(empty)", "" if event.relevant else "dim")
+        if short := _short(event):
+            text.highlight_words([short], "bold")
         self.console.print(self._text(label, style))
         self.console.print(Padding(text, (0, 0, 0, 2)))
 

@@ -25,8 +25,8 @@ from wim_edge.wim.offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
-LONGEST = 64
-"""Tokens of the longest run."""
+LONGEST = 40
+"""Tokens of the longest run: where the model does not end it, it ends there."""
 NONE, YES, NO = " none", " Yes", " No"
 """What an adapter is taught to say where a passage does not answer, and to questions that ask for a yes or a no."""
 
@@ -127,9 +127,9 @@ class Pointer:
                 for beam, fork, row in zip(beams, forks, logits, strict=True):
                     logprobs, depth = log_softmax(row), len(beam.prefix)
                     ended = [place for place in beam.places if depth and may_end[place + depth - 1]]
-                    if ended:
+                    if ended or depth == LONGEST:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
-                        found.append((ended[0], depth, beam.logprob + end))
+                        found.append(((ended or beam.places)[0], depth, beam.logprob + end))
                     if depth < LONGEST:
                         grown += [(longer, fork) for longer in self._grown(beam, tokens, logprobs)]
                 going = sorted(grown, key=lambda pair: -pair[0].logprob)[:BEAMS]
