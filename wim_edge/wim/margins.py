@@ -65,11 +65,9 @@ class Writer:
         """Cells that a margin takes while it is written."""
         return len(self.plan.extract) + (BEAMS * LONGEST if self.choices.verbatim else self.choices.margin_tokens)
 
-    def log_odds(self, sequence: Sequence) -> float | None:
-        """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it; None without
-        one. The sequence is as before."""
-        if not (self.model.has_adapter and self.choices.verbatim):
-            return None
+    def log_odds(self, sequence: Sequence) -> float:
+        """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence
+        is as before."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.extract)
             return self._pointer.log_odds(branch.logits)

@@ -33,14 +33,14 @@ class Weights:
     scored: float
     """Any score at all."""
     answers: float = 0.0
-    """A nat of the log-odds with which an adapter says that it answers."""
-    told: float = 0.0
-    """Any such word at all."""
+    """A nat of the log-odds with which an adapter says that it answers, once it is read."""
 
 
 # Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.15, 1.8, 0.125, -1.5)
+BY_ADAPTER = Weights(0.45, 0.0, 0.02, 0.0, 0.85)
+BY_BOTH = Weights(0.15, 1.8, 0.02, 0.0, 0.85)
 _CONTENTS = -5.0
 """A table of contents has the question's words and answers nothing."""
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
@@ -58,11 +58,15 @@ class Outlook:
     """Whether it is a table of contents."""
     ties: tuple[int, ...]
     """The segments in the order in which those follow that nothing tells apart."""
+    adapted: bool = False
+    """Whether an adapter will say of each that is read whether it answers."""
     similarities: Mapping[int, float] = field(default_factory=dict)
     """The cosine similarity to the question of those that were embedded."""
 
     @property
     def weights(self) -> Weights:
+        if self.adapted:
+            return BY_BOTH if self.similarities else BY_ADAPTER
         return BY_SIMILARITY if self.similarities else BY_WORDS
 
     @cached_property
