@@ -96,7 +96,7 @@ class Writer:
             self.decoded_tokens += sum(generation.n_tokens for generation in written)
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
-        """What carries the run that the model points at; the segment's first sentence where it holds no word."""
+        """What carries the run that the model points at; nothing where the segment holds no word."""
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
@@ -104,7 +104,7 @@ class Writer:
             pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment))
         self.decoded_tokens += pointed.n_tokens
         if not pointed.runs:
-            return Margin("", (segment.start, segment.start), pointed=pointed)
+            return Margin("", None, pointed=pointed)
         best = pointed.runs[0]
         found = quotation(document, segment, best.start, best.end, self.choices.margin_tokens * _CHARS_A_TOKEN)
         return Margin(document.text[found.start : found.end], (found.start, found.end), found.header, pointed)
