@@ -115,6 +115,24 @@ def test_chat_goes_on_after_a_question_that_fails(story: str) -> None:
     assert result.stdout == "the answer is blue\n"
 
 
+def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
+    lines = "What was blue in 2023?\nand in 2022?\n/help\n/exit\nWhich colour?\n"
+    result = run("chat", *SMALL, story, stdin=lines)
+    assert result.exit_code == 0, result.output
+    assert "asked as: What was blue in 2022?" in result.stdout
+    assert result.stdout.count("asked as: ") == 1
+    assert "/help     this" in result.stdout
+    assert result.stdout.count("answer: ") == 2  # what comes after the end is not asked
+    result = run("chat", *SMALL, "--json", story, stdin=lines)
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    (completed,) = (event for event in told if event["type"] == "question.completed")
+    assert (completed["question"], completed["asked_as"]) == ("and in 2022?", "What was blue in 2022?")
+    assert "/help     this" in result.stderr
+    quiet = run("chat", *SMALL, "--quiet", story, stdin=lines)
+    assert "asked as: What was blue in 2022?" in quiet.stderr
+    assert "asked as" not in quiet.stdout
+
+
 def test_chat_takes_its_questions_from_standard_input() -> None:
     result = run("chat", "-", stdin="x\n")
     assert (result.exit_code, "brings the questions" in result.stderr) == (2, True)

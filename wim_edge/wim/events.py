@@ -35,6 +35,15 @@ class Event:
 
 
 @dataclass(frozen=True)
+class QuestionCompleted(Event):
+    """A question does not stand for itself, and is completed by what was asked and answered before it."""
+
+    type = "question.completed"
+    question: str
+    asked_as: str
+
+
+@dataclass(frozen=True)
 class RecallStarted(Event):
     """A library is searched for what may answer the question."""
 
@@ -383,6 +392,7 @@ class Warning(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
+    QuestionCompleted,
     RecallStarted,
     TitlesRecalled,
     PassagesRecalled,
