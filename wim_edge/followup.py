@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 
 from wim_edge.kinds import kind_of
 
+WHY = "it goes on from the question before"
+"""Why such a question is not asked as it was put."""
 _REMEMBERED = 2
 """Turns that a question is completed by at most."""
 _SHORT = 200

@@ -125,7 +125,7 @@ def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
     assert result.stdout.count("answer: ") == 2  # what comes after the end is not asked
     result = run("chat", *SMALL, "--json", story, stdin=lines)
     told = [json.loads(line) for line in result.stdout.splitlines()]
-    (completed,) = (event for event in told if event["type"] == "question.completed")
+    (completed,) = (event for event in told if event["type"] == "question.settled")
     assert (completed["question"], completed["asked_as"]) == ("and in 2022?", "What was blue in 2022?")
     assert "/help     this" in result.stderr
     quiet = run("chat", *SMALL, "--quiet", story, stdin=lines)

@@ -70,11 +70,11 @@ def chat(
     show_llama_log(ctx)
     from wim_edge.cli.display import clean, display_for
     from wim_edge.documents import read_documents
-    from wim_edge.followup import Conversation
+    from wim_edge.followup import WHY, Conversation
     from wim_edge.library.collection import Collection
     from wim_edge.library.meanwhile import kept_meanwhile
     from wim_edge.runtime import Runtime
-    from wim_edge.wim.events import AnswerFinished, QuestionCompleted
+    from wim_edge.wim.events import AnswerFinished, QuestionSettled
 
     if library is not None:
         Collection(library)  # that there is none must not come out with the first question
@@ -99,7 +99,7 @@ def chat(
             asked = asked if read_on else talk.complete(line)
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
             if not read_on and asked != line:
-                display.show(QuestionCompleted(line, asked))
+                display.show(QuestionSettled(line, asked, WHY))
                 if not as_json:
                     click.echo(f"asked as: {clean(asked)}", err=quiet)
             reading = Interruptible(runtime, partial(runtime.stream, read, asked, library=library, read_on=read_on))

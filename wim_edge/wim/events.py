@@ -35,12 +35,14 @@ class Event:
 
 
 @dataclass(frozen=True)
-class QuestionCompleted(Event):
-    """A question does not stand for itself, and is completed by what was asked and answered before it."""
+class QuestionSettled(Event):
+    """A question is not asked as it was put: it is completed by what was asked and answered before it, or it was not
+    clear what of a message is the question."""
 
-    type = "question.completed"
+    type = "question.settled"
     question: str
     asked_as: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -392,7 +394,7 @@ class Warning(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    QuestionCompleted,
+    QuestionSettled,
     RecallStarted,
     TitlesRecalled,
     PassagesRecalled,
