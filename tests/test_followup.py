@@ -19,7 +19,9 @@ FILTER = Turn("How often must the filter be cleaned?", "every week")
     [
         "What is the IBAN?", "Who is the landlord?", "Who may end the contract, and when?", "IBAN", "notice period",
         "Who signed the contract?", "When must the tenant give his notice?", "And who signed the contract?",
+        "Which walks are there?", "What fixed sum do they charge if we pay late?",
         "What is it about?", "What is this about?", "Summarize this.", "Is it possible to end the contract?",
+        "May I use it in a swimming hall?",
         "List all rooms.", "What does this License protect?", "Why was the ferry late?",
         "Who is protected by this License?", "What does it say about the deposit?",
         "If the pump fails, what does it mean?", "Tell me the invoice number.", "Wer ist der Mieter?",

@@ -23,6 +23,8 @@ WHY = "it goes on from the question before"
 """Why such a question is not asked as it was put."""
 _REMEMBERED = 2
 """Turns that a question is completed by at most."""
+_ENOUGH = 3
+"""Words of its own with which a question finds its passage, whatever "it" or "they" may be in it."""
 _SHORT = 200
 """Characters of an answer that are shown in a question."""
 _OPENING = re.compile(
@@ -45,8 +47,9 @@ _PREPOSITION = re.compile(
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _EMPTY = frozenset(
     _WORD.findall(
-        "a about again all also an and any are as at be been but by can could did do does else ever exactly for from "
-        "had has have how in into is it its just long many may me might more most much must no not of often on one or "
+        "a i me we us you your my our about again all also an and any are as at be been but by can could did do does "
+        "else ever exactly for from "
+        "had has have how in into is it its just long many may might more most much must no not of often on one or "
         "other others out over please shall should so such than that the then there these they thing things this those "
         "to too up was were what when where which who whom whose why will with would yes "
         "wer wen wem wann wo warum wie und quand où pourquoi comment cuándo dónde cómo"
@@ -54,12 +57,13 @@ _EMPTY = frozenset(
 )
 _PRONOUN = re.compile(
     r"\b(?:he|she|it|they|him|her|them|his|hers|its|their|theirs|himself|herself|itself|themselves)\b"
-    r"|\b(?:there|then)(?=\W*$)"
+    r"|(?<!are )(?<!is )(?<!were )\bthere(?=\W*$)|\bthen(?=\W*$)"
     r"|\b(?:is|was|are|were|does|do|did|can|of|about|for|with|by|after|before|like|on|mean)\s+(?:this|that|these|those)"
     r"(?=\W*$|\s+(?:is|was|mean\w*|appl\w+|cost\w*|happen\w*|work\w*|take\w*|allowed|possible|true|correct|right)\b)"
     r"|^(?:this|that|these|those)(?=\s+(?:is|was|are|were)\b)",
     re.IGNORECASE,
 )
+_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 _NOUN = re.compile(r"\b(?:the|an?|this|that|each|every|any|my|our|your|no)\s+(?!same\b)\w|(?<=\w )[A-ZÀ-ÖØ-Þ]\w|\d{2,}")
 _IMPERSONAL = re.compile(
     r"\bit (?:possible|necessary|allowed|required|true|say|mention|state|give|list)\b|\bis it\b.*\b(?:to|that)\b",
@@ -132,7 +136,9 @@ def stands_for_itself(question: str) -> bool:
 def _is_left_open(question: str) -> bool:
     """Returns whether a pronoun comes before anything that it could refer to."""
     found = _PRONOUN.search(question)
-    return found is not None and not _IMPERSONAL.search(question) and not _NOUN.search(question[: found.start()])
+    if found is None or _IMPERSONAL.search(question) or _NOUN.search(question[: found.start()]):
+        return False
+    return bool(_PERSON.search(question)) or len(_content(question)) < _ENOUGH
 
 
 def _joins(question: str, turns: Sequence[Turn]) -> bool:

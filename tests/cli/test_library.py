@@ -133,6 +133,20 @@ def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
     assert "asked as" not in quiet.stdout
 
 
+def test_chat_says_at_a_terminal_how_to_ask_and_how_to_leave(
+    story: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter(["/help", "Which colour?", "/quit", "never asked"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    main(["chat", *SMALL, story], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert shown.startswith("Type a question and press Enter.")
+    assert "/quit ends" in shown.splitlines()[0]
+    assert shown.count("answer: ") == 1
+    assert next(lines) == "never asked"
+
+
 def test_chat_takes_its_questions_from_standard_input() -> None:
     result = run("chat", "-", stdin="x\n")
     assert (result.exit_code, "brings the questions" in result.stderr) == (2, True)

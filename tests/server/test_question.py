@@ -46,6 +46,9 @@ def request(*messages: tuple[str, str | list[str | Document]], read: bool | None
         ([("user", f"{LICENCE}\n\n¿Quién es el autor?")], "¿Quién es el autor?", "the last paragraph", False, LICENCE),
         ([("system", "You are a helpful assistant."), ("user", f"{LICENCE}\n\n{Q}")], Q, "the last paragraph", False,
          LICENCE),
+        ([("user", f"{LICENCE}\n\nwho is it for")], "who is it for", "the last paragraph", False, LICENCE),
+        ([("system", Q), ("user", f"How to begin with it\n\n{LICENCE}")], Q, "the system message", False,
+         f"How to begin with it\n\n{LICENCE}"),
         # In a part of its own, or in an earlier message
         ([("user", [LICENCE, Q])], Q, REST, False, LICENCE),
         ([("user", [Q, LICENCE])], Q, REST, False, LICENCE),
@@ -96,7 +99,9 @@ def test_what_asks(text: str) -> None:
     assert asks(text)
 
 
-@pytest.mark.parametrize("text", ["", "Hello.", "Be brief.", "You are an assistant.", "Who? " * 200, "Version 3, 2007"])
+@pytest.mark.parametrize("text", [
+    "", "Hello.", "When asked, be brief.", "How so", "Be brief.", "You are one.", "Who? " * 200, "Version 3, 2007",
+])
 def test_what_does_not_ask(text: str) -> None:
     assert not asks(text)
 

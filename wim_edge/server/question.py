@@ -19,6 +19,13 @@ from wim_edge.kinds import kind_of
 
 SHORT = 600
 """Characters of a question at most."""
+_TYPED = 160
+"""Characters of a question that is typed without its mark, at most."""
+_QUESTION_WORD = re.compile(
+    r"(?:(?:at|in|on|for|to|from|by|with) )?(?:who|whom|whose|what|when|where|which|why|how|wer|wem|wann|welche\w*"
+    r"|warum|wie|wieviel|quand|où|d'où|quel\w*|pourquoi|combien|quién|cuándo|dónde|cuál|cuánto)\b\W+\w+\W+\w",
+    re.IGNORECASE,
+)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _LABEL = re.compile(r"\s*(?:question|query|q|task|frage|pregunta)\s*[:.]\s*", re.IGNORECASE)
 _REQUEST = re.compile(
@@ -34,7 +41,7 @@ _WORDS = re.compile(
     r"|quoi|quand|où|quel\w*|pourquoi|comment|combien|est-ce|quién\w*|qué|cuándo|dónde|cuál\w*|cómo|cuánt\w*)\b",
     re.IGNORECASE,
 )
-_ENDS = tuple(".!?:”\"")
+_ENDS = tuple('.!?:”"')
 _END = re.compile(r"[?？؟]['\")\]”’»*_\s]*$")
 
 
@@ -51,7 +58,15 @@ class FoundQuestion:
 
 
 def asks(text: str) -> bool:
-    """Returns whether a short text asks: it ends with a question mark, or begins as a request."""
+    """Returns whether a short text asks: as `asks_clearly`, or it begins as a question, though no mark ends it."""
+    plain = text.strip()
+    typed = len(plain) <= _TYPED and "\n" not in plain and not plain.endswith((".", ":", "!", ";", ","))
+    return asks_clearly(text) or (typed and bool(_QUESTION_WORD.match(plain)))
+
+
+def asks_clearly(text: str) -> bool:
+    """Returns whether a short text ends with a question mark, or begins as a request; a title ("How to begin") may
+    begin as a question."""
     plain = text.strip().lstrip("¿¡*_#>\"'“« ")
     plain = _LABEL.sub("", plain, count=1)
     if not plain or len(plain) > SHORT:
@@ -69,9 +84,7 @@ def asking_part(text: str) -> str:
 
 def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQuestion:
     """Returns the question of a message that brings a text. ``others``: where else it may stand, and what is there."""
-    elsewhere = [
-        FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))
-    ]
+    elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
     within = [found for found in (_last(text), _first(text)) if found is not None and asks(found.question)]
     if not within and len(_paragraphs(text)) < 2 and asks(text):
         return FoundQuestion(_plain(text))
@@ -117,7 +130,7 @@ def _first(text: str) -> FoundQuestion | None:
     """The first paragraph; in one that is long, or does not ask, its first line where that is a question."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[0]
-    if len(paragraphs) > 1 and end - start <= SHORT and asks(text[start:end]):
+    if len(paragraphs) > 1 and end - start <= SHORT and asks_clearly(text[start:end]):
         return FoundQuestion(text[start:end].strip(), text[end:].strip(), "the first paragraph")
     line = text.find("\n", start, end)
     if line > 0 and _is_question(text[start:line]):

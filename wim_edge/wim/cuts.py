@@ -18,7 +18,7 @@ LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
 """With which the prompts begin a line (`templates/`)."""
 _INLINE = ("Question:", "Answer:")
 """That are an echo also behind the end of a sentence."""
-_SENTENCE_END = tuple(".!?…”\"")
+_SENTENCE_END = tuple('.!?…”"')
 _WORD = re.compile(r"\S+")
 _EDGES = re.compile(r"^\W+|\W+$")
 _NUMBERING = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}[.)]?|[-*•–])\Z")
