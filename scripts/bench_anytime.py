@@ -6,6 +6,8 @@ the seconds since the question, had the reading been stopped then.
 The promising segments first (and where reading ends by itself), the document's order, and `rag:embed`: chunks are
 embedded first, then the nearest three are there at once. Each question is a first one: nothing is kept. They are drawn
 from all of each document's, which follow its text, so that they ask for its end as often as for its beginning.
+
+Seconds are the processor's, of all threads together: with one thread those of an idle core, whatever else it does.
 """
 
 from __future__ import annotations
@@ -86,11 +88,11 @@ def spread(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
 def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> Iterator[tuple[float, bool, float]]:
     """Yields after each segment the seconds so far, whether gold is among those that would be chosen, and the
     probability that a better one is left."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     stream = runtime.stream(document, question.question)
     for event in stream:
         if isinstance(event, events.SegmentScored):
-            at = time.perf_counter() - begun
+            at = time.process_time() - begun
             reading = runtime._asked.reading  # type: ignore[union-attr]  # what would be chosen now, no event tells
             spans = [reading.plan.segments[n].segment for n in reading.chosen()]
             shown = " ".join(document.text[one.start : one.end] for one in spans)
@@ -98,10 +100,10 @@ def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> It
 
 
 def embed(document: Document, question: DocumentQuestion, threads: int | None) -> Course:
-    begun = time.perf_counter()
+    begun = time.process_time()
     chunks = embed_documents([document], threads)
     shown = " ".join(chunks.texts[number] for _, number in chunks.nearest(question.question)[:BEST])
-    return [(time.perf_counter() - begun, contains(shown, list(question.answers)))]
+    return [(time.process_time() - begun, contains(shown, list(question.answers)))]
 
 
 def share(courses: list[Course], at: float) -> float:

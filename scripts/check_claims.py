@@ -69,7 +69,7 @@ _TABLE_ROW = re.compile(r"^\|.*\d.*\|$", re.MULTILINE)
 _COMMAND = re.compile(r"^(?:wim-edge|python scripts/).*$", re.MULTILINE)
 _NOT_COMPARED = ("--out", "--json", "--report")
 """Options that change no figure."""
-_SECONDS = ("total", "first_margin", "first_word", "answered")
+_SECONDS = ("total", "first_margin", "first_word", "answered", "ends_by_itself")
 _STAGES = ("load", "prefill", "restore", "save", "margins", "relevance", "answer")
 _METRICS = ("accuracy", "contains", "f1", "recall_at_1")
 
@@ -146,6 +146,8 @@ def table_of(found: re.Match[str]) -> str:
 
 def heading(key: str) -> str:
     key = key.removesuffix("+")
+    if key.isdigit():  # a course over seconds
+        return f"{key} s"
     if key.startswith("by_"):
         swept, x, metric = key.split(".")
         return f"{swept[3:]} {x}" if metric == "accuracy" else f"{COLUMNS[metric][0]}, {swept[3:]} {x}"
@@ -184,7 +186,7 @@ def fits(unit: str, source: str) -> bool:
         return True
     if " / " in source:
         return found[1] in ("%", "percent", "times", "x", "×", "fold", "-fold")
-    key = source.split(" - ")[0].rsplit(".", 1)[-1]
+    key = re.split(r"[./]", source.split(" - ")[0])[-1]
     if key.endswith("bytes"):
         return found[1] in ("MB", "GB")
     seconds = key.startswith("seconds") or key in (*_SECONDS, *_STAGES)

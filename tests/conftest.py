@@ -6,6 +6,7 @@ docs/testing.md says which layer checks what.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,13 +39,33 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY_DISK))
 
 
+FAST = "not real"
+"""The expression of marks that asks for the fast layer alone."""
+_REAL_AS_A_WHOLE = re.compile(r"^pytestmark = \[?pytest\.mark\.real\b", re.MULTILINE)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Returns five, so that one that waits leaves its core to another. The fast layer hardly waits, and each worker
+    imports all that its tests import: there three are quicker."""
+    return 3 if config.option.markexpr == FAST else 5
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves modules out, where the fast layer is asked for, that are real as a whole: importing them takes seconds."""
+    if config.option.markexpr != FAST or collection_path.suffix != ".py":
+        return None
+    return bool(_REAL_AS_A_WHOLE.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the whole of the attacks out, unless it is asked for; the files that take long first, so that short ones
-    fill what the last of them leave idle."""
+    fill what the last of them leave idle: those of the real layer, in the fast one those of the server."""
     if "attack" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
         items[:] = [item for item in items if not item.get_closest_marker("attack")]
-    long = {item.path for item in items if item.get_closest_marker("real")}
+    fast = config.option.markexpr == FAST
+    long = {item.path for item in items if (item.path.parent.name == "server" if fast else
+                                            item.get_closest_marker("real"))}  # fmt: skip
     items.sort(key=lambda item: item.path not in long)
 
 

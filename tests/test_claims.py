@@ -32,7 +32,8 @@ def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
          "ci95": [0.13, 0.3], "seconds_first": 16.0, "auroc": None},
     ]  # fmt: skip
     (results / "squad2.json").write_text(json.dumps({"command": "wim-edge eval documents", "patterns": patterns}))
-    (results / "bench.json").write_text(json.dumps({"command": "python x", "medians": {"wim first": {"total": 2.5}}}))
+    bench = {"command": "python x", "total": 7.0, "medians": {"wim first": {"total": 2.5}}}
+    (results / "bench.json").write_text(json.dumps(bench))
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "RESULTS", results)
     return module
@@ -53,6 +54,7 @@ def test_the_pages_say_what_was_measured() -> None:
         "24 s<!-- squad2/default.seconds_first - squad2/rag:embed.seconds_first --> more",
         "250 MB<!-- squad2/default.peak_rss_bytes -->",
         "2.5 s<!-- bench/medians.wim first.total -->",
+        "7.0 s<!-- bench/total -->",
         "See `0.99` and [3.5 s](x.md), a 98 MB file.",
     ],
 )
@@ -104,6 +106,13 @@ def test_a_table_needs_its_command(claims: ModuleType) -> None:
     ):  # fmt: skip
         found = list(claims.check(f"```sh\n{command}\n```\n{table}", commands=True))
         assert (found == []) is good, found
+
+
+def test_a_column_may_be_a_second_of_a_course(claims: ModuleType) -> None:
+    course = {"command": "python scripts/bench_anytime.py", "n": 9, "embed": {"5": 0.0, "10": 0.92}}
+    (claims.RESULTS / "anytime.json").write_text(json.dumps(course))
+    found = claims._TABLE.match("<!-- table anytime/embed | 5, 10 -->\n<!-- end -->")
+    assert claims.table_of(found) == "|  | 5 s | 10 s |\n| --- | --- | --- |\n| `embed` | 0.00 | 0.92 |\n"
 
 
 def test_the_order_of_options_and_patterns_does_not_matter(claims: ModuleType) -> None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -77,7 +78,12 @@ class FakeModel:
 
     def text(self, tokens: Seq[int]) -> str:
         """The text of tokens, control tokens shown."""
-        return "".join(self._texts[token] for token in tokens)
+        return "".join(map(self._texts.__getitem__, tokens))
+
+    @cached_property
+    def header(self) -> list[int]:
+        """The tokens behind which the model speaks, where there is a chat template."""
+        return self.tokenize("<|im_start|>assistant\n", special=True)
 
     def piece(self, token: int) -> bytes:
         if token < len(_SPECIAL):
@@ -169,7 +175,7 @@ class FakeSequence:
         model = self.context.model
         prompt, said = self.tokens, 0
         if model.info.chat_template is not None:
-            header = model.tokenize("<|im_start|>assistant\n", special=True)
+            header = model.header
             ends = (end for end in range(len(prompt), len(header) - 1, -1) if prompt[end - len(header) : end] == header)
             start = next(ends, len(prompt))
             prompt, said = prompt[:start], len(prompt) - start

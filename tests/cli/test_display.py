@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from tests.wim.test_reading import reply, run
-from wim_edge.cli.display import Live, WordWrap, clean, place
+from wim_edge.cli.display import Live, clean, place
+from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.testing import FakeModel
 from wim_edge.wim import events
 

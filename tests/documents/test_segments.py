@@ -146,10 +146,10 @@ def prose(characters: int, seed: int = 1) -> str:
 @pytest.mark.parametrize("kind", ["prose", "one word", "two densities", "lines"])
 def test_the_tokenizer_sees_each_character_a_few_times(budget: int, tokenize: Tokenizer, kind: str) -> None:
     text = {
-        "prose": lambda: prose(400_000),
-        "one word": lambda: "x" * 400_000,
-        "two densities": lambda: prose(200_000) + "日" * 200_000,
-        "lines": lambda: "a\n" * 200_000,
+        "prose": lambda: prose(100_000),
+        "one word": lambda: "x" * 100_000,
+        "two densities": lambda: prose(50_000) + "日" * 50_000,
+        "lines": lambda: "a\n" * 50_000,
     }[kind]()
     seen = 0
 

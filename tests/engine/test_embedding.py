@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +85,24 @@ def test_an_unknown_file_is_tried_first(tiny: Path, tmp_path: Path, monkeypatch:
     broken.write_bytes(tiny.read_bytes()[:-16_384])
     with pytest.raises(ModelFileError):
         trial.check(broken, embeds=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of a processor's time")
+def test_a_busy_machine_is_no_reason_to_refuse_a_file(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+    patience: list[float] = []
+
+    def run(command: list[str], *, timeout: float, **_: Any) -> Any:
+        patience.append(timeout)
+        return subprocess.CompletedProcess(command, -signal.SIGXCPU, b"", b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(ModelFileError, match="not done with it") as refused:
+        trial.check(tiny, embeds=True)
+    (seconds,) = re.findall(r"(\d+) seconds", str(refused.value))
+    assert patience[0] > 3 * int(seconds)
 
 
 def test_the_weights_of_a_package_give_its_vectors(tmp_path: Path) -> None:

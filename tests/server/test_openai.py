@@ -28,7 +28,7 @@ from wim_edge.wim import events
 def api(client: Client) -> Iterator[Any]:
     import openai  # here, as it takes its time
 
-    with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key="none", max_retries=0) as api:
+    with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key="none", max_retries=0, http_client=Client()) as api:
         yield api
 
 

@@ -7,7 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, quotation
+from wim_edge.wim.quotation import bare_lines, quotation, whole_value
 
 TABLE = (
     "| Code | Meaning | Remedy |\n| --- | --- | --- |\n"
@@ -83,3 +83,22 @@ def test_items_and_labelled_values_are_no_headings(text: str) -> None:
 
 def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
     assert bare_lines(*whole("# One\n# Two\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "value"),
+    [
+        ("IBAN DE44 6805 0101 0012 3456 78, BIC", "6805", "DE44 6805 0101 0012 3456 78"),
+        ("Call +49 761 55012-0 or write", "55012", "+49 761 55012-0"),
+        ("Tel. (0203) 555 0134.", "555", "(0203) 555 0134"),
+        ("Order BW-2024-00731 of May", "2024", "BW-2024-00731"),
+        ("accounts@helio.example", "helio", "accounts@helio.example"),
+        ("Total 1,537.48 EUR", "537", "1,537.48"),
+        ("due: 16 April 2026 (30 days net)", "April 2026", "April 2026"),
+        ("It was built in 1921.", "1921", "1921"),
+    ],
+)
+def test_half_a_value_is_widened_to_all_of_it(text: str, part: str, value: str) -> None:
+    at = text.index(part)
+    start, end = whole_value(text, at, at + len(part))
+    assert text[start:end] == value

@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
+from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.wim import events
 from wim_edge.within import ALL, AUTO, Within
 
@@ -87,6 +88,14 @@ def noted(event: events.MarginWritten) -> str:
     """A margin on one line, in quotation marks where it is a quotation."""
     text = " ".join(clean(event.text).split())
     return f"“{text}”" if event.quote else text
+
+
+def _short(event: events.MarginWritten) -> str:
+    """The words of a quotation that answer; empty where none do, or it holds them on two lines."""
+    if event.short is None or event.quote is None:
+        return ""
+    start = event.quote[0]
+    return " ".join(clean(event.text[event.short[0] - start : event.short[1] - start]).split())
 
 
 def outcome(event: events.AnswerFinished) -> str:
@@ -296,6 +305,8 @@ class Live(_Base):
         style = "green" if event.relevant else "dim"
         label = f"{'●' if event.relevant else '○'} {event.relevance:.2f} · {place(event, self._several)}"
         text = self._text(noted(event) or "(empty)", "" if event.relevant else "dim")
+        if short := _short(event):
+            text.highlight_words([short], "bold")
         self.console.print(self._text(label, style))
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
@@ -342,34 +353,6 @@ class Live(_Base):
         from rich.text import Text
 
         return Text(text, style=style)
-
-
-class WordWrap:
-    """Breaks streamed text between words: a word is held back until it is whole."""
-
-    def __init__(self, width: int) -> None:
-        self._width, self._column, self._word = max(width, 10), 0, ""
-
-    def __call__(self, text: str) -> str:
-        """What can be printed now."""
-        out = ""
-        for c in text:
-            if not c.isspace():
-                self._word += c
-                continue
-            out += self.rest()
-            if c == "\n" or self._column >= self._width - 1:
-                out, self._column = out + "\n", 0
-            elif self._column or out:
-                out, self._column = out + " ", self._column + 1
-        return out
-
-    def rest(self) -> str:
-        """The word held back."""
-        word, self._word = self._word, ""
-        fresh = self._column and self._column + len(word) > self._width
-        self._column = len(word) if fresh else self._column + len(word)
-        return "\n" + word if fresh else word
 
 
 def _plan(event: events.ReadingStarted) -> str:

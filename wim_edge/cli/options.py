@@ -60,7 +60,8 @@ def engine_options(command: F) -> F:
                          help="Layers on the GPU; -1 all, 0 none. Default: what fits."),
             click.option("--kv-type", type=click.Choice(KV_TYPES),
                          help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}; "
-                              "q8_0 takes about half of its memory and was slower on the CPU it was measured on."),
+                              "q8_0 takes about half of its memory, and of the disk for what is kept of readings, "
+                              "and was slower on the CPU it was measured on."),
             click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
                          help="Default: off on a CPU, llama.cpp's choice on a GPU."),
             debug_option,

@@ -24,6 +24,7 @@ from wim_edge.errors import ModelFileError, WimEdgeError
 from wim_edge.settings import Paths, Settings
 
 _SECONDS, _BYTES_A_SECOND = 8, 50 * 1024**2  # a slow disk's
+_PATIENCE = 4  # times as long by the clock: other work may have the processor
 _ADDRESS_SPACE = 4 * 1024**3  # beside twice the file
 _SAMPLE = "Who may end it, and when? Ünïcödé 🚢 \t\n\n" + "".join(map(chr, range(1, 256)))
 _HINT = "It is damaged, or not made for this build of llama.cpp; fetch another model."
@@ -41,10 +42,15 @@ def check(path: Path, *, embeds: bool = False) -> None:
     known = _known(path, embeds)
     seconds = _seconds(path)
     command = process.command("wim_edge.engine.trial", str(path), *["embeds"] * embeds)
+    endless = ModelFileError(f"{path}: llama.cpp is not done with it after {seconds:.0f} seconds", _HINT)
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False, env=process.environment())
+        done = subprocess.run(
+            command, capture_output=True, timeout=_PATIENCE * seconds, check=False, env=process.environment()
+        )
     except subprocess.TimeoutExpired as error:
-        raise ModelFileError(f"{path}: llama.cpp is not done with it after {seconds:.0f} seconds", _HINT) from error
+        raise endless from error
+    if done.returncode == -getattr(signal, "SIGXCPU", 0) < 0:
+        raise endless
     if done.returncode == 0:
         with contextlib.suppress(OSError):
             known.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +100,7 @@ def _known(path: Path, embeds: bool) -> Path:
 
 
 def _seconds(path: Path) -> float:
-    """It may take so long."""
+    """It may take so long, of a processor."""
     return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
 
 
@@ -106,9 +112,10 @@ def _limit(path: Path) -> None:
         return
     most = _ADDRESS_SPACE + 2 * path.stat().st_size
     time = int(_seconds(path)) * (os.cpu_count() or 1)  # all threads together
-    for what, limit in ((resource.RLIMIT_AS, most), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, time)):
+    limits = ((resource.RLIMIT_AS, most, most), (resource.RLIMIT_CORE, 0, 0), (resource.RLIMIT_CPU, time, time + 1))
+    for what, soft, hard in limits:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (limit, limit))
+            resource.setrlimit(what, (soft, hard))
 
 
 def main(path: Path, embeds: bool) -> int:

@@ -65,11 +65,9 @@ class Writer:
         """Cells that a margin takes while it is written."""
         return len(self.plan.extract) + (BEAMS * LONGEST if self.choices.verbatim else self.choices.margin_tokens)
 
-    def log_odds(self, sequence: Sequence) -> float | None:
-        """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it; None without
-        one. The sequence is as before."""
-        if not (self.model.has_adapter and self.choices.verbatim):
-            return None
+    def log_odds(self, sequence: Sequence) -> float:
+        """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence
+        is as before."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.extract)
             return self._pointer.log_odds(branch.logits)
@@ -101,7 +99,7 @@ class Writer:
             self.decoded_tokens += sum(generation.n_tokens for generation in written)
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
-        """What carries the run that the model points at; the segment's first sentence where it holds no word."""
+        """What carries the run that the model points at; nothing where the segment holds no word."""
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
@@ -109,7 +107,7 @@ class Writer:
             pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment))
         self.decoded_tokens += pointed.n_tokens
         if not pointed.runs:
-            return Margin("", (segment.start, segment.start), pointed=pointed)
+            return Margin("", None, pointed=pointed)
         best = pointed.runs[0]
         found = quotation(document, segment, best.start, best.end, self.choices.margin_tokens * _CHARS_A_TOKEN)
         return Margin(document.text[found.start : found.end], (found.start, found.end), found.header, pointed)

@@ -164,7 +164,7 @@ def make_plan(
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     in_free_order = bool(query) and pattern.scores and not pattern.deep
-    ahead = _outlook(pieces, query) if in_free_order else None
+    ahead = _outlook(documents, pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx
     return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead)
 
@@ -248,14 +248,16 @@ def _section(document: Document, segment: Segment, heading: str) -> str:
     return "" if told else f"{section}{BLANK_LINE}"
 
 
-def _outlook(pieces: Seq[Piece], query: str) -> Outlook:
+def _outlook(documents: Seq[Document], pieces: Seq[Piece], query: str) -> Outlook:
     """Returns which segments are promising by their text and what stands above it."""
     counts: Counter[int] = Counter()
-    places = []
+    places, sections = [], []
     for piece in pieces:
-        places.append(counts[piece.segment.document])
-        counts[piece.segment.document] += 1
-    return outlook([piece.text for piece in pieces], query, places)
+        segment = piece.segment
+        places.append(counts[segment.document])
+        counts[segment.document] += 1
+        sections.append(documents[segment.document].place(segment.start, segment.end).section)
+    return outlook([piece.text for piece in pieces], query, places, sections)
 
 
 def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,8 @@ from wim_edge.wim.offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
-LONGEST = 64
-"""Tokens of the longest run."""
+LONGEST = 40
+"""Tokens of the longest run: where the model does not end it, it ends there."""
 NONE, YES, NO = " none", " Yes", " No"
 """What an adapter is taught to say where a passage does not answer, and to questions that ask for a yes or a no."""
 
@@ -102,7 +103,9 @@ class Pointer:
         yes, no = (float(logits[self.model.tokenize(word)[0]]) for word in (YES, NO))
         may_end = [not barred[n] and (n + 1 == len(tokens) or (whole[n + 1] and _is_edge(text, chars[n + 1])))
                    for n in range(len(tokens))]  # fmt: skip
-        found, spent = self._search(sequence, tokens, places, may_end)
+        # How many tokens with a letter or digit stand before each: a run holds one at least
+        words = [0, *accumulate(any(map(str.isalnum, text[chars[n] : chars[n + 1]])) for n in range(len(tokens)))]
+        found, spent = self._search(sequence, tokens, places, may_end, words)
         runs: list[Run] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
@@ -112,7 +115,7 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, spent)
 
     def _search(
-        self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool]
+        self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool], words: list[int]
     ) -> tuple[list[tuple[int, int, float]], int]:
         """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
         found: list[tuple[int, int, float]] = []
@@ -126,7 +129,8 @@ class Pointer:
                 grown: list[tuple[_Beam, Sequence]] = []
                 for beam, fork, row in zip(beams, forks, logits, strict=True):
                     logprobs, depth = log_softmax(row), len(beam.prefix)
-                    ended = [place for place in beam.places if depth and may_end[place + depth - 1]]
+                    some = [place for place in beam.places if words[place + depth] > words[place]]
+                    ended = [place for place in some if depth == LONGEST or may_end[place + depth - 1]]
                     if ended:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
                         found.append((ended[0], depth, beam.logprob + end))

@@ -22,7 +22,7 @@ _ITEM = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
-    r"|\+?\(?\d{2,}\)?(?:[ /-]\(?\d{2,}\)?){1,6}(?:-\d+)?"  # telephone numbers
+    r"|(?:\+|\(?\b0)\d[\d ()/-]{5,}\d|\b\d{3}-\d{3,4}(?:-\d{4})?\b"  # telephone numbers
     r"|\b\w*[\dA-Z]\w*(?:[-/]\w+)+\b"  # codes
     r"|\d+(?:[.,]\d+)+|\d{1,3}(?: \d{3})+"  # numbers
 )

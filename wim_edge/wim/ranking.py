@@ -74,7 +74,7 @@ class Ranking:
         if self.own:
             least = _PROBABLE if threshold is None else threshold
         else:
-            best = [index for index in best if self.scores[index] > 0]
+            best = [index for index in best if max(self.scores[index], self.answers.get(index, 0.0)) > 0]
             least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
@@ -88,5 +88,5 @@ class Ranking:
         weights, logits = self.outlook.weights, np.array(self.outlook.prior)
         logits[indices] += weights.nats * scores + weights.scored
         told = list(self.answers)
-        logits[told] += weights.answers * np.array([self.answers[index] for index in told]) + weights.told
+        logits[told] += weights.answers * np.array([self.answers[index] for index in told])
         return logits

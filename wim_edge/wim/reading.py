@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
@@ -94,7 +94,9 @@ class Reading:
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )
         self._within, self._begun = Within.parse(self.settings.within), time.monotonic()
-        self._outlook, self._left, self._best = self.plan.outlook, deque(self.plan.order), -1
+        ahead = self.plan.outlook
+        self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
+        self._left, self._best = deque(self.plan.order), -1
         n_segments = len(self.plan.segments)
         self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
 
@@ -218,6 +220,13 @@ class Reading:
         pattern, relevance = self.choices.pattern, self.relevance
         return pattern.deep or relevance is None or relevance.reads or (pattern.margins and relevance.of_margins)
 
+    @property
+    def _asks_adapter(self) -> bool:
+        """Whether an adapter says of each segment whether it answers: of those that are read alone, to be scored."""
+        pattern = self.choices.pattern
+        alone = pattern.margins and not pattern.deep and not self._judges and self._needs_reading
+        return self.model.has_adapter and self.choices.verbatim and alone
+
     def _judge(self, index: int, piece: Piece, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due, or have it wait."""
         margins, deep = self.choices.pattern.margins, self.choices.pattern.deep
@@ -243,8 +252,7 @@ class Reading:
         with self.clock.stage("relevance"):
             before = relevance.evaluated_tokens
             score = relevance.score(index, self.window.sequence, margin.text if margin else piece.segment.text)
-            alone = self._needs_reading and not self.choices.pattern.deep
-            odds = self.writer.log_odds(self.window.sequence) if alone else None
+            odds = self.writer.log_odds(self.window.sequence) if self._asks_adapter else None
         if score is not None:
             self.ranking.scores[index] = score
         if odds is not None:
