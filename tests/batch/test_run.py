@@ -78,6 +78,8 @@ def test_each_row_is_answered_and_each_document_read_once(questions: list[Questi
         assert second.usage["reused_tokens"] == first.usage["prefilled_tokens"] > 0
     assert all(result.answer == "a stone" and result.error is None for result in results)
     assert all(result.margins and result.sources and result.model == "fake" for result in results)
+    assert {(result.status, result.short) for result in results} == {("answered", "Sentence")}
+    assert all(result.quotes and 0 < (result.support or 0) < 1 for result in results)
 
 
 def test_a_row_that_fails_stops_no_other(questions: list[Question], tmp_path: Path) -> None:
@@ -213,6 +215,9 @@ def test_other_documents_are_another_batch(questions: list[Question], tmp_path: 
      '{"id": "1", "document": "a", "question": "b", "answer": "c", "worker": {}}',
      '{"id": "1", "document": "a", "question": "b", "answer": "c", "warnings": 5}',
      '{"id": "1", "document": "a", "question": "b", "answer": "c", "margins": [7]}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "quotes": [7]}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "unsupported": [7]}',
+     '{"id": "1", "document": "a", "question": "b", "answer": "c", "short": 7}',
      '{"id": "1", "document": "a", "question": "b", "answer": "c", "usage": {"prefilled_tokens": "x"}}'],
 )  # fmt: skip
 def test_damaged_results_are_told(questions: list[Question], tmp_path: Path, line: str) -> None:

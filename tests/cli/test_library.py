@@ -115,6 +115,38 @@ def test_chat_goes_on_after_a_question_that_fails(story: str) -> None:
     assert result.stdout == "the answer is blue\n"
 
 
+def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
+    lines = "What was blue in 2023?\nand in 2022?\n/help\n/exit\nWhich colour?\n"
+    result = run("chat", *SMALL, story, stdin=lines)
+    assert result.exit_code == 0, result.output
+    assert "asked as: What was blue in 2022?" in result.stdout
+    assert result.stdout.count("asked as: ") == 1
+    assert "/help     this" in result.stdout
+    assert result.stdout.count("answer: ") == 2  # what comes after the end is not asked
+    result = run("chat", *SMALL, "--json", story, stdin=lines)
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    (completed,) = (event for event in told if event["type"] == "question.settled")
+    assert (completed["question"], completed["asked_as"]) == ("and in 2022?", "What was blue in 2022?")
+    assert "/help     this" in result.stderr
+    quiet = run("chat", *SMALL, "--quiet", story, stdin=lines)
+    assert "asked as: What was blue in 2022?" in quiet.stderr
+    assert "asked as" not in quiet.stdout
+
+
+def test_chat_says_at_a_terminal_how_to_ask_and_how_to_leave(
+    story: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter(["/help", "Which colour?", "/quit", "never asked"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    main(["chat", *SMALL, story], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert shown.startswith("Type a question and press Enter.")
+    assert "/quit ends" in shown.splitlines()[0]
+    assert shown.count("answer: ") == 1
+    assert next(lines) == "never asked"
+
+
 def test_chat_takes_its_questions_from_standard_input() -> None:
     result = run("chat", "-", stdin="x\n")
     assert (result.exit_code, "brings the questions" in result.stderr) == (2, True)

@@ -28,8 +28,8 @@ def reply(prompt: str) -> str:
     if "YES or NO" in prompt:
         return "YES"
     if "write down" in prompt:
-        return "note: blue"
-    return f"an answer with {prompt.rpartition('many things.')[2].count('note: blue')} notes"
+        return "seen: blue"
+    return f"an answer with {prompt.rpartition('many things.')[2].count('seen: blue')} notes"
 
 
 class Slow(FakeModel):

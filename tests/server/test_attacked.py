@@ -19,8 +19,9 @@ import pytest
 from tests.server.conftest import TEXT, Client, Slow, serving
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.server import connections
-from wim_edge.server.conversations import Part, Turn, as_request, split_question
+from wim_edge.server.conversations import Part, Turn, as_request
 from wim_edge.server.folders import Folders
+from wim_edge.server.question import split_question
 from wim_edge.worker import Worker
 
 

@@ -18,7 +18,10 @@ from wim_edge import Settings
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.app import create_app
-from wim_edge.server.conversations import LONG, Part, Turn, as_request, split_question
+from wim_edge.server.conversations import LONG, Part, Turn, as_request
+from wim_edge.server.openai_shapes import Told
+from wim_edge.server.question import split_question
+from wim_edge.wim import events
 
 
 @pytest.fixture
@@ -114,6 +117,51 @@ def test_a_long_message_is_read_with_margins(api: Any) -> None:
     known = api.chat.completions.create(model="", messages=[*user("Hello."), *user(text), *user("Which things?")])
     assert known.usage.prompt_tokens_details.cached_tokens > LONG  # read once
     assert "not shown to the model" in known.wim_edge["warnings"][0]["text"]
+
+
+def test_a_question_in_the_system_message_is_answered_and_parts_travel(api: Any) -> None:
+    messages = [{"role": "system", "content": "Which colour is it?"}, *user(TEXT * 4)]
+    found = api.chat.completions.create(model="", messages=messages)
+    extra = found.wim_edge
+    assert {"status", "short", "span", "quotes", "support", "unsupported"} <= extra.keys()
+    assert "question" not in extra
+    text = found.choices[0].message.content
+    assert text.startswith("an answer with")
+    chunks = list(api.chat.completions.create(model="", messages=messages, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text
+
+
+def test_how_a_question_was_understood_is_said_in_the_reply(api: Any) -> None:
+    found = api.chat.completions.create(model="", messages=user(TEXT * 4))
+    assert found.wim_edge["question"]["why"].startswith("it is not clear what is asked")
+    assert "(Asked as: “Sentence number 39 speaks" in found.choices[0].message.content
+    talk = [*user(f"{TEXT * 4}\n\nWhat was blue in 2023?"), {"role": "assistant", "content": "The sea."},
+            *user("and in 2022?")]  # fmt: skip
+    found = api.chat.completions.create(model="", messages=talk, stream=True)
+    chunks = list(found)
+    assert chunks[-1].wim_edge["question"]["asked_as"] == "What was blue in 2022?"
+    assert "(Asked as: “What was blue in 2022?”" in "".join(c.choices[0].delta.content or "" for c in chunks)
+
+
+@pytest.mark.parametrize(("text", "quotes", "unsupported", "below"), [
+    ("Anna.\n\n“Anna  signed.” (page 3)", [("Anna signed.", 3, None)], (), ""),
+    ("Anna signed it.", [("Anna\nsigned.", 3, None), ("She left.", None, "Costs")], (),
+     "\n\n[1] a.pdf, page 3: “Anna signed.”\n[2] a.pdf, Costs: “She left.”"),
+    ("Call 123.", [], ("123",), "\n\n(In no passage: 123)"),
+    ("Call.", [], (), ""),
+])  # fmt: skip
+def test_what_stands_below_an_answer(
+    text: str, quotes: list[tuple[str, int | None, str | None]], unsupported: tuple[str, ...], below: str
+) -> None:
+    made = tuple(events.Quote(words, "a.pdf", page, section, (0, 9)) for words, page, section in quotes)
+    usage = events.Usage(1, 0, 1, {"total": 1.0}, 1)
+    last = events.AnswerFinished(text, "repeated", "wim", "m", (), usage, quotes=made, unsupported=unsupported)
+    told = Told(chat=True, model="m")
+    chunks = told.chunks(json.loads(last.to_json()))
+    assert told.text == text + below
+    assert told.finish_reason == "stop"  # clients know no other
+    assert told.reading["finish_reason"] == "repeated"
+    assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks] == ([below, None] if below else [None])
 
 
 def test_files_are_read(api: Any, client: Client) -> None:

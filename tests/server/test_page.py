@@ -12,7 +12,7 @@ import pytest
 
 from tests.documents.make import pdf
 from tests.server.conftest import serving
-from wim_edge import Settings, catalog
+from wim_edge import Runtime, Settings, catalog, events
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
 from wim_edge.server.app import create_app
@@ -94,6 +94,9 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     assert " ".join(page.inner_text("mark").split()) == " ".join(said.split())
     page.locator("#sources .link").first.click()
     assert page.locator("mark").count() == 1
+    quote = page.locator("#quotes .link").first
+    quote.click()
+    assert " ".join(page.inner_text("mark").split()) == " ".join(quote.inner_text().strip("“”").split())
     assert page.text_content("#text").split() == whole.split()
 
     # Judge a margin, and ask again: nothing is read
@@ -316,6 +319,44 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
     ask(page, "When does it sail?")
     assert "by gemma3-270m" in answered(page)
     sync_api.expect(row).to_contain_text("loaded")
+
+
+@pytest.mark.parametrize(("status", "text", "shown", "large"), [
+    ("answered", "Anna Lind\n\n“Anna Lind signed it.” (page 3)", "Anna Lind", True),
+    ("unsure", "Perhaps: Anna Lind\n\n“Anna Lind signed it.”", "Perhaps: Anna Lind", True),
+    ("not_found", "The document does not seem to say.\n\nNearest: “Anna Lind signed it.”",
+     "The document does not seem to say.", False),
+    ("answered", "It was signed by her, as one reads.", "It was signed by her, as one reads.", False),
+])  # fmt: skip
+def test_an_answer_is_shown_in_its_parts(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Any, text: str, shown: str, large: bool
+) -> None:
+    def stream(self: Runtime, documents: Any, question: str, **_: Any) -> Iterator[events.Event]:
+        yield events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25")
+        yield events.SegmentRead(0, 1, "a", None, None, (0, 27), 9)
+        quote = events.Quote("Anna Lind signed it.", "a", None, "Costs", (7, 27), "| who |")
+        usage = events.Usage(9, 0, 1, {"total": 1.0}, 1)
+        short = "" if status == "not_found" else "Anna Lind"
+        yield events.AnswerDelta(text)
+        yield events.AnswerFinished(text, "stop", "wim", "m", (), usage, 1, 1, 0.0, status, short, (7, 16), (quote,),
+                                    0.4, ("123",))  # fmt: skip
+
+    monkeypatch.setattr(Runtime, "stream", stream)
+    path = tmp_path / "a.txt"
+    path.write_text("Hello. Anna Lind signed it.")
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    ask(page, "Who signed it?")
+    answered(page)
+    assert page.inner_text("#text-of-answer") == shown
+    assert (page.get_attribute("#text-of-answer", "class") == "short") == large
+    assert page.is_visible("#short") == (not large and status != "not_found")
+    assert page.is_visible("#quotes-title") == (status == "not_found")
+    assert ("may be another" in page.inner_text("#status")) == (status == "unsure")
+    assert "In no passage: 123" in page.inner_text("#status")
+    assert "| who |" in page.inner_text("#quotes")
+    page.locator("#quotes .link").click()
+    assert page.inner_text("mark") == "Anna Lind signed it."
 
 
 def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:

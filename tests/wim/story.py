@@ -18,7 +18,7 @@ def reply(prompt: str) -> str:
         return "YES" if "number 12 " in prompt.rsplit("Note:", 1)[1] else "NO"
     if "write down" in prompt:
         found = "number 12 is here" if "number 12 " in prompt.split("Question:")[0][-700:] else "nothing here"
-        return f"note: {found}"
+        return f"seen: {found}"
     return "the answer is blue"
 
 

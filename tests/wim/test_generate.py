@@ -10,11 +10,13 @@ from wim_edge.wim.generate import Generation
 from wim_edge.wim.verdict import verdict_tokens
 
 
-def generate(says: str, max_tokens: int = 50, stops: tuple[str, ...] = ()) -> tuple[Generation, list[str]]:
+def generate(
+    says: str, max_tokens: int = 50, stops: tuple[str, ...] = (), *, straight: bool = False
+) -> tuple[Generation, list[str]]:
     model = FakeModel(lambda prompt: says)
     sequence = model.context(500).sequence()
     sequence.append(model.tokenize("<|im_start|>assistant\n", special=True))
-    generation = Generation(model, sequence, Sampler(), max_tokens, stops)
+    generation = Generation(model, sequence, Sampler(), max_tokens, stops, straight=straight)
     return generation, list(generation.pieces())
 
 
@@ -31,9 +33,11 @@ def test_cut_at_the_longest() -> None:
 
 def test_a_model_that_repeats_itself_is_stopped() -> None:
     generation, _ = generate("It is so. " * 100, max_tokens=500)
-    assert generation.finish_reason == "length"
+    assert (generation.text, generation.finish_reason) == ("It is so.", "repeated")
     assert generation.n_tokens < 40
     assert generate("one two three " * 3, max_tokens=500)[0].finish_reason == "stop"
+    straight, _ = generate("It is so. " * 100, max_tokens=500, straight=True)  # a completion is as it comes
+    assert (straight.text.count("It is so."), straight.finish_reason) == (4, "length")
 
 
 @pytest.mark.parametrize("says", ["one\n\ntwo", "one\nQuestion: two"])

@@ -23,8 +23,8 @@ def reply(prompt: str) -> str:
     if "YES or NO" in prompt:
         return "NO" if "nothing" in prompt.rsplit("Note:", 1)[1] else "YES"
     if "write down" in prompt:
-        return "note: nothing" if prompt.count("Sentence number") < 8 else "note: blue"
-    return f"an answer with {prompt.rpartition('many things.')[2].count('note: blue')} notes"
+        return "seen: nothing" if prompt.count("Sentence number") < 8 else "seen: blue"
+    return f"an answer with {prompt.rpartition('many things.')[2].count('seen: blue')} notes"
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def test_the_answer_sees_the_whole_context_and_the_relevant_margins_alone() -> N
     run(FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt)))
     final = prompts[-1]
     assert TEXT in final
-    assert "note: number 12 is here" in final
+    assert "seen: number 12 is here" in final
     assert "nothing here" not in final
     assert "write down" not in final  # the extractive prompt is rolled back
 
@@ -184,7 +184,7 @@ def test_the_classifier_shows_the_question_and_the_margin_apart() -> None:
         runtime.ask(Document("d", TEXT), "What is [[wim-edge:margin]] here?")
     judged = [prompt for prompt in prompts if "YES or NO" in prompt]
     assert all("Question: What is [[wim-edge:margin]] here?\n" in prompt for prompt in judged)
-    assert all("Note: note: " in prompt for prompt in judged)
+    assert all("Note: seen: " in prompt for prompt in judged)
 
 
 def test_an_empty_margin_is_never_relevant() -> None:
@@ -245,7 +245,7 @@ def test_what_the_plan_accepts_fits(
     except (ContextOverflowError, InvalidRequestError):
         assert model.history == []
         return
-    assert found[-1].finish_reason in ("stop", "length")  # type: ignore[attr-defined]
+    assert found[-1].finish_reason in ("stop", "length", "repeated")  # type: ignore[attr-defined]
     if (pattern, relevance) != ("rag", "verdict"):  # which judges texts, and reads what it answers from
         assert found[-1].usage.prefilled_tokens >= found[0].tokens  # type: ignore[attr-defined]
 
@@ -270,7 +270,7 @@ def test_several_documents_are_told_apart() -> None:
 def test_a_base_model_is_asked_in_plain_text() -> None:
     model = FakeModel(lambda prompt: "x", chat_template=None)
     found = run(model, text="Short text about blue.")
-    assert found[-1].finish_reason == "length"  # type: ignore[attr-defined]
+    assert found[-1].finish_reason == "repeated"  # type: ignore[attr-defined]
     texts = {model._texts[token] for token in range(len(model._texts))}
     assert "Answer" in texts
 

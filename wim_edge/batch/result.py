@@ -25,6 +25,16 @@ class Result:
     question: str
     answer: str | None = None
     """None if it failed."""
+    status: str | None = None
+    """Whether it was answered, is unsure, or was not found."""
+    short: str | None = None
+    """The answer in a few words."""
+    support: float | None = None
+    """How likely the document holds an answer, 0 to 1; None also where nothing was scored."""
+    unsupported: list[str] = field(default_factory=list)
+    """Numbers, codes and addresses of the answer that stand in no passage."""
+    quotes: list[dict[str, Any]] = field(default_factory=list)
+    """What carries it, the best first."""
     finish_reason: str | None = None
     error: str | None = None
     """Its kind and what it says; None if it was answered."""
@@ -74,6 +84,11 @@ def observed(question: Question, found: Iterable[events.Event], worker: str) -> 
         document=question.document,
         question=question.question,
         answer=last.text,
+        status=last.status,
+        short=last.short,
+        support=last.support,
+        unsupported=list(last.unsupported),
+        quotes=[_without_document(asdict(quote)) for quote in last.quotes],
         finish_reason=last.finish_reason,
         warnings=warnings,
         margins=[_without_document(asdict(margin)) for margin in margins],
@@ -92,11 +107,10 @@ def observed(question: Question, found: Iterable[events.Event], worker: str) -> 
 def parse(row: dict[str, Any]) -> Result:
     """The result of a line. Raises TypeError for another layout."""
     found = Result(**row)
-    texts = (found.id, found.document, found.question, found.answer or "", found.error or "", found.worker)
-    rows, usage = (*found.margins, *found.sources), found.usage or {}
-    if not all(isinstance(text, str) for text in (*texts, *found.warnings)) or not all(
-        isinstance(row, dict) for row in (*rows, usage)
-    ):
+    optional = (found.answer or "", found.error or "", found.status or "", found.short or "")
+    texts = (found.id, found.document, found.question, *optional, found.worker, *found.warnings, *found.unsupported)
+    rows, usage = (*found.margins, *found.sources, *found.quotes), found.usage or {}
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(row, dict) for row in (*rows, usage)):
         raise TypeError("a value of another type")
     if (found.answer is None) == (found.error is None) or any(type(usage.get(name, 0)) is not int for name in _COUNTS):
         raise ValueError("neither answered nor failed")
@@ -133,12 +147,18 @@ def _schema(arrow: Any) -> Any:
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
     span = arrow.list_(whole, 2)
     place = [("segment", whole), ("page", whole), ("section", text), ("chars", span)]
-    margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_())]
+    margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_()),
+              ("header", text), ("short", span)]  # fmt: skip
     source = [*place, ("relevance", real), ("margin", text), ("quote", span)]
+    quote = [("text", text), *place[1:], ("header", text)]
     usage = [*((name, whole) for name in _COUNTS), ("seconds", arrow.map_(text, real))]
     texts = ("pattern", "relevance", "model")
     return arrow.schema([
-        *((name, text) for name in ("id", "document", "question", "answer", "finish_reason", "error")),
+        *((name, text) for name in ("id", "document", "question", "answer", "status", "short")),
+        ("support", real),
+        ("unsupported", arrow.list_(text)),
+        ("quotes", arrow.list_(arrow.struct(quote))),
+        *((name, text) for name in ("finish_reason", "error")),
         ("warnings", arrow.list_(text)),
         ("margins", arrow.list_(arrow.struct(margin))),
         ("sources", arrow.list_(arrow.struct(source))),

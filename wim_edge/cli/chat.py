@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -25,6 +26,14 @@ from wim_edge.cli.reading_on import may_read_on
 from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
+_ENDS = ("/quit", "/exit", "/q")
+_FIRST = "Type a question and press Enter. /help says what else there is, /quit ends."
+_HELP = """A question is read with its documents and answered. "And in 2022?" or "why?" go on from the last one.
+  /help     this
+  /quit     ends; so do /exit and Ctrl-D
+  Ctrl-C    answers with what has been read; twice, it cancels the question
+  Enter     alone reads on, where not all was read for the answer; else it ends"""
+
 
 @click.command(short_help="Ask question after question of documents.")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT...]", type=click.Path())
@@ -47,10 +56,11 @@ def chat(
 ) -> None:
     """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
-    Each question stands for itself: the model does not see the earlier ones. Questions are lines of
-    standard input. Ctrl-C while reading answers with what has been read, twice cancels the question;
-    on a terminal an empty line reads on where not all was read, Ctrl-D, or Ctrl-C at the prompt, ends. With
-    --no-save the reading lasts as long as the chat.
+    Questions are lines of standard input. One that does not stand for itself ("and in 2022?", "why?") is completed
+    by the last question and its answer, and shown as it is asked. /help says what may be typed, /quit ends, and so
+    does Ctrl-D, or Ctrl-C at the prompt. Ctrl-C while reading answers with what has been read, twice cancels the
+    question; on a terminal an empty line reads on where not all was read. With --no-save the reading lasts as long as
+    the chat.
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
@@ -58,29 +68,42 @@ def chat(
     check_display(as_json, quiet)
     settings = settings_from(options)
     show_llama_log(ctx)
-    from wim_edge.cli.display import display_for
+    from wim_edge.cli.display import clean, display_for
     from wim_edge.documents import read_documents
+    from wim_edge.followup import WHY, Conversation
     from wim_edge.library.collection import Collection
     from wim_edge.library.meanwhile import kept_meanwhile
     from wim_edge.runtime import Runtime
+    from wim_edge.wim.events import AnswerFinished, QuestionSettled
 
     if library is not None:
         Collection(library)  # that there is none must not come out with the first question
     with ending_in_order(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
         runtime.open()
         read = read_documents(documents, limits=settings)
-        question, last = "", None
+        typed = bool(sys.stdin and sys.stdin.isatty())
+        if typed and not as_json and not quiet:
+            click.echo(_FIRST)
+        talk, asked, last = Conversation(), "", None
         for line in _questions():
+            if line in _ENDS:
+                break
+            if re.fullmatch(r"/\w*", line):
+                click.echo(_HELP, err=as_json or quiet)
+                continue
             read_on = not line
             if read_on and (library is not None or not may_read_on(last)):
                 break
-            question = line or question
-            if not (as_json or quiet or (sys.stdin and sys.stdin.isatty())):
-                click.echo(f"question: {question}")
+            if not (as_json or quiet or typed):
+                click.echo(f"question: {line}")
+            asked = asked if read_on else talk.complete(line)
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-            reading = Interruptible(
-                runtime, partial(runtime.stream, read, question, library=library, read_on=read_on)
-            )
+            if not read_on and asked != line:
+                display.show(QuestionSettled(line, asked, WHY))
+                if not as_json:
+                    click.echo(f"asked as: {clean(asked)}", err=quiet)
+            reading = Interruptible(runtime, partial(runtime.stream, read, asked, library=library, read_on=read_on))
+            last = None
             try:
                 with display, closing(reading.events()) as found:
                     for last in found:
@@ -88,6 +111,8 @@ def chat(
             except WimEdgeError as error:  # this question's: the next one may do
                 click.echo(f"error: {error}", err=True)
                 click.echo(f"hint: {error.hint}", err=True)
+            if isinstance(last, AnswerFinished) and last.finish_reason != "cancelled" and not read_on:
+                talk.add(line, last.short if last.status != "not_found" else "")
 
 
 def _questions() -> Iterator[str]:

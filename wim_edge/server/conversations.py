@@ -1,8 +1,9 @@
 """Which requests of the OpenAI-compatible API are read as documents, and which go straight to the model.
 
 A file, and a text of more than `LONG` tokens, is a document; it is read with margins, and the rest of the last user
-message is the question. Where the last message itself is long, its last paragraph is the question if it is short,
-else its first one, else its last sentence. Everything else goes straight to the model, turn by turn.
+message is the question. Where the last message itself is long, or does not ask, `question.py` says where the question
+is looked for. One that does not stand for itself is completed by the turns before it. Everything else goes straight to
+the model, turn by turn.
 """
 
 from __future__ import annotations
@@ -14,16 +15,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wim_edge.documents import Document, sentences, told_apart
+from wim_edge.documents import Document, told_apart
 from wim_edge.errors import InvalidRequestError
+from wim_edge.followup import WHY, Conversation
+from wim_edge.server.question import FoundQuestion, asking_part, asks, find_question
 from wim_edge.server.store import Store
+from wim_edge.wim.answer_parts import NOT_SAID
 from wim_edge.wim.chat import Message
 
 LONG = 1024
 """Tokens; a shorter text goes straight to the model."""
 _ENOUGH = 64 * LONG  # characters, to see whether a text is long: counting all of a book would keep others waiting
-_QUESTION_CHARS = 600
-_PARAGRAPH = re.compile(r"\n\s*\n")
+_MOST_OTHERS = 8
+"""Messages in which a question is looked for."""
+_HANDS_OVER = re.compile(r"(?:here|this|that|see|attached|please|i have|the (?:text|file|document)\b|.*:\s*$)", re.I)
+"""A text beside a document that only says that it comes."""
+_UNSURE = "Perhaps: "
+"""With which an answer begins that may be another."""
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
@@ -52,8 +60,20 @@ class Request:
     messages: list[Message] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     question: str = ""
+    asked_as: str = ""
+    """The question, completed where it does not stand for itself."""
+    source: str = ""
+    """Where the question stood."""
+    unsure: bool = False
+    """Whether another text may have been meant as the question."""
     left_out: int = 0
     """Short messages that the model does not see, because it reads."""
+
+    @property
+    def why(self) -> str:
+        """Why the question is not asked as it was put, or may be another one; empty where it is clear."""
+        taken = f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
+        return "; ".join(filter(None, [WHY if self.asked_as != self.question else "", taken]))
 
 
 def file_part(store: Store, name: str, data: str | None, number: str | None) -> Part:
@@ -87,53 +107,77 @@ def as_request(turns: Sequence[Turn], count: Callable[[str], int], *, read: bool
         return count(text[:_ENOUGH]) > LONG
 
     documents: list[Document] = []
-    short = 0
+    short: list[str] = []
     for turn in turns[:-1]:
         for part in turn.parts:
             if part.document is not None:
                 documents.append(part.document)
             elif read is not False and is_long(part.text):
-                documents.append(_document(part.text, len(documents)))
-            else:
-                short += bool(part.text.strip())
-    question: list[str] = []
+                asked = find_question(part.text)  # of its turn: the text is the same without it
+                documents.append(_document(asked.body if asks(asked.question) else part.text, len(documents)))
+            elif part.text.strip():
+                short.append(part.text)
+    others = _others(turns)
+    texts = [part for part in turns[-1].parts if part.document is None and part.text.strip()]
+    long = [part for part in texts if read or (read is None and is_long(part.text))]
+    beside = [part.text.strip() for part in texts if part not in long]
+    found: FoundQuestion | None = None
     for part in turns[-1].parts:
         if part.document is not None:
             documents.append(part.document)
-            continue
-        text = part.text
-        if text.strip() and (read or (read is None and is_long(text))):
-            body, text = split_question(text)
-            if body:
-                documents.append(_document(body, len(documents)))
-        question.append(text.strip())
-    asked = "\n\n".join(filter(None, question))
+        elif part in long:
+            found = find_question(part.text, [*(("the message", one) for one in beside), *others])
+            if found.body:
+                documents.append(_document(found.body, len(documents)))
+            else:
+                beside.append(part.text.strip())
     if not documents:
         return Request(messages=[(turn.role, turn.text) for turn in turns])
-    if not asked:
+    question = _question("\n\n".join(beside), found, others)
+    if not question.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
-    return Request(documents=told_apart(documents), question=asked, left_out=short)
+    asked_as = _talk(turns, is_long).complete(question.question)
+    left_out = sum(question.question not in text for text in short)
+    return Request(
+        documents=told_apart(documents), question=question.question, asked_as=asked_as, unsure=question.unsure,
+        source=question.source, left_out=left_out,
+    )  # fmt: skip
 
 
-def split_question(text: str) -> tuple[str, str]:
-    """A long message as (document, question)."""
-    paragraphs = [(start, end) for start, end in _paragraphs(text) if text[start:end].strip()]
-    (first, first_end), (last, last_end) = paragraphs[0], paragraphs[-1]
-    if len(paragraphs) > 1 and last_end - last <= _QUESTION_CHARS:
-        return text[:last].strip(), text[last:last_end].strip()
-    if len(paragraphs) > 1 and first_end - first <= _QUESTION_CHARS:
-        return text[first_end:].strip(), text[first:first_end].strip()
-    end = len(text.rstrip())
-    tail = max(0, end - 2 * _QUESTION_CHARS)  # the last sentence, if it is short enough, begins in it
-    start = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
-    if start == tail or end - start > _QUESTION_CHARS:
-        start = max(text.rfind(" ", 0, end - _QUESTION_CHARS) + 1, end - _QUESTION_CHARS)
-    return text[:start].strip(), text[start:end].strip()
+def _others(turns: Sequence[Turn]) -> list[tuple[str, str]]:
+    """Where a question may stand besides the last message: the system message, then what the user said last."""
+    system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
+    before = [("an earlier message", turn.text) for turn in turns[:-1] if turn.role == "user" and len(turn.text) < LONG]
+    return [*system, *reversed(before)][:_MOST_OTHERS]
 
 
-def _paragraphs(text: str) -> list[tuple[int, int]]:
-    cuts = [(0, 0), *(found.span() for found in _PARAGRAPH.finditer(text)), (len(text), len(text))]
-    return [(before[1], after[0]) for before, after in pairwise(cuts)]
+def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
+    """What is asked: the short text beside a document, what a long one holds, or what another message asks."""
+    elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
+    if found is not None and found.body and (asks(found.question) or not beside):
+        return found
+    if beside and (asks(beside) or not elsewhere or not _HANDS_OVER.match(beside)):
+        return FoundQuestion(beside)
+    return elsewhere[0] if elsewhere else FoundQuestion(beside)
+
+
+def _talk(turns: Sequence[Turn], is_long: Callable[[str], bool]) -> Conversation:
+    """The questions before the last message, and what was answered to them."""
+    talk = Conversation()
+    for turn, reply in pairwise(turns[:-1]):
+        if turn.role != "user" or reply.role != "assistant":
+            continue
+        texts = [part.text for part in turn.parts if part.text.strip()]
+        question = " ".join(find_question(text).question if is_long(text) else text.strip() for text in texts)
+        if asks(question):
+            talk.add(question, short_answer(reply.text))
+    return talk
+
+
+def short_answer(text: str) -> str:
+    """Returns the short answer at the head of a reply; empty where it says that nothing was found."""
+    line = text.strip().split("\n")[0].strip().removeprefix(_UNSURE)
+    return "" if line.startswith(NOT_SAID) else line.rstrip(".")
 
 
 def _document(text: str, number: int) -> Document:

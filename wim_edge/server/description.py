@@ -17,6 +17,7 @@ from wim_edge.wim.events import (
     AnswerFinished,
     Event,
     MarginJudged,
+    Quote,
     ReadingProgress,
     ReadingStarted,
     SegmentRead,
@@ -45,7 +46,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "Mark": {"start": 0, "page": 1, "section": None},
     "Shown": {
         "id": _ID, "documents": [1], "question": "Who may end the contract?", "options": {"pattern": "wim"},
-        "asked": 1767225600.0, "state": "done", "answer": "Either party, with three months' notice.",
+        "asked": 1767225600.0, "state": "done", "answer": "either party\n\n“may be ended by either party with "
+        "three months' notice” (page 4)", "status": "answered", "short": "either party", "support": 0.93,
         "judged": {"4": False}, "events": 118,
     },
     "Status": {
@@ -87,6 +89,7 @@ _CHUNKS = {
 }  # fmt: skip
 
 _QUOTE = "may be ended by either party with three months' notice"
+_ANSWER = f"either party\n\n“{_QUOTE}” (page 4)"
 _PLACE = ("contract.pdf", 4, "Term", (9120, 11002))
 _READ: tuple[Event, ...] = (
     Queued(0),
@@ -97,10 +100,10 @@ _READ: tuple[Event, ...] = (
 )
 _STREAMS: dict[str, tuple[Event, ...]] = {
     "/api/ask": (
-        *_READ, AnswerDelta("Either party, with three months' notice."),
-        AnswerFinished("Either party, with three months' notice.", "stop", "wim", "smollm2-135m",
-                       (Source(4, *_PLACE, 0.91, _QUOTE, (9304, 9358)),),
-                       Usage(11200, 0, 162, {"total": 41.7}, 420000000)),
+        *_READ, AnswerDelta(_ANSWER),
+        AnswerFinished(_ANSWER, "stop", "wim", "smollm2-135m", (Source(4, *_PLACE, 0.91, _QUOTE, (9304, 9358)),),
+                       Usage(11200, 0, 162, {"total": 41.7}, 420000000), status="answered", short="either party",
+                       span=(9320, 9332), quotes=(Quote(_QUOTE, *_PLACE[:3], (9304, 9358)),), support=0.93),
     ),
     "/api/read": _READ[:4],
     "/api/questions/{number}/events": _READ,

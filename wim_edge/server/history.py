@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from wim_edge.errors import LibraryError
 from wim_edge.server.desk import Failed, Job, State
 from wim_edge.settings import contents
+from wim_edge.wim.events import Status
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200
@@ -56,9 +57,9 @@ class Question:
         return self.job.told if self.job else self.old
 
     @property
-    def answer(self) -> str | None:
-        """The latest, once it is whole."""
-        return next((event["text"] for event in reversed(self.told) if event["type"] == "answer.finished"), None)
+    def finished(self) -> dict[str, Any] | None:
+        """The latest answer's event, once it is whole. One that an older version stored lacks some fields."""
+        return next((event for event in reversed(self.told) if event["type"] == "answer.finished"), None)
 
 
 class History:
@@ -134,9 +135,19 @@ class _Told(BaseModel):
 
     @model_validator(mode="after")
     def _answered(self) -> Self:
-        if self.type == "answer.finished" and "text" not in self.model_fields_set:
-            raise ValueError("an answer without its text")
+        if self.type == "answer.finished":
+            if "text" not in self.model_fields_set:
+                raise ValueError("an answer without its text")
+            _Parts.model_validate(self.model_extra or {})
         return self
+
+
+class _Parts(BaseModel):
+    """What is shown of an answer's parts; an older version stored none."""
+
+    status: Status = "answered"
+    short: str = ""
+    support: float | None = None
 
 
 class _Written(BaseModel):

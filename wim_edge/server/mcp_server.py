@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -36,7 +36,8 @@ File = Annotated[str, Field(description="A text, Markdown, HTML, PDF, DOCX or EP
                                         "of the folders. list_files lists those there are.")]  # fmt: skip
 _ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
 Reading takes minutes the first time, much less afterwards. Sources give page and characters, and a word for word
-quotation where there is one; prefer what they quote to the answer's own words."""
+quotation where there is one; prefer what they quote to the answer's own words. Where the status is not_found, the
+document does not seem to answer."""
 
 
 class Source(BaseModel):
@@ -47,9 +48,26 @@ class Source(BaseModel):
     quotation: str = Field(description="What the document says there; empty where none was taken.")
 
 
+class Quote(BaseModel):
+    text: str = Field(description="A whole sentence, row of a table or item of a list.")
+    page: int | None
+    section: str | None
+    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
+    header: str = Field(description="Of a row of a table, the row that heads it.")
+
+
 class Answer(BaseModel):
-    answer: str
-    finish_reason: str = Field(description="stop, length, or early_exit (not everything was read).")
+    answer: str = Field(description="The short answer with its quotation, or the model's own words.")
+    status: Literal["answered", "unsure", "not_found"] = Field(
+        description="not_found: the document does not seem to say, and the quotations are what comes nearest."
+    )
+    short: str = Field(description="The answer in a few words; empty where there is none.")
+    span: tuple[int, int] | None = Field(description="Where it stands, as characters of the document's text.")
+    quotes: list[Quote] = Field(description="What carries the answer, the best first.")
+    support: float | None = Field(description="How likely the document holds an answer, 0 to 1; null: not known.")
+    unsupported: list[str] = Field(description="Values of the answer that stand in no passage: do not rely on them.")
+    finish_reason: str = Field(description="stop, length, repeated (ended where the model repeated itself), or "
+                                           "early_exit (not everything was read).")  # fmt: skip
     model: str
     read_segments: int
     segments: int = Field(description="Of the document; where fewer were read, the most promising ones were.")
@@ -104,8 +122,10 @@ def make_server(
                    relevance=one["relevance"], quotation=one["margin"])
             for one in last["sources"]
         ]  # fmt: skip
-        same = {name: last[name] for name in Answer.model_fields if name in last and name != "sources"}
-        return Answer(answer=last["text"], sources=sources, **same)
+        quotes = [Quote(**one, characters=one["chars"]) for one in last["quotes"]]
+        made = ("sources", "quotes")
+        same = {name: last[name] for name in Answer.model_fields if name in last and name not in made}
+        return Answer(answer=last["text"], sources=sources, quotes=quotes, **same)
 
     @server.tool()
     async def read_document(path: File, ctx: Context) -> Read:

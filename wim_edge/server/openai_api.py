@@ -19,6 +19,7 @@ from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
 from wim_edge.server.conversations import Part, Turn, as_request, file_part
+from wim_edge.server.conversations import Request as Asked
 from wim_edge.server.desk import Job
 from wim_edge.server.openai_shapes import ChatMessage, ChatRequest, Sampled, TextRequest, Told
 from wim_edge.server.service import BUSY, ERRORS, Served, Service, status_of
@@ -78,7 +79,7 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
             return runtime.complete(found.messages, top_logprobs=asked.top)
         if asked.logprobs:
             raise InvalidRequestError("there are no logprobs where documents are read", "Leave logprobs out.")
-        return _reading(runtime, found.documents, found.question, found.left_out)
+        return _reading(runtime, found)
 
     return await _answer(served, request, asked, begin, chat=True)
 
@@ -93,15 +94,18 @@ async def completions(served: Served, request: Request, asked: TextRequest) -> R
     return await _answer(served, request, asked, begin, chat=False)
 
 
-def _reading(runtime: Runtime, documents: list[Any], question: str, left_out: int) -> Iterator[events.Event]:
-    found = runtime.stream(documents, question)
+def _reading(runtime: Runtime, asked: Asked) -> Iterator[events.Event]:
+    found = runtime.stream(asked.documents, asked.asked_as)
 
     def told() -> Iterator[events.Event]:
         with closing(found):  # type: ignore[type-var]
+            if asked.why:
+                yield events.QuestionSettled(asked.question, asked.asked_as, asked.why)
             for event in found:
                 yield event
-                if left_out and isinstance(event, events.ReadingStarted):
-                    yield events.Warning(f"{left_out} earlier short messages are not shown to the model, which reads")
+                if asked.left_out and isinstance(event, events.ReadingStarted):
+                    text = f"{asked.left_out} earlier short messages are not shown to the model, which reads"
+                    yield events.Warning(text)
 
     return told()
 

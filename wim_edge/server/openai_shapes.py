@@ -21,8 +21,12 @@ from wim_edge.within import PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of")  # fmt: skip
-_AT_THE_END = ("sources", "pattern", "finish_reason", "read_segments", "segments", "unread_probability")
-_TOLD = ("reading.started", "margin.judged", "warning")
+_AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
+               "read_segments", "segments", "unread_probability")  # fmt: skip
+_TOLD = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question"}
+"""The events that travel in ``wim_edge``, and where they stand in it at the end."""
+_CITED = 3
+"""Quotations below an answer at most."""
 _DEFAULTS = ("", "default", "wim-edge")
 
 
@@ -158,16 +162,19 @@ class Told:
             self._logprobs += found
             return [self._chunk(event["text"], logprobs=found)]
         if kind in ("completion.finished", "answer.finished"):
-            self._finish(event)
-            return [{**self._chunk(None, finish=self.finish_reason), **self._extra()}]
+            below = self._finish(event)
+            last = {**self._chunk(None, finish=self.finish_reason), **self._extra()}
+            return [self._chunk(below), last] if below else [last]
         if kind == "error":
             self.error = event
             return [{"error": _error(event)}]
         if kind in _TOLD:
             if kind == "reading.started":
                 self.model = event["model"]
-            if kind != "reading.started":
-                self.reading.setdefault("margins" if kind == "margin.judged" else "warnings", []).append(event)
+            elif kind == "question.settled":
+                self.reading[_TOLD[kind]] = event
+            else:
+                self.reading.setdefault(_TOLD[kind], []).append(event)
             return [{**self._chunk(None), "wim_edge": event}]
         return []
 
@@ -205,8 +212,10 @@ class Told:
         told = {"total": event["of"], "cache": self._cached, "processed": event["tokens"], "time_ms": milliseconds}
         return [{**self._chunk(None), "prompt_progress": told}]
 
-    def _finish(self, event: dict[str, Any]) -> None:
-        self.text, self.model = event["text"], event["model"]
+    def _finish(self, event: dict[str, Any]) -> str:
+        """Takes the last event; returns what stands below the answer's text, for those that see nothing else."""
+        below = _below(event, self.reading.get("question")) if event["type"] == "answer.finished" else ""
+        self.text, self.model = event["text"] + below, event["model"]
         self.finish_reason = "length" if event["finish_reason"] == "length" else "stop"
         if event["type"] == "completion.finished":
             read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
@@ -217,6 +226,7 @@ class Told:
             self.reading |= {name: event[name] for name in _AT_THE_END}
         self.usage = {"prompt_tokens": read, "completion_tokens": decoded, "total_tokens": read + decoded,
                       "prompt_tokens_details": {"cached_tokens": cached}}  # fmt: skip
+        return below
 
     def _extra(self) -> dict[str, Any]:
         return {"wim_edge": self.reading} if self.reading else {}
@@ -237,6 +247,26 @@ class Told:
             ],
             "refusal": None,
         }
+
+
+def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
+    """Quotations that the text does not show, values that stand in no passage, and how the question was understood."""
+    if event["finish_reason"] == "cancelled":
+        return ""
+    shown, lines = " ".join(event["text"].split()), []
+    quotes = [(quote, " ".join(quote["text"].split())) for quote in event["quotes"]]
+    if not any(f"“{text}”" in shown for _, text in quotes):
+        lines += [f"[{n}] {_place(quote)}: “{text}”" for n, (quote, text) in enumerate(quotes[:_CITED], 1)]
+    if event["unsupported"]:
+        lines.append(f"(In no passage: {', '.join(event['unsupported'])})")
+    if settled is not None:
+        lines.append(f"(Asked as: “{' '.join(settled['asked_as'].split())}”; {settled['why']})")
+    return "".join(f"\n\n{line}" if n == 0 else f"\n{line}" for n, line in enumerate(lines))
+
+
+def _place(quote: dict[str, Any]) -> str:
+    where = f"page {quote['page']}" if quote["page"] is not None else quote["section"]
+    return ", ".join(dict.fromkeys(filter(None, [quote["document"], where])))
 
 
 def _logprob(text: str, piece: Sequence[int], logprob: float) -> dict[str, Any]:

@@ -74,6 +74,11 @@ class Shown(BaseModel):
     asked: float = Field(description="Seconds since 1970.")
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
     answer: str | None = Field(description="The latest, once it is whole.")
+    status: Literal["answered", "unsure", "not_found"] | None = Field(
+        description="Of that answer; not_found: the documents do not seem to say."
+    )
+    short: str = Field(description="That answer in a few words; empty where there is none.")
+    support: float | None = Field(description="How likely the documents hold an answer, 0 to 1; null: not known.")
     judged: dict[int, bool] = Field(description="The reader's verdicts, by segment.")
     events: int = Field(description="How many there are so far.")
 
@@ -255,8 +260,10 @@ def _given(options: Options) -> dict[str, Any]:
 
 
 def _shown(question: Question) -> Shown:
+    answer = question.finished or {}
     return Shown(
         id=question.id, documents=question.documents, question=question.text, options=question.options,
-        asked=question.asked, state=question.state, answer=question.answer, judged=dict(question.judged),
+        asked=question.asked, state=question.state, answer=answer.get("text"), status=answer.get("status"),
+        short=answer.get("short", ""), support=answer.get("support"), judged=dict(question.judged),
         events=len(question.told),
     )  # fmt: skip

@@ -62,7 +62,7 @@ class Answering:
                 sequence.append(self._question(self.used))
             generation = Generation(
                 reading.model, sequence, reading.sampler, reading.settings.answer_tokens,
-                (*reading.chat.stops, *reading.settings.stop),
+                (*reading.chat.stops, *reading.settings.stop), labels=reading.plan.labels,
             )  # fmt: skip
             try:
                 for text in reading.clock.each("answer", generation.pieces()):

@@ -70,7 +70,10 @@ class Completer:
         assert sequence is not None
         sampler = _Recorder(model, settings, top)
         base = _BASE_STOPS if chat and model.info.chat_template is None else ()
-        generation = Generation(model, sequence, sampler, settings.answer_tokens, (*settings.stop, *base), strip=chat)
+        stops = (*settings.stop, *base)
+        generation = Generation(
+            model, sequence, sampler, settings.answer_tokens, stops, strip=chat, straight=True
+        )
         reason: events.FinishReason = "cancelled"
         try:
             yield events.ReadingProgress(cached, len(tokens))

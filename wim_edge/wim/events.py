@@ -35,6 +35,17 @@ class Event:
 
 
 @dataclass(frozen=True)
+class QuestionSettled(Event):
+    """A question is not asked as it was put: it is completed by what was asked and answered before it, or it was not
+    clear what of a message is the question."""
+
+    type = "question.settled"
+    question: str
+    asked_as: str
+    why: str
+
+
+@dataclass(frozen=True)
 class RecallStarted(Event):
     """A library is searched for what may answer the question."""
 
@@ -383,6 +394,7 @@ class Warning(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
+    QuestionSettled,
     RecallStarted,
     TitlesRecalled,
     PassagesRecalled,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
+from wim_edge.wim.cuts import LABELS, Cuts
 
 
 @dataclass
@@ -25,16 +26,25 @@ class Generation:
     """A text that opens with this, in whatever case, ends there and is empty."""
     strip: bool = True
     """Drop leading white space."""
+    straight: bool = False
+    """The text goes straight on from the prompt, as it comes: nothing is cut away of it."""
+    labels: tuple[str, ...] = LABELS
+    """Labels of the prompt that are an echo where a line begins with one (`wim_edge.wim.cuts`)."""
     text: str = ""
     n_tokens: int = 0
-    finish_reason: Literal["stop", "length"] = "length"
+    finish_reason: Literal["stop", "length", "repeated"] = "length"
+    _cuts: Cuts = field(init=False)
+    _begun: bool = False
+
+    def __post_init__(self) -> None:
+        self._cuts = Cuts(self.labels)
 
     def pieces(self) -> Iterator[str]:
-        """Decode until an end-of-generation token, a stop text, ``max_tokens``, or until the model
-        repeats itself (which ends as if at ``max_tokens``); yields whole UTF-8.
+        """Decode until an end-of-generation token, a stop text, ``max_tokens``, an echo of the prompt, or until the
+        model repeats itself; yields whole UTF-8.
 
-        Text that might be the start of a stop text is held back until
-        it is clear. Raises Interrupted, ContextOverflowError.
+        Text that might be the start of a stop text, of an echo or of a repeat is held back until it is clear.
+        Raises Interrupted, ContextOverflowError.
         """
         for token, piece in self.steps():
             if piece:
@@ -56,7 +66,7 @@ class Generation:
                 break
             tokens.append(token)
             held += decoder.decode(self.model.piece(token))
-            if not self.text:
+            if not self._begun:
                 held = held.lstrip() if self.strip else held
                 if self.refusal and held.lower().startswith(self.refusal):
                     held, self.finish_reason = "", "stop"
@@ -65,13 +75,19 @@ class Generation:
             if cut >= 0:
                 held, self.finish_reason = held[:cut], "stop"
                 break
-            if _loops(tokens) or self.n_tokens == self.max_tokens:
+            if _loops(tokens):
+                self.finish_reason = "length" if self.straight else "repeated"
+                break
+            if self.n_tokens == self.max_tokens:
                 break
             safe = len(held) - self._held_back(held)
-            yield token, self._out(held[:safe])
-            held = held[safe:]
+            piece, held = self._out(held[:safe]), held[safe:]
+            if self._cuts.ended:
+                yield None, piece
+                return
+            yield token, piece
         held += decoder.decode(b"", final=True) if self.finish_reason == "length" else ""
-        yield None, self._out(held)
+        yield None, self._out(held, last=True)
 
     def run(self) -> str:
         """Decode to the end; the text without white space around it."""
@@ -79,13 +95,19 @@ class Generation:
             pass
         return self.text.strip()
 
-    def _out(self, piece: str) -> str:
+    def _out(self, piece: str, *, last: bool = False) -> str:
+        """What of the text is clear now."""
+        self._begun = self._begun or bool(piece)
+        if not self.straight:
+            piece = self._cuts.feed(piece, last=last)
+            if self._cuts.ended:
+                self.finish_reason = "repeated" if self._cuts.repeats.ended else "stop"
         self.text += piece
         return piece
 
     def _held_back(self, held: str) -> int:
         """Characters at the end of ``held`` that may become a stop text, or a refusal."""
-        if not self.text and self.refusal.startswith(held.lower()):
+        if not self._begun and self.refusal.startswith(held.lower()):
             return len(held)
         longest = max(map(len, self.stops), default=0)
         for n in range(min(longest, len(held)), 0, -1):

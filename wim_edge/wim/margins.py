@@ -86,7 +86,10 @@ class Writer:
             for branch in branches:
                 branch.append(self.plan.extract)
         written = [
-            Generation(self.model, branch, self.sampler, self.choices.margin_tokens, self.stops, NOT_RELEVANT)
+            Generation(
+                self.model, branch, self.sampler, self.choices.margin_tokens, self.stops, NOT_RELEVANT,
+                labels=self.plan.labels,
+            )
             for branch in branches
         ]
         try:

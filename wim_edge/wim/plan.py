@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
@@ -20,6 +21,7 @@ from wim_edge.engine.memory import padded
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.pointing import BEAMS, LONGEST
@@ -84,6 +86,11 @@ class Plan:
     def order(self) -> tuple[int, ...]:
         """The windows in the order in which they are read."""
         return tuple(range(len(self.windows))) if self.outlook is None else self.outlook.order
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The prompts' labels that no document holds: in an answer they are echoes."""
+        return labels_apart_from(document.text for document in self.documents)
 
     @property
     def tokens(self) -> int:

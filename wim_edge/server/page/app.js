@@ -202,7 +202,7 @@ async function watch(question) {
   state.question = question;
   reader.show(state.document, question.judged);
   warn([]);
-  $("text-of-answer").textContent = "";
+  unanswered();
   $("sources").replaceChildren();
   $("sources-title").hidden = $("answer").hidden = true;
   $("progress").hidden = false;
@@ -268,7 +268,7 @@ function show(event) {
       state.begun = performance.now();
       state.by = event.within === "auto" || event.read_segments ? { read: event.read_segments } : null;
       told(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}${event.why ? ` (${event.why})` : ""}`);
-      if (!event.read_segments) $("text-of-answer").textContent = "";  // read on, the answer may stand
+      if (!event.read_segments) unanswered();  // read on, the answer may stand
       break;
     case "segments.embedded": told(`${event.segments} of ${event.of} segments embedded`); break;
     case "reading.progress": {
@@ -295,7 +295,7 @@ function show(event) {
     case "margin.judged": reader.margin(event); break;
     case "reading.ranked": event.ranking.forEach((one) => reader.score(one.segment, one.relevance)); break;
     case "answer.revised":
-      $("text-of-answer").textContent = "";
+      unanswered();
       warn(["A better passage was found: the answer again."], true);
       break;
     case "answer.delta":
@@ -311,13 +311,55 @@ function show(event) {
   }
 }
 
+function unanswered() {
+  delete $("answer").dataset.status;
+  $("text-of-answer").textContent = $("short").textContent = $("status").textContent = "";
+  $("text-of-answer").className = "";
+  $("short").hidden = $("status").hidden = $("quotes-title").hidden = true;
+  $("quotes").replaceChildren();
+}
+
+// An answer's parts: the short one large, the quotation that carries it below, which leads to its place. Answers of
+// older versions have a text alone.
+function answer({ text, status = "answered", short = "", quotes = [], unsupported = [] }) {
+  unanswered();
+  $("answer").hidden = !text;
+  $("answer").dataset.status = status;
+  const plain = (one) => one.split(/\s+/).join(" ");
+  const carries = (paragraph) => quotes.some((one) => plain(paragraph).includes(`“${plain(one.text)}”`));
+  const own = text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n");
+  const shown = own || text, pointed = shown.endsWith(short) || shown === `${short}.`;
+  $("text-of-answer").textContent = shown;
+  $("text-of-answer").className = short && pointed && status !== "not_found" ? "short" : "";
+  $("short").textContent = short;
+  $("short").hidden = !short || pointed || status === "not_found" || shown.includes("\n- ");
+  const notes = [
+    ...(status === "unsure" ? ["It may be another: see whether the quotation says so."] : []),
+    ...(unsupported.length ? [`In no passage: ${unsupported.join(", ")}`] : []),
+  ];
+  $("status").textContent = notes.join(" ");
+  $("status").hidden = !notes.length;
+  const found = quotes.slice(0, status === "not_found" ? 3 : 1);
+  $("quotes-title").hidden = status !== "not_found" || !found.length;
+  $("quotes").replaceChildren(...found.map((one) => {
+    const made = item(
+      button(`“${one.text}”`, () => reader.goTo(one.chars), "link"),
+      span(reader.place({ ...one, quote: one.chars }), "faint"),
+    );
+    if (one.header) made.prepend(span(one.header, "faint header"));
+    return made;
+  }));
+}
+
 function finished(event) {
   const { usage } = event;
-  $("answer").hidden = !event.text;
-  $("text-of-answer").textContent = event.text;
+  answer(event);
   $("bar").value = $("bar").max;
   reader.rest();
-  const ends = { stop: "answered", length: "answer cut", early_exit: "stopped early, answered", cancelled: "cancelled" };
+  const ends = {
+    stop: event.status === "not_found" ? "no answer found" : "answered", length: "answer cut", cancelled: "cancelled",
+    repeated: "answer ended where it repeated itself", early_exit: "stopped early, answered",
+  };
   const saved = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
   $("told").textContent = `${ends[event.finish_reason]} in ${usage.seconds.total.toFixed(1)} s by ${event.model}, ` +
     `${event.pattern}: ${usage.prefilled_tokens.toLocaleString()} tokens read${saved}` +
@@ -328,6 +370,7 @@ function finished(event) {
     buttons("running");
   }
   $("sources-title").hidden = !event.sources.length;
+  $("sources-title").textContent = event.status === "not_found" ? "Looked at" : "Sources";
   $("sources").replaceChildren(...event.sources.map((one) => item(
     button(reader.place(one), () => reader.go(one.segment, one.quote ?? one.chars, one.chars), "link"),
     `${Math.round(one.relevance * 100)}%`,
@@ -358,7 +401,7 @@ async function judge(segment, accepted) {
 async function again(readOn = false) {
   const question = await api(`questions/${state.question.id}/again?read_on=${readOn}&to_the_end=${readOn && $("keep").checked}`, { method: "POST" });
   state.on = readOn;
-  if (!readOn) $("text-of-answer").textContent = "";
+  if (!readOn) unanswered();
   warn([]);
   state.question = question;
   state.first = null;

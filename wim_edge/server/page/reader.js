@@ -233,6 +233,13 @@ export class Reader {
     found.made.classList.toggle("relevant", verdict ?? found.relevant);
   }
 
+  // The same for characters of whichever segment they stand in
+  goTo(chars) {
+    for (const [segment, { start, end }] of this.segments) {
+      if (start <= chars[0] && chars[0] < end) return this.go(segment, chars);
+    }
+  }
+
   // Scroll to characters of a segment, and highlight exactly these
   go(segment, [start, end]) {
     const old = this.element.querySelector("mark");

@@ -1,0 +1,200 @@
+"""Cuts in a text that a model writes, before any of it is shown: at its first repeat, and at an echo of the prompt.
+
+    Repeats   the text ends where a run of eight words would come a second time
+    Echoes    it ends before a line that begins with one of our prompt's labels; one at its head is dropped
+
+Both take a text in pieces and hand out what is clear: what may become a cut is held back until it is decided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+RUN = 8
+"""Words that do not come twice in a row."""
+LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
+"""With which the prompts begin a line (`templates/`)."""
+_INLINE = ("Question:", "Answer:")
+"""That are an echo also behind the end of a sentence."""
+_SENTENCE_END = tuple('.!?…”"')
+_WORD = re.compile(r"\S+")
+_EDGES = re.compile(r"^\W+|\W+$")
+_NUMBERING = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}[.)]?|[-*•–])\Z")
+
+
+@dataclass
+class Repeats:
+    """Hands out a text up to where a run of `RUN` words comes a second time, without the numbering before it."""
+
+    ended: bool = False
+    _text: str = ""
+    _out: int = 0
+    """Characters that were handed out."""
+    _at: int = 0
+    """Where the first word begins that is not known to be whole."""
+    _words: list[tuple[str, int]] = field(default_factory=list)
+    """The whole words in their order, in lower case and without punctuation around them, and where each begins."""
+    _seen: set[tuple[str, ...]] = field(default_factory=set)
+    """The runs of 1 to `RUN` whole words."""
+    _known: set[str] = field(default_factory=set)
+    """The whole words."""
+    _matched: int = 0
+    """Words at the end that came before in this order."""
+
+    def feed(self, piece: str, *, last: bool = False) -> str:
+        """Returns what is clear now; with ``last`` all that is left."""
+        if self.ended:
+            return ""
+        self._text += piece
+        clear = len(self._text)
+        for found in _WORD.finditer(self._text, self._at):
+            if found.end() == len(self._text) and not last:
+                self._at = found.start()
+                break
+            self._add(_key(found.group()), found.start())
+            if self._matched == RUN:
+                self.ended = True
+                clear = self._cut(self._words[-RUN][1])
+                break
+            self._at = found.end()
+        if not self.ended and not last:
+            clear = self._undecided()
+        given, self._out = self._text[self._out : max(clear, self._out)], max(clear, self._out)
+        return given
+
+    def _add(self, word: str, start: int) -> None:
+        self._words.append((word, start))
+        runs = [tuple(word for word, _ in self._words[-n:]) for n in range(1, min(RUN, len(self._words)) + 1)]
+        self._matched = max((n for n, run in enumerate(runs, 1) if run in self._seen), default=0)
+        self._seen.update(runs)
+        self._known.add(word)
+
+    def _undecided(self) -> int:
+        """Where the part begins that may yet be cut away."""
+        rest = self._text[self._at :].strip()
+        plain = _EDGES.sub("", rest.casefold())
+        if rest and not any(word.startswith(plain) for word in self._known):
+            return len(_without_numbering(self._text))  # a new word is begun: no run with it was there before
+        begun = len(self._text) - len(self._text[self._at :].lstrip())
+        return self._cut(self._words[-self._matched][1] if self._matched else begun)
+
+    def _cut(self, start: int) -> int:
+        """The end of the text before a word: without white space, a bracket or a number of a list before it."""
+        before = self._text[:start]
+        attached = re.search(r"\S*\Z", before)
+        assert attached is not None
+        return len(_without_numbering(before[: attached.start()].rstrip()))
+
+
+@dataclass
+class Echoes:
+    """Hands out a text up to a line that begins with one of the labels; those at its head are dropped."""
+
+    labels: tuple[str, ...] = LABELS
+    ended: bool = False
+    _text: str = ""
+    _out: int = 0
+    """Characters that were handed out, or dropped."""
+    _begun: bool = False
+    """Whether the text's head is known to hold no label any more."""
+
+    def feed(self, piece: str, *, last: bool = False) -> str:
+        """Returns what is clear now; with ``last`` all that is left."""
+        if self.ended:
+            return ""
+        self._text += piece
+        if not self._begun:
+            self._drop_head(last)
+        if not self._begun:
+            return ""
+        found = next(self._found(), None)
+        self.ended = found is not None
+        clear = found if found is not None else len(self._text) if last else self._undecided()
+        given, self._out = self._text[self._out : max(clear, self._out)], max(clear, self._out)
+        return given
+
+    def _found(self) -> Iterator[int]:
+        """Where labels stand that begin a line, or end an answer within it; with the white space before them."""
+        for at in range(self._out, len(self._text)):
+            label = next((one for one in self.labels if _is_at(self._text, at, one)), None)
+            if label is not None and self._may_stand(at, label):
+                yield len(self._text[:at].rstrip())
+
+    def _undecided(self) -> int:
+        """Where the end begins that may become a label, with the white space before it."""
+        for n in range(max(map(len, self.labels), default=0), 0, -1):
+            end, at = self._text[-n:].casefold(), len(self._text) - n
+            if at >= self._out and any(
+                one.casefold().startswith(end) and self._may_stand(at, one) for one in self.labels
+            ):
+                return len(self._text[:at].rstrip())
+        return len(self._text.rstrip())
+
+    def _may_stand(self, at: int, label: str) -> bool:
+        """Whether it would be an echo there: at a line's beginning, some also behind the end of a sentence."""
+        before = self._text[:at].rstrip(" \t")
+        inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
+        return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))
+
+    def _drop_head(self, last: bool) -> None:
+        """Drop labels at the text's head, a question with its line; ``_begun`` once that is done."""
+        while True:
+            head = self._text[self._out :].lstrip()
+            label = next((one for one in self.labels if _is_at(head, 0, one)), None)
+            if label is None:
+                self._begun = last or not any(one.casefold().startswith(head.casefold()) for one in self.labels)
+                self._out = len(self._text) - len(head) if self._out else 0
+                return
+            line, end, _ = head.partition("\n")
+            of_line = label in ("Question:", "The text says")
+            if of_line and not end and not last and (label == "Question:" or ":" not in line):
+                return  # its end is to come
+            place = re.match(r"[^:\n]*:", head[len(label) :]) if label == "The text says" else None
+            dropped = len(line) if label == "Question:" else len(label) + (place.end() if place else 0)
+            self._out = len(self._text) - len(head[dropped:].lstrip())
+
+
+@dataclass
+class Cuts:
+    """Both cuts, one after the other."""
+
+    labels: tuple[str, ...] = LABELS
+    repeats: Repeats = field(default_factory=Repeats)
+    echoes: Echoes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.echoes = Echoes(self.labels)
+
+    def feed(self, piece: str, *, last: bool = False) -> str:
+        """Returns what is clear now; with ``last`` all that is left."""
+        clear = self.echoes.feed(piece, last=last)
+        return self.repeats.feed(clear, last=last or self.echoes.ended)
+
+    @property
+    def ended(self) -> bool:
+        return self.repeats.ended or self.echoes.ended
+
+
+def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
+    """Returns the labels that stand in none of these texts: one of a document's own is no echo."""
+    known = list(texts)
+    return tuple(
+        label for label in LABELS
+        if not any(re.search(re.escape(label), text, re.IGNORECASE) for text in known)
+    )  # fmt: skip
+
+
+def _without_numbering(text: str) -> str:
+    """Without a list's number or dash at its end, if anything stands before it."""
+    shorter = _NUMBERING.sub("", text)
+    return shorter.rstrip() if shorter.strip() and shorter != text else text
+
+
+def _key(word: str) -> str:
+    return _EDGES.sub("", word.casefold()) or word
+
+
+def _is_at(text: str, at: int, label: str) -> bool:
+    return text[at : at + len(label)].casefold() == label.casefold()
