@@ -28,7 +28,7 @@ def main() -> None:
     import torch
 
     from adapter import lora_file, measure
-    from adapter.model import Llama, Lora
+    from adapter.model import Llama
     from adapter.tokenizer import Tokenizer, embedded_model
 
     torch.set_num_threads(1)

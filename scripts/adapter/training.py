@@ -48,11 +48,20 @@ class Trainer:
     """One training; its state can be saved after any step."""
 
     def __init__(
-        self, model: Llama, tokenizer: Tokenizer, mixture: Mixture, lora: Lora, schedule: Schedule, out: Path, first: int = 0
+        self,
+        model: Llama,
+        tokenizer: Tokenizer,
+        mixture: Mixture,
+        lora: Lora,
+        schedule: Schedule,
+        out: Path,
+        first: int = 0,
     ) -> None:
         self._model, self._tokenizer, self._mixture, self._lora = model, tokenizer, mixture, lora
         self._schedule, self._out = schedule, out
-        self._optimizer = torch.optim.AdamW(lora.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.0, foreach=True)
+        self._optimizer = torch.optim.AdamW(
+            lora.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.0, foreach=True
+        )
         self._step, self._number = 0, first
         self._losses: dict[str, list[float]] = defaultdict(list)
 

@@ -4,58 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
-FIRST = """Anna Ben Carla David Elena Farid Greta Hugo Irene Jonas Karim Laura Marek Nadia Oscar Priya Quentin Rosa
-Samuel Tanja Umar Vera William Xenia Yusuf Zoe Martin Claire Stefan Ingrid Paolo Sofia Henrik Amelia Tobias Lucia
-Andrew Beatrice Daniel Fatima Georg Hannah Ivan Julia Kenji Leonie Miguel Nora Olivia Peter Rachel Sven Teresa Victor
-Wei Aisha Bruno Chloe Dmitri Esther Frank Gloria""".split()
-LAST = """Miller Okafor Lindqvist Moreau Rossi Schneider Novak Tanaka Fischer Dubois Garcia Hoffmann Keller Larsen
-Brandt Conti Duarte Eriksen Ferrari Greene Haddad Ivanova Jansen Kowalski Lopez Meyer Nielsen Olsen Petrov Quinn Ritter
-Sato Turner Ueda Vogel Walsh Yilmaz Zimmermann Adeyemi Becker Castillo Drummond Engel Fontaine Grant Hughes Ibrahim
-Jordan Klein Leclerc Marino Nash Oliveira Pereira Romano Singh Thompson Urban Vance Weber""".split()
-CITIES = """Lyon Hamburg Bristol Turin Seville Utrecht Graz Basel Ghent Aarhus Porto Leeds Dresden Nantes Bologna
-Valencia Malmö Cork Brno Gdansk Leipzig Toulouse Verona Bilbao Rotterdam Linz Bern Antwerp Oslo Braga York Kassel Rennes
-Padua Granada Boston Denver Toronto Auckland Adelaide""".split()
-_STREETS = """Mill Harbour Station Church Garden Market Bridge Park School Castle River Linden Oak Chapel King's Queen
-Orchard Foundry Canal Victoria""".split()
-_FIRMS = """Northwind Halden Brightwater Kestrel Lumen Arbor Corvus Delphi Everline Falken Gannet Helio Ironbridge Juno
-Kappa Larkfield Meridian Nimbus Orion Pelagos Quarry Ravenna Solstice Tamarack Umbra Vantage Westmark Yarrow Zephyr
-Alder Borealis Cobalt Dunmore Estrella Fairholm""".split()
-_TRADES = """Logistics Software Consulting Textiles Foods Engineering Instruments Energy Publishing Interiors Robotics
-Medical Packaging Optics Timber Catering Security Print Systems Tools""".split()
-_FORMS = {"en": ["Ltd", "Inc.", "LLC", "plc", "GmbH", "& Sons"], "de": ["GmbH", "AG", "KG"], "fr": ["SARL", "SA", "SAS"],
-          "es": ["S.L.", "S.A."], "it": ["S.r.l.", "S.p.A."]}  # fmt: skip
-MONTHS = {
-    "en": "January February March April May June July August September October November December".split(),
-    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split(),
-    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split(),
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split(),
-    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre".split(),
-}
-DAYS = {
-    "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
-    "de": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split(),
-    "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche".split(),
-    "es": "lunes martes miércoles jueves viernes sábado domingo".split(),
-    "it": "lunedì martedì mercoledì giovedì venerdì sabato domenica".split(),
-}
-_UNITS = {
-    "en": ("days", "weeks", "months", "years"), "de": ("Tage", "Wochen", "Monate", "Jahre"),
-    "fr": ("jours", "semaines", "mois", "ans"), "es": ("días", "semanas", "meses", "años"),
-    "it": ("giorni", "settimane", "mesi", "anni"),
-}  # fmt: skip
-GOODS = """office chair, standing desk, LED lamp, water filter, cable drum, steel bracket, paper roll, safety helmet, oak
-shelf, laser printer, drill bit set, rubber gasket, coffee grinder, label maker, pressure gauge, tool box, heat pump,
-network switch, wall clock, garden hose, fire blanket, storage bin, router, keyboard, projector, ink cartridge, air
-purifier, ladder, trolley, battery pack, solar panel, door handle, ceiling fan, work gloves, extension cord, whiteboard,
-microscope, bicycle pump, tent, sleeping bag, thermos flask, camera tripod, desk lamp, filing cabinet""".replace(
-    "\n", " "
-).split(", ")
-TEAMS = """Purchasing, Accounts, Human Resources, Marketing, Logistics, Customer Service, Legal, Research, Quality, IT
-Support, Facilities, Sales, Production, Compliance""".replace("\n", " ").split(", ")
-ROLES = """managing director, project manager, head of finance, sales assistant, quality engineer, warehouse supervisor,
-receptionist, data analyst, site engineer, legal counsel, nurse, librarian, marketing manager, IT administrator,
-treasurer, secretary, chief technician, laboratory assistant, HR officer, architect""".replace("\n", " ").split(", ")
+TEXTS = Path(__file__).parent / "texts"
+
+
+def _lists() -> dict[str, list[str]]:
+    lines = (TEXTS / "values").read_text(encoding="utf-8").splitlines()
+    return {name: several.split(" | ") for name, several in (line.split(" :: ") for line in lines)}
+
+
+LISTS = _lists()
+"""Names, places and words of which values are made."""
 
 
 class Values:
@@ -65,34 +25,41 @@ class Values:
         self.rng, self._language = rng, language
         self._given: dict[tuple[str, str], str] = {}
         self._used: set[str] = set()
+        units = LISTS["unit " + language]
         # One document writes its dates, amounts and numbers in one way
         self._date = rng.choice([self._long_date, self._long_date, self._iso_date, self._numeric_date])
         self._currency = rng.choice(["EUR", "€", "$", "£", "CHF", "EUR"] if language == "en" else ["EUR", "€", "CHF"])
         self._makers: dict[str, Callable[[], str]] = {
-            "person": lambda: f"{rng.choice(FIRST)} {rng.choice(LAST)}", "last": lambda: rng.choice(LAST),
-            "company": self._company, "city": lambda: rng.choice(CITIES), "address": self._address,
-            "date": lambda: self._date(), "day": lambda: rng.choice(DAYS[language]), "amount": self._amount,
+            "person": lambda: f"{self._one('first name')} {self._one('last name')}",
+            "last": lambda: self._one("last name"),
+            "company": self._company, "city": lambda: self._one("city"), "address": self._address,
+            "date": lambda: self._date(), "day": lambda: self._one("day " + language), "amount": self._amount,
             "small": lambda: self._money(rng.randint(100, 9900) / 100), "iban": self._iban, "email": self._email,
             "phone": self._phone, "code": self._code, "number": lambda: str(rng.randint(10_000, 9_999_999)),
             "int": lambda: str(rng.randint(3, 95)), "count": lambda: str(rng.randint(2, 12)),
             "percent": lambda: f"{rng.choice([1, 1.5, 2, 2.5, 3, 4, 5, 7, 8, 10, 12, 15, 19, 20, 21, 25])}"
             + rng.choice(["%", "%", " percent"] if language == "en" else ["%", " %"]),
-            "days": lambda: f"{rng.choice([3, 5, 7, 10, 14, 20, 21, 28, 30, 45, 60, 90])} {_UNITS[language][0]}",
-            "weeks": lambda: f"{rng.randint(2, 12)} {_UNITS[language][1]}",
-            "months": lambda: f"{rng.choice([2, 3, 4, 6, 9, 12, 18, 24, 36])} {_UNITS[language][2]}",
-            "years": lambda: f"{rng.randint(2, 12)} {_UNITS[language][3]}", "time": self._time,
-            "goods": lambda: rng.choice(GOODS), "team": lambda: rng.choice(TEAMS), "role": lambda: rng.choice(ROLES),
-            "room": lambda: rng.choice([f"Room {rng.randint(1, 420)}", f"room {rng.choice('ABC')}{rng.randint(1, 30)}"]),
+            "days": lambda: f"{rng.choice([3, 5, 7, 10, 14, 20, 21, 28, 30, 45, 60, 90])} {units[0]}",
+            "weeks": lambda: f"{rng.randint(2, 12)} {units[1]}",
+            "months": lambda: f"{rng.choice([2, 3, 4, 6, 9, 12, 18, 24, 36])} {units[2]}",
+            "years": lambda: f"{rng.randint(2, 12)} {units[3]}", "time": self._time,
+            "goods": lambda: self._one("goods"), "team": lambda: self._one("teams"),
+            "role": lambda: self._one("roles"),
+            "room": lambda: rng.choice(
+                [f"Room {rng.randint(1, 420)}", f"room {rng.choice('ABC')}{rng.randint(1, 30)}"]
+            ),
             "year": lambda: str(rng.randint(1950, 2026)), "mm": lambda: f"{rng.randint(20, 1900)} mm",
-            "kg": lambda: f"{rng.randint(2, 900) / rng.choice([1, 10])} kg", "watt": lambda: f"{rng.randint(3, 240) * 10} W",
-            "volt": lambda: f"{rng.choice([12, 24, 48, 110, 230, 400])} V", "bar": lambda: f"{rng.randint(5, 160) / 10} bar",
+            "kg": lambda: f"{rng.randint(2, 900) / rng.choice([1, 10])} kg",
+            "watt": lambda: f"{rng.randint(3, 240) * 10} W",
+            "volt": lambda: f"{rng.choice([12, 24, 48, 110, 230, 400])} V",
+            "bar": lambda: f"{rng.randint(5, 160) / 10} bar",
             "celsius": lambda: f"{rng.randint(2, 240)} °C", "litre": lambda: f"{rng.randint(2, 90) / 2} litres",
             "minutes": lambda: f"{rng.choice([2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 90])} minutes",
             "gram": lambda: f"{rng.choice([20, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500])} g",
-            "web": lambda: f"www.{rng.choice(_FIRMS).lower()}-{rng.choice(_TRADES).lower()}.{rng.choice(['com', 'eu', 'org'])}",
+            "web": self._web,
             "sqm": lambda: f"{rng.randint(18, 240)} m²", "km": lambda: f"{rng.randint(2, 900)} km",
             "tax": lambda: rng.choice(["GB", "DE", "FR", "ATU", "IT", "ESB"]) + str(rng.randint(10**8, 10**9 - 1)),
-            "bic": lambda: "".join(rng.choices("ABCDEFGHKLMNPRSTUVW", k=4)) + rng.choice(["DEFF", "GB2L", "FRPP", "ITMM"]) + "XXX",
+            "bic": self._bic,
             "error": lambda: f"{self.get('errors', '_', pool=['E', 'E-', 'F', 'Err ', 'ERR-0'])}{rng.randint(1, 48)}",
         }  # fmt: skip
 
@@ -113,25 +80,28 @@ class Values:
         """Return a value that nothing else in the document has."""
         return self.get(kind, f"#{len(self._given)}")
 
+    def _one(self, name: str) -> str:
+        return self.rng.choice(LISTS[name])
+
     def _company(self) -> str:
-        return f"{self.rng.choice(_FIRMS)} {self.rng.choice(_TRADES)} {self.rng.choice(_FORMS[self._language])}"
+        return f"{self._one('firm')} {self._one('trade')} {self._one('form ' + self._language)}"
 
     def _address(self) -> str:
         number, code = self.rng.randint(1, 240), self.rng.randint(1000, 99999)
-        street = f"{self.rng.choice(_STREETS)} {self.rng.choice(['Street', 'Road', 'Lane', 'Avenue'])}"
+        street = f"{self._one('street')} {self.rng.choice(['Street', 'Road', 'Lane', 'Avenue'])}"
         if self._language != "en":
             street = {"de": "{}straße", "fr": "rue {}", "es": "Calle {}", "it": "Via {}"}[self._language].format(
-                self.rng.choice(LAST)
+                self._one("last name")
             )
-            return f"{street} {number}, {code:05} {self.rng.choice(CITIES)}"
-        return f"{number} {street}, {self.rng.choice(CITIES)}" + (f" {code}" if self.rng.random() < 0.5 else "")
+            return f"{street} {number}, {code:05} {self._one('city')}"
+        return f"{number} {street}, {self._one('city')}" + (f" {code}" if self.rng.random() < 0.5 else "")
 
     def _day_month_year(self) -> tuple[int, int, int]:
         return self.rng.randint(1, 28), self.rng.randint(1, 12), self.rng.randint(2015, 2027)
 
     def _long_date(self) -> str:
         day, month, year = self._day_month_year()
-        name = MONTHS[self._language][month - 1]
+        name = LISTS["month " + self._language][month - 1]
         if self._language == "en":
             return f"{day} {name} {year}" if self._currency != "$" else f"{name} {day}, {year}"
         return {"de": "{}. {} {}", "fr": "{} {} {}", "es": "{} de {} de {}", "it": "{} {} {}"}[self._language].format(
@@ -147,15 +117,25 @@ class Values:
         return f"{day:02}.{month:02}.{year}" if self._language == "de" else f"{day:02}/{month:02}/{year}"
 
     def _amount(self) -> str:
-        return self._money(self.rng.choice([self.rng.randint(20, 900), self.rng.randint(900, 480_000)]) + self.rng.choice(
-            [0, 0, self.rng.randint(1, 99) / 100]))  # fmt: skip
+        whole = self.rng.choice([self.rng.randint(20, 900), self.rng.randint(900, 480_000)])
+        return self._money(whole + self.rng.choice([0, 0, self.rng.randint(1, 99) / 100]))
 
     def _money(self, value: float) -> str:
         text = f"{value:,.2f}" if value % 1 or self.rng.random() < 0.5 else f"{value:,.0f}"
         if self._language != "en":
             text = text.replace(",", " ").replace(".", ",").replace(" ", "." if self._language != "fr" else " ")
         before = self._currency in "$£" or (self._currency in ("€", "CHF") and self._language == "en")
-        return f"{self._currency}{' ' if len(self._currency) > 1 else ''}{text}" if before else f"{text} {self._currency}"
+        if before:
+            return f"{self._currency}{' ' if len(self._currency) > 1 else ''}{text}"
+        return f"{text} {self._currency}"
+
+    def _web(self) -> str:
+        ending = ["com", "eu", "org"]
+        return f"www.{self._one('firm').lower()}-{self._one('trade').lower()}.{self.rng.choice(ending)}"
+
+    def _bic(self) -> str:
+        bank = "".join(self.rng.choices("ABCDEFGHKLMNPRSTUVW", k=4))
+        return bank + self.rng.choice(["DEFF", "GB2L", "FRPP", "ITMM"]) + "XXX"
 
     def _iban(self) -> str:
         digits = f"{self.rng.choice(['DE', 'FR', 'GB', 'IT', 'ES', 'AT', 'NL'])}{self.rng.randint(10, 98)}"
@@ -165,9 +145,10 @@ class Values:
         return digits + rest
 
     def _email(self) -> str:
-        first, last = self.rng.choice(FIRST).lower(), self.rng.choice(LAST).lower()
-        name = self.rng.choice([f"{first}.{last}", f"{first[0]}.{last}", "info", "billing", "office", "support", "sales"])
-        return f"{name}@{self.rng.choice(_FIRMS).lower()}.{self.rng.choice(['com', 'eu', 'org', 'co.uk', 'example'])}"
+        first, last = self._one("first name").lower(), self._one("last name").lower()
+        offices = ["info", "billing", "office", "support", "sales"]
+        name = self.rng.choice([f"{first}.{last}", f"{first[0]}.{last}", *offices])
+        return f"{name}@{self._one('firm').lower()}.{self.rng.choice(['com', 'eu', 'org', 'co.uk', 'example'])}"
 
     def _phone(self) -> str:
         a, b, c = self.rng.randint(20, 999), self.rng.randint(100, 9999), self.rng.randint(100, 9999)

@@ -17,9 +17,11 @@ _SENTENCE = re.compile(r"(?<=[a-z0-9)\"'][.!?])\s+(?=[A-Z\"])")
 _WORD = r"[A-Z][\w'’.-]*"
 _NAME = rf"{_WORD}(?:(?: (?:of|de|von|van|the|and|&))* {_WORD})*"
 _PERSON = rf"[A-Z][\w'’-]+(?:(?: (?:de|von|van|al|bin))* {_WORD})+"
-_DATE = r"(?:(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}" \
-        r"|\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}" \
-        r"|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}|\d{4})"
+_DATE = (
+    r"(?:(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}"
+    r"|\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}"
+    r"|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}|\d{4})"
+)
 _PRONOUN = r"(?:It|He|She|This|They|There|These|That|In|Film|You|We|Its|His|Her|Their|Another|One|Both|Some|All)\b"
 _SUBJECT = rf"(?!{_PRONOUN})(?P<s>(?:The |A |An )?{_NAME})"
 _BE = r"(?P<be>was|were|is|are)"
@@ -35,6 +37,7 @@ _PAST = (
     "voiced|played|portrayed|starred in|sang|created|designed|built|led|became|produced|developed|married|killed|"
     "established|scored|signed|introduced|published|conquered|commanded|represented|replaced|released"
 )
+_NUMBER = r"\d+|two|three|four|five|six|seven|eight|nine|ten|twelve"
 _ROLES = (
     "king|queen|president|actor|actress|singer|director|author|writer|winner|captain|coach|founder|member|player|man|"
     "woman|person|leader|governor|mayor|minister|emperor|drummer|guitarist|composer|chairman|bishop|general|voice|"
@@ -112,19 +115,33 @@ def _questions(title: str, text: str) -> Iterator[Question]:
         for question, answer in _of_sentence(name, sentence.strip(), person):
             answer = answer.strip(" ,;.")
             words = question.split()
-            if 2 <= len(answer) <= 80 and 3 <= len(words) <= 20 and answer in text and answer not in question and len(answer.split()[-1]) > 1:
+            if (
+                2 <= len(answer) <= 80
+                and 3 <= len(words) <= 20
+                and answer in text
+                and answer not in question
+                and len(answer.split()[-1]) > 1
+            ):
                 yield Question(f"{question.strip(' ,;.')}?", answer)
 
 
 def _of_sentence(name: str, sentence: str, person: bool) -> Iterator[tuple[str, str]]:
     subject = re.match(rf"(?:The |A )?{re.escape(name)}\b", sentence)
-    pronoun = re.match(r"(?:It|He|She|The (?:film|song|album|series|book|novel|band|show|company|city|town))\b", sentence)
+    pronoun = re.match(
+        r"(?:It|He|She|The (?:film|song|album|series|book|novel|band|show|company|city|town))\b", sentence
+    )
     about = bool(subject or pronoun)
-    if match := re.match(rf"{re.escape(name)}[^()]{{0,30}}\((?:[^()]*?; )?(?:born )?({_DATE})(?: [–-] ({_DATE}))?\)", sentence):
+    if match := re.match(
+        rf"{re.escape(name)}[^()]{{0,30}}\((?:[^()]*?; )?(?:born )?({_DATE})(?: [–-] ({_DATE}))?\)", sentence
+    ):
         yield f"When was {name} born", match[1]
         if match[2]:
             yield f"When did {name} die", match[2]
-    if subject and (match := re.search(rf"\b(?:is|was) (an? [^,.;()]+?)(?: (?:who|which|that|by|based|starring|{_MADE})\b|[,.;(]|$)", sentence)):
+    if subject and (
+        match := re.search(
+            rf"\b(?:is|was) (an? [^,.;()]+?)(?: (?:who|which|that|by|based|starring|{_MADE})\b|[,.;(]|$)", sentence
+        )
+    ):
         yield f"{'Who' if person else 'What'} {'was' if ' was ' in sentence[: match.end()] else 'is'} {name}", match[1]
     if about and person and (match := re.search(rf"\bborn (?:and raised )?in ({_NAME}(?:, {_NAME})?)", sentence)):
         yield f"Where was {name} born", match[1]
@@ -155,18 +172,31 @@ def _of_sentence(name: str, sentence: str, person: bool) -> Iterator[tuple[str, 
         if where := re.search(rf" (?:in|at) ((?!\d)(?:the )?{_NAME}(?:, {_NAME})?)", rest):
             yield f"Where {match['be']} {stem}", where[1]
     # Whoever did it is asked for with the sentence's own verb
-    if match := re.match(rf"(?!{_PRONOUN})(?P<s>{_PERSON}) (?:also |first |later )?(?P<v>{_PAST}) (?P<o>[^.,;]{{6,80}})(?:[,;]|\.?$)", sentence):
+    if match := re.match(
+        rf"(?!{_PRONOUN})(?P<s>{_PERSON}) (?:also |first |later )?(?P<v>{_PAST}) (?P<o>[^.,;]{{6,80}})(?:[,;]|\.?$)",
+        sentence,
+    ):
         yield f"Who {match['v']} {match['o']}", match["s"]
-    if match := re.match(rf"(?!{_PRONOUN})(?P<s>{_PERSON}) {_BE} (?P<o>the (?:[a-z-]+ ){{0,3}}(?:{_ROLES})\b[^.,;]{{3,70}})(?:[,;]|\.?$)", sentence):
+    if match := re.match(
+        rf"(?!{_PRONOUN})(?P<s>{_PERSON}) {_BE} (?P<o>the (?:[a-z-]+ ){{0,3}}(?:{_ROLES})\b[^.,;]{{3,70}})"
+        r"(?:[,;]|\.?$)",
+        sentence,
+    ):
         yield f"Who {match['be']} {match['o']}", match["s"]
     if match := re.match(rf"{_SUBJECT} {_BE} (?P<o>the (?:{_THINGS})\b[^.,;]{{3,70}})(?:[,;]|\.?$)", sentence):
         yield f"What {match['be']} {match['o']}", match["s"]
     # Roles in parentheses and appositions
     for actor, role in re.findall(rf"({_PERSON}) as ({_NAME})", sentence):
         yield f"Who plays {role}" if "star" in sentence or "cast" in sentence else f"Who is {role}", actor
-    if match := re.search(rf"\b(?P<role>[a-z]+ (?:president|king|queen|minister|director|founder|captain|coach)) (?P<n>{_PERSON})", sentence):
+    if match := re.search(
+        rf"\b(?P<role>[a-z]+ (?:president|king|queen|minister|director|founder|captain|coach)) (?P<n>{_PERSON})",
+        sentence,
+    ):
         yield f"Who is the {match['role']}", match["n"]
-    for count, thing in re.findall(r"\b(?:has|have|had|contains|comprises|consists of|with) (\d+|two|three|four|five|six|seven|eight|nine|ten|twelve) ([a-z]+s(?: [a-z]+s)?)\b", sentence):
+    for count, thing in re.findall(
+        rf"\b(?:has|have|had|contains|comprises|consists of|with) ({_NUMBER}) ([a-z]+s(?: [a-z]+s)?)\b",
+        sentence,
+    ):
         if subject or pronoun:
             yield f"How many {thing} does {name} have", count
 
@@ -195,10 +225,12 @@ def _not_said(rng: random.Random, page: Page) -> Iterator[Question]:
         (r"\d", f"When was {name} founded"), (r"born|birth", f"Where was {name} born"),
         (r"direct|film", f"Who directed {name}"), (r"popul|inhabit|people", f"What is the population of {name}"),
         (r"wr[io]t|author|by ", f"Who wrote {name}"), (r"die|death|\d", f"When did {name} die"),
-        (r"mar+i|wife|husband|spouse", f"Who is {name} married to"), (r"\d|one|two|three|many", f"How many people work for {name}"),
+        (r"mar+i|wife|husband|spouse", f"Who is {name} married to"),
+        (r"\d|one|two|three|many", f"How many people work for {name}"),
         (r"name|known", f"What does the name {name} mean"), (r"song|sing|sang|music|album", f"Who sang {name}"),
         (r"locat|in [A-Za-z]|situat", f"Where is {name} located"), (r"\d|releas", f"When was {name} released"),
-        (r"award|won|win|prize", f"Which award did {name} win"), (r"school|univers|college|educ", f"Where did {name} study"),
+        (r"award|won|win|prize", f"Which award did {name} win"),
+        (r"school|univers|college|educ", f"Where did {name} study"),
     ]  # fmt: skip
     fitting = [question for pattern, question in asks if not re.search(pattern, text)]
     for question in rng.sample(fitting, min(3, len(fitting))):

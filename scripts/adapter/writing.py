@@ -27,9 +27,8 @@ from pathlib import Path
 
 from adapter.passages import NO, NONE, YES, Passage, Question, contains, fill, heading
 from adapter.squad import CHARACTERS
-from adapter.values import Values
+from adapter.values import TEXTS, Values
 
-TEXTS = Path(__file__).parent / "texts"
 _SLOT = re.compile(r"\{([^{}]+)\}")
 _CHOICE = re.compile(r"\{(\w+)=([^{}]+)\}")
 _LEFT_OUT = 0.13
@@ -103,7 +102,9 @@ class Writer:
         self._values = Values(rng, kind.language)
         defined = _CHOICE.findall("\n".join(line.text for line in kind.lines))
         self._chosen = {key: rng.choice(choices.split("/")) for key, choices in defined}
-        self._field = rng.choice(["{}: {}", "{}: {}", "**{}:** {}", "{} - {}", "- {}: {}", "{}\t{}", "| {} | {} |", "{}\n{}"])
+        self._field = rng.choice(
+            ["{}: {}", "{}: {}", "**{}:** {}", "{} - {}", "- {}: {}", "{}\t{}", "| {} | {} |", "{}\n{}"]
+        )
         self.absent: list[Question] = []
 
     def blocks(self) -> list[Block]:
@@ -176,7 +177,9 @@ def written_passage(rng: random.Random) -> Passage:
     kind = rng.choice(english) if rng.random() < 0.72 else rng.choice([one for one in every if one.language != "en"])
     writer = Writer(rng, kind)
     blocks = writer.blocks()
-    return cut(rng, "written", blocks, writer.absent, heading("" if rng.random() < 0.7 else blocks[0].text.strip("#* ")))
+    return cut(
+        rng, "written", blocks, writer.absent, heading("" if rng.random() < 0.7 else blocks[0].text.strip("#* "))
+    )
 
 
 def cut(rng: random.Random, source: str, blocks: list[Block], absent: list[Question], above: str) -> Passage:
