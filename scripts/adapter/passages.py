@@ -42,7 +42,7 @@ class Passage:
 
 def heading(title: str = "", section: str = "") -> str:
     """Return what the templates put above a segment (templates/document.jinja)."""
-    above = f'Document "{title}":\n\n' if title else "Document:\n\n"
+    above = f'Document "{title}":\n' if title else "Document:\n"
     return above + (f"{section}\n\n" if section else "")
 
 

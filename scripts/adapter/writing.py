@@ -119,7 +119,7 @@ class Writer:
             text = self._one(line.text, " || ")
             if line.mark == "%":
                 labels, _, value = text.partition(" = ")
-                label, text = self._one(labels, "/"), value
+                label, text = self._filled(self._one(labels, "/")), value
             text = self._filled(text)
             questions = self._questions(line, label, text)
             if line.mark != "#" and self._rng.random() < _LEFT_OUT:
