@@ -1,0 +1,140 @@
+"""What an adapter does on questions that nothing was trained on: F1 of the answer, and how well "none" is said.
+
+The figures are of the model in PyTorch and of greedy decoding; the product points with a constraint.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections import Counter
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import torch
+
+from adapter import squad
+from adapter.model import Batch, Llama, Lora, Prefix
+from adapter.passages import NONE, Passage, heading
+from adapter.tokenizer import Tokenizer
+
+_MAX_ANSWER = 24
+"""Tokens of an answer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a set; ``gold`` is empty where the passage does not answer it."""
+
+    heading: str
+    text: str
+    question: str
+    gold: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What came: the greedy answer, the one where "none" is not allowed, and the log-probability of "none"."""
+
+    answer: str
+    forced: str
+    log_none: float
+
+
+def squad_set(data: Path, names: list[str], n: int, seed: int = 0) -> list[Asked]:
+    """Return ``n`` answerable and ``n`` unanswerable questions on single paragraphs of the named articles."""
+    rng = random.Random(seed)
+    rows = [row for row in squad.load(data / "training" / "squad2.jsonl.gz")
+            if row["source"].partition("/")[2] in names and len(row["text"]) < squad.CHARACTERS[1]]  # fmt: skip
+    found = []
+    for wanted in (False, True):
+        found += rng.sample([row for row in rows if row["unanswerable"] is wanted], n)
+    asked = [Asked(heading(), row["text"], row["question"], tuple(row["answers"])) for row in found]
+    return sorted(asked, key=lambda one: one.text)
+
+
+def nq_set(data: Path, n: int) -> list[Asked]:
+    """Return the first ``n`` questions, each on its gold passage and on its hardest distractor."""
+    found = []
+    for row in squad.load(data / "nq_multidoc_dev.jsonl.gz")[:n]:
+        for passage, gold in ((row["gold"], tuple(row["answers"])), (row["distractors"][0], ())):
+            found.append(Asked(heading(passage["title"]), passage["text"], row["question"], gold))
+    return found
+
+
+def ask_all(model: Llama, tokenizer: Tokenizer, lora: Lora | None, asked: list[Asked]) -> list[Given]:
+    """Ask each question on its passage, which is read once for those that follow each other."""
+    found = []
+    for (above, text), group in groupby(asked, key=lambda one: (one.heading, one.text)):
+        prefix, _ = model.read(tokenizer.prefix(Passage("", above, text, ())))
+        found += [_ask(model, tokenizer, lora, prefix, one.question) for one in group]
+    return found
+
+
+@torch.no_grad()
+def _ask(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix, question: str) -> Given:
+    tokens, none = tokenizer.question(question), tokenizer.target(NONE)
+    both = model.ask(prefix, Batch.of([tokens + none]), lora)
+    chances = model.logits(both[len(tokens) - 1 : -1]).log_softmax(-1)
+    log_none = sum(float(chances[at, token]) for at, token in enumerate(none))
+    after, hidden = model.extend(prefix, tokens, lora)
+    first = model.logits(hidden)
+    greedy = _write(model, tokenizer, lora, after, first)
+    if not greedy.startswith(NONE):
+        return Given(greedy, greedy, log_none)
+    first[none[0]] = float("-inf")
+    return Given(greedy, _write(model, tokenizer, lora, after, first), log_none)
+
+
+def _write(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix, logits: torch.Tensor) -> str:
+    written: list[int] = []
+    while len(written) < _MAX_ANSWER:
+        written.append(int(logits.argmax()))
+        if "\n" in (text := tokenizer.text(written)):
+            return text.split("\n")[0].strip()
+        prefix, hidden = model.extend(prefix, written[-1:], lora)
+        logits = model.logits(hidden)
+    return tokenizer.text(written).strip()
+
+
+def figures(asked: list[Asked], given: list[Given]) -> dict[str, float]:
+    """Return the set's figures: what the answerable ones got, and the unanswerable ones."""
+    pairs = list(zip(asked, given, strict=True))
+    answerable = [(one, got) for one, got in pairs if one.gold]
+    absent = [got for one, got in pairs if not one.gold]
+
+    def mean(values: list[float]) -> float:
+        return sum(values) / max(1, len(values))
+
+    return {
+        "questions": len(pairs),
+        "F1": mean([f1(got.answer, one.gold) for one, got in answerable]),
+        "F1 if none is not allowed": mean([f1(got.forced, one.gold) for one, got in answerable]),
+        "answer is a run of the passage": mean([float(got.forced in one.text) for one, got in answerable]),
+        "none said, answerable": mean([float(got.answer == NONE) for _, got in answerable]),
+        "none said, absent": mean([float(got.answer == NONE) for got in absent]),
+        "AUROC of none": auroc([got.log_none for got in absent], [got.log_none for _, got in answerable]),
+    }
+
+
+def auroc(higher: list[float], lower: list[float]) -> float:
+    """Return how often one of the first is above one of the second."""
+    wins = sum((a > b) + (a == b) / 2 for a in higher for b in lower)
+    return wins / max(1, len(higher) * len(lower))
+
+
+def f1(answer: str, gold: tuple[str, ...]) -> float:
+    """Return SQuAD's F1 against the best of the gold answers."""
+    return max((_f1(_words(answer), _words(one)) for one in gold), default=0.0)
+
+
+def _f1(answer: list[str], gold: list[str]) -> float:
+    common = sum((Counter(answer) & Counter(gold)).values())
+    return 2 * common / (len(answer) + len(gold)) if common else 0.0
+
+
+def _words(text: str) -> list[str]:
+    bare = "".join(char for char in text.lower() if char not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", bare).split()

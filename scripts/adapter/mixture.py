@@ -1,0 +1,57 @@
+"""The passages that are trained on, each a function of the seed and its number."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapter import squad, wiki
+from adapter.passages import Passage
+from adapter.records import record_passage
+from adapter.tables import table_passage
+from adapter.writing import written_passage
+
+SHARES = {"squad2": 22, "wiki": 26, "written": 27, "tables": 17, "records": 5, "policyqa": 3}
+"""Of a hundred passages."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """All sources, and how much of each."""
+
+    sources: dict[str, Callable[[random.Random], Passage]]
+    seed: int
+    shares: dict[str, int]
+
+    def passage(self, number: int) -> Passage:
+        """Return the passage of this number; the same again for the same seed."""
+        rng = random.Random(f"{self.seed}:{number}")
+        while True:
+            name = rng.choices(list(self.shares), list(self.shares.values()))[0]
+            passage = self.sources[name](rng)
+            if len(passage.questions) > 1:
+                return passage
+
+
+def load(data: Path, seed: int, hold_out: list[str], shares: dict[str, int]) -> Mixture:
+    """Return the mixture of what lies in the folder, without the named articles of SQuAD."""
+    articles = squad.articles(data / "training" / "squad2.jsonl.gz")
+    if unknown := set(hold_out) - set(articles):
+        raise SystemExit(f"no such article: {', '.join(sorted(unknown))} (there are {', '.join(articles)})")
+    trained = [article for name, article in articles.items() if name not in hold_out]
+    policies = squad.policies(data / "training" / "policyqa.jsonl.gz")
+    pages = wiki.Wiki(wiki.pages(data))
+    return Mixture(
+        {
+            "squad2": lambda rng: squad.squad_passage(rng, trained),
+            "policyqa": lambda rng: squad.policy_passage(rng, policies),
+            "records": record_passage,
+            "written": written_passage,
+            "tables": table_passage,
+            "wiki": pages.passage,
+        },
+        seed,
+        shares,
+    )

@@ -1,0 +1,83 @@
+"""A passage with its questions: what every source of training data yields."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+NONE, YES, NO = "none", "Yes", "No"
+MAX_QUESTIONS = 16
+"""Questions of a passage that are trained on together."""
+_MAX_ANSWER = 120
+"""Characters of an answer; what is longer is no short answer."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and what is to be said: a run of the passage, or ``NONE``, ``YES`` or ``NO``."""
+
+    text: str
+    target: str
+
+    @property
+    def is_span(self) -> bool:
+        return self.target not in (NONE, YES, NO)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A segment of a document as it is read alone, and questions on it.
+
+    Attributes:
+        heading: what stands above the text: the document's heading, and a section's.
+    """
+
+    source: str
+    heading: str
+    text: str
+    questions: tuple[Question, ...]
+
+
+def heading(title: str = "", section: str = "") -> str:
+    """Return what the templates put above a segment (templates/document.jinja)."""
+    above = f'Document "{title}":\n' if title else "Document:\n"
+    return above + (f"{section}\n\n" if section else "")
+
+
+def contains(text: str, answer: str) -> bool:
+    """Tell whether the text has the answer, in whatever case, as whole words."""
+    return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def fill(
+    rng: random.Random, answerable: Iterable[Question], absent: Iterable[Question], share: float = 0.45
+) -> tuple[Question, ...]:
+    """Choose at most ``MAX_QUESTIONS``, of which some ``share`` has no answer, and put them into the words of a user.
+
+    A quarter of them is written as people type into a search box: in lower case, without a question mark.
+    """
+    answered, without = _distinct(answerable), _distinct(absent)
+    rng.shuffle(answered)
+    rng.shuffle(without)
+    most = round(MAX_QUESTIONS * (1 - share))
+    answered = answered[: max(most, MAX_QUESTIONS - len(without))]
+    without = without[: max(1, round(len(answered) * share / (1 - share)))]
+    questions = [*answered, *without]
+    rng.shuffle(questions)
+    return tuple(_typed(rng, question) for question in questions)
+
+
+def _distinct(questions: Iterable[Question]) -> list[Question]:
+    found = {question.text: question for question in questions if len(question.target) <= _MAX_ANSWER}
+    return list(found.values())
+
+
+def _typed(rng: random.Random, question: Question) -> Question:
+    chance = rng.random()
+    if chance < 0.25:
+        return replace(question, text=question.text.lower().rstrip("?. "))
+    if chance < 0.3:
+        return replace(question, text=question.text.rstrip("?. "))
+    return question

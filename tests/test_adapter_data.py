@@ -1,0 +1,201 @@
+"""Whether what the adapter is trained on is true: answers are runs of their passages, what is absent is absent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+ARTICLE = [
+    ("Rouen lies on the Seine. Rollo became its ruler in 911. His son was William Longsword.", [
+        ("On which river does Rouen lie?", ["the Seine", "Seine", "Seine"]), ("When did Rollo rule?", ["911"]),
+        ("Who was Rollo's daughter?", []),
+    ]),
+    ("The abbey was founded by Herluin. It stood near a brook that was called Bec.", [
+        ("Who founded the abbey?", ["Herluin"]), ("What was the brook called?", ["Bec"]),
+        ("Who destroyed the abbey?", []),
+    ]),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder as the training reads it, with a few rows a file."""
+    squad = [
+        {"text": text, "question": question, "answers": answers, "unanswerable": not answers,
+         "source": f"squad2/{name}"}
+        for name in ("Rouen", "Bec_Abbey")
+        for text, asked in ARTICLE * 6
+        for question, answers in asked
+    ]  # fmt: skip
+    policies = [
+        {"text": f"We keep your {kind} for {n} days. {'Nothing else is kept. ' * 4}", "question": question,
+         "answers": [f"{n} days"], "unanswerable": False, "source": f"policyqa/{kind}.example"}
+        for n, (kind, question) in enumerate([("address", "How long is my address stored?"),
+                                              ("photograph", "Until when do pictures remain with you?")], 20)
+    ]  # fmt: skip
+    pages = [
+        {"title": f"The {name} Tower", "text": f"The {name} Tower is a lighthouse near the coast. It was designed by "
+         f"Anna {name} and opened in {year}. It is located in Port {name}, and nobody lives in it any more."}
+        for name, year in (("Ellis", 1901), ("Marsh", 1877), ("Quint", 1950))
+    ]  # fmt: skip
+    files = {
+        "training/squad2": squad, "training/policyqa": policies, "wiki_passages": pages,
+        "recall_queries_dev": [{"question": "?", "titles": ["The Quint Tower"], "answers": []}],
+        "nq_multidoc_dev": [{"gold": {"title": "The Marsh Tower", "text": ""}}],
+    }  # fmt: skip
+    (tmp_path / "training").mkdir()
+    for name, rows in files.items():
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return tmp_path
+
+
+def _made(make: Callable[[random.Random], Any], n: int = 150) -> list[Any]:
+    return [make(random.Random(f"passage {number}")) for number in range(n)]
+
+
+def _check(passages: list[Any]) -> None:
+    """Spans stand in their passages, nothing of a file's notation is left, and both kinds of question are asked."""
+    from adapter.passages import MAX_QUESTIONS, NONE
+
+    kinds: Counter[str] = Counter()
+    for passage in passages:
+        assert 1 <= len(passage.questions) <= MAX_QUESTIONS
+        assert not re.search(r"\{\w|\w\}| \|\| | :: ", passage.text) or passage.source == "records", passage.text
+        for question in passage.questions:
+            kinds["span" if question.is_span else question.target] += 1
+            assert question.text.strip()
+            assert not re.search(r"\{\w|\w\}| \| ", question.text), question
+            assert not question.is_span or question.target in passage.text, question
+            assert question.target.strip() == question.target != ""
+        answers = {one.text.lower().rstrip("? "): one.target for one in passage.questions}
+        assert len(answers) == len({(one.text.lower().rstrip("? "), one.target) for one in passage.questions})
+    assert kinds["span"] > 0
+    assert 0.2 < kinds[NONE] / sum(kinds.values()) < 0.6
+
+
+def test_written_documents() -> None:
+    from adapter.writing import written_passage
+
+    _check(_made(written_passage, 400))
+
+
+def test_tables() -> None:
+    from adapter.tables import table_passage
+
+    _check(_made(table_passage, 300))
+
+
+def test_key_value_lists() -> None:
+    from adapter.records import record_passage
+
+    _check(_made(record_passage))
+
+
+def test_every_kind_of_document_can_be_written() -> None:
+    from adapter.writing import Writer, kinds
+
+    assert {kind.language for kind in kinds()} == {"en", "de", "fr", "es", "it"}
+    for kind in kinds():
+        assert kind.absent
+        for seed in range(5):
+            writer = Writer(random.Random(seed), kind)
+            for block in writer.blocks():
+                for question in block.questions:
+                    assert not question.is_span or question.target in block.text, (question, block.text)
+
+
+def test_what_is_absent_stands_in_no_line() -> None:
+    """A question without an answer is none of the questions that the passage's lines answer."""
+    from adapter.passages import NONE
+    from adapter.writing import Writer, cut, kinds
+
+    for number, kind in enumerate(kinds()):
+        rng = random.Random(number)
+        writer = Writer(rng, kind)
+        blocks = writer.blocks()
+        passage = cut(rng, "written", blocks, writer.absent, "")
+        answered = {one.text.lower().rstrip("?. ") for block in blocks if block.text in passage.text
+                    for one in block.questions}  # fmt: skip
+        absent = {one.text.lower().rstrip("?. ") for one in passage.questions if one.target == NONE}
+        assert not answered & absent
+
+
+def test_segments_of_articles(data: Path) -> None:
+    from adapter import squad
+    from adapter.passages import NONE, contains
+
+    articles = list(squad.articles(data / "training" / "squad2.jsonl.gz").values())
+    passages = _made(lambda rng: squad.squad_passage(rng, articles))
+    _check([passage for passage in passages if len(passage.questions) > 1])
+    seen: dict[str, set[bool]] = {}
+    for passage in passages:
+        for question in passage.questions:
+            seen.setdefault(question.text.lower().rstrip("? "), set()).add(question.is_span)
+            if question.text == "Who founded the abbey?" and question.target == NONE:
+                assert not contains(passage.text, "Herluin")
+    assert seen["who destroyed the abbey"] == {False}
+    assert True in seen["on which river does rouen lie"]
+
+
+def test_rules_on_wikipedia(data: Path) -> None:
+    from adapter import wiki
+
+    found = wiki.pages(data)
+    assert [page.title for page in found] == ["The Ellis Tower"]  # the others are what the evaluation asks for
+    answers = {one.text: one.target for one in found[0].questions}
+    assert answers["When was The Ellis Tower opened?"] == "1901"
+    assert answers["Who designed The Ellis Tower?"] == "Anna Ellis"
+    assert answers["What is The Ellis Tower?"] == "a lighthouse near the coast"
+    assert answers["Where is The Ellis Tower located?"] == "Port Ellis"
+
+
+@pytest.fixture
+def mixtures(data: Path) -> Callable[..., Any]:
+    from adapter import mixture
+
+    shares = {name: share for name, share in mixture.SHARES.items() if name != "wiki"}  # one page asks nothing
+    return lambda seed, *hold_out: mixture.load(data, seed, list(hold_out), {**shares, "policyqa": 20})
+
+
+def test_the_mixture_is_a_function_of_the_seed(mixtures: Callable[..., Any]) -> None:
+    first, again, other = (mixtures(seed) for seed in (1, 1, 2))
+    assert [first.passage(n) for n in range(30)] == [again.passage(n) for n in range(30)]
+    assert [first.passage(n) for n in range(30)] != [other.passage(n) for n in range(30)]
+    assert first.passage(7) == first.passage(7)
+    assert {first.passage(n).source for n in range(60)} == {"squad2", "written", "tables", "records", "policyqa"}
+
+
+def test_articles_are_held_out(mixtures: Callable[..., Any]) -> None:
+    of_squad = [one for one in map(mixtures(1, "Rouen").passage, range(120)) if one.source == "squad2"]
+    assert {one.heading for one in of_squad} == {"Document:\n", 'Document "Bec Abbey":\n'}
+    with pytest.raises(SystemExit, match="no such article: Nowhere"):
+        mixtures(1, "Nowhere")
+
+
+def test_the_prompt_is_the_products() -> None:
+    """What stands above a passage is what the templates write."""
+    from adapter.passages import heading
+    from wim_edge.wim.prompts import Prompts
+
+    prompts = Prompts()
+    assert heading() == prompts.document("name", several=False)
+    assert heading("A title") == prompts.document("name", title="A title", several=False)
+    text = (SCRIPTS / "adapter" / "tokenizer.py").read_text(encoding="utf-8")
+    assert prompts.system(margins=False) in text
+    assert "adapter.tokenizer" not in sys.modules  # it needs llama.cpp; the data does not
