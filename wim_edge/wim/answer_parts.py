@@ -98,6 +98,8 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     passages = passages or [document.text for document in reading.plan.documents]
     best = next(iter(_candidates(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
+    if not text and best is not None:  # it said nothing but what was cut as an echo
+        return pointed_answer(reading, used)
     return Answer(
         text, "answered", best.text if best else "", (best.start, best.end) if best else None,
         _quotes(reading, order), reading.support.support(evidence) if evidence else None,
