@@ -26,7 +26,7 @@ def main() -> None:
     # A picture does not move: the live region is drawn once, where the answer begins
     display._live.start = lambda *_, **__: None
     drawn = False
-    with Runtime(Settings(model="smollm2-135m", answer_tokens=48, save=False)) as runtime:
+    with Runtime(Settings(model="smollm2-135m", save=False)) as runtime:
         for event in runtime.stream(document, question):
             if isinstance(event, events.AnswerDelta) and not drawn:
                 console.print(display._progress)
