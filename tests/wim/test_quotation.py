@@ -94,7 +94,9 @@ def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
         ("Order BW-2024-00731 of May", "2024", "BW-2024-00731"),
         ("accounts@helio.example", "helio", "accounts@helio.example"),
         ("Total 1,537.48 EUR", "537", "1,537.48"),
-        ("due: 16 April 2026 (30 days net)", "April 2026", "April 2026"),
+        ("due: 16 April 2026 (30 days net)", "April 2026", "16 April 2026"),
+        ("due: 16 April 2026 (30 days net)", "2026", "2026"),
+        ("desde el 3 de mayo de 1999", "mayo", "3 de mayo de 1999"),
         ("It was built in 1921.", "1921", "1921"),
     ],
 )

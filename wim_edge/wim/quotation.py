@@ -26,6 +26,7 @@ _VALUE = re.compile(
     r"|\b\w*[\dA-Z]\w*(?:[-/]\w+)+\b"  # codes
     r"|\d+(?:[.,]\d+)+|\d{1,3}(?: \d{3})+"  # numbers
 )
+_DATE = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\.?,? (?:de )?\d{4}\b")
 _MARKDOWN = re.compile(r"#{1,6} ")
 _NUMBERED = re.compile(
     r"(?:(?:article|section|clause|chapter|part|annex|appendix|§)\s*)?"
@@ -67,11 +68,12 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the characters ``[start, end)`` of the text, widened to all of a code, address, number or account in the
-    middle of which they begin or end: half of one is another one."""
+    """Returns the characters ``[start, end)`` of the text, widened to all of a code, address, number, account or date
+    in the middle of which they begin or end: half of one is another one. A year alone stays one."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
-    for match in _VALUE.finditer(text, line, len(text) if stop < 0 else stop):
+    kinds = (_VALUE,) if text[start:end].isdecimal() else (_VALUE, _DATE)
+    for match in (match for kind in kinds for match in kind.finditer(text, line, len(text) if stop < 0 else stop)):
         if match.start() < end and start < match.end():
             start, end = min(start, match.start()), max(end, match.end())
     return start, end
