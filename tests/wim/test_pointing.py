@@ -78,6 +78,14 @@ def test_nothing_is_pointed_at_where_no_word_is() -> None:
     assert point(FakeModel(lambda prompt: "x"), " \n \n ").runs == ()
 
 
+def test_a_word_that_an_adapter_says_instead_of_pointing_is_no_run() -> None:
+    text = "All songs, none of them long: Tim, Fifteen and No."
+    model = FakeModel(lambda prompt: "none")
+    assert best(model, text) == "none"
+    model.has_adapter = True
+    assert all(text[run.start : run.end].casefold() not in ("none", "no") for run in point(model, text).runs)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1), st.text(max_size=12))
 def test_whatever_it_says_a_run_is_text(text: str, wish: str) -> None:

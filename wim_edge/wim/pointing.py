@@ -72,8 +72,13 @@ class Pointer:
     _ends: list[int] = field(init=False)
     """The tokens that end a line, or the text."""
     _forms: dict[int, int] = field(default_factory=dict)
+    _verdicts: set[tuple[int, ...]] = field(default_factory=set)
+    """What an adapter says instead of pointing, as tokens: a run of the same words would be likely for that alone."""
 
     def __post_init__(self) -> None:
+        if self.model.has_adapter:
+            said = [form for word in ("none", "yes", "no") for form in (word, word.capitalize())]
+            self._verdicts = {tuple(self.model.tokenize(text)) for word in said for text in (word, f" {word}")}
         lines = [tokens[0] for text in ("\n", "\n\n") if len(tokens := self.model.tokenize(text)) == 1]
         self._ends = [*lines, *(token for token in range(self.model.info.n_vocab) if self.model.is_eog(token))]
 
@@ -131,7 +136,7 @@ class Pointer:
                     logprobs, depth = log_softmax(row), len(beam.prefix)
                     some = [place for place in beam.places if words[place + depth] > words[place]]
                     ended = [place for place in some if depth == LONGEST or may_end[place + depth - 1]]
-                    if ended:
+                    if ended and beam.prefix not in self._verdicts:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
                         found.append((ended[0], depth, beam.logprob + end))
                     if depth < LONGEST:
