@@ -105,6 +105,11 @@ def scores(texts: Iterable[str], question: str) -> dict[int, float]:
         return index.scores(question)
 
 
+def without_endings(text: str) -> set[str]:
+    """Returns the words of a text but for the commonest, in lower case and without a plural's s."""
+    return {word.rstrip("s") for word in _WORD.findall(text.casefold()) if word not in _STOPWORDS}
+
+
 def missing(texts: Iterable[str], question: str) -> float:
     """Returns the share of the question's words, 0 to 1, that stand in none of the texts; 0 without FTS5."""
     try:

@@ -79,6 +79,12 @@ def test_of_a_table_the_rows_that_share_words_with_the_question() -> None:
     assert answer.short == "Ann | North | 12; Cleo | North | 7"
 
 
+def test_one_item_in_the_singular_answers_a_question_in_the_plural() -> None:
+    text = "Delivered:\n- Lifejacket, 150 N, adult\n- Sheet, 8 mm\n- Lifejacket, child\n"
+    answer = ask(text, "Which lifejackets were bought?", "Sheet", answer="list")
+    assert answer.short == "Lifejacket, 150 N, adult; Lifejacket, child"
+
+
 def test_a_summary_is_the_beginning_and_the_sections() -> None:
     text = f"Costs\n\n{MILL}\n\nTerms\n\nPay within a month of the sale."
     document = Document("mill.txt", text, (Mark(0, section="Costs"), Mark(text.index("Terms"), section="Terms")))

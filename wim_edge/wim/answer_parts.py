@@ -169,8 +169,8 @@ def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
     around = items_around(best.document.text, best.start, best.end)
     if around:
         texts = [best.document.text[start:end] for start, end in around]
-        asked = set(_WORD.findall(reading.plan.query.casefold()))
-        hits = [len(asked & set(_WORD.findall(text.casefold()))) for text in texts]
+        asked = words.without_endings(reading.plan.query)
+        hits = [len(asked & words.without_endings(text)) for text in texts]
         some = [span for span, n in zip(around, hits, strict=True) if n == max(hits)]
         chosen = some if max(hits) > min(hits) else around
         return [_Candidate(best.index, best.document, start, end, best.share) for start, end in chosen]
