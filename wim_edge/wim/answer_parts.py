@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import exp
 
 from wim_edge import words
 from wim_edge.documents import Document
@@ -18,7 +18,6 @@ from wim_edge.wim.quotation import items_around, whole_value
 from wim_edge.wim.reading import Reading
 
 NOT_SAID = "The document does not seem to say."
-_LEAST = 1e-9
 _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
 _VALUE = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w|https?://\S+|\w*\d[\w.,:/-]*\w|\d")
@@ -131,7 +130,7 @@ def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]
 def _candidate(reading: Reading, index: int, run: Run, relevance: float) -> _Candidate:
     document = reading.plan.documents[reading.plan.segments[index].segment.document]
     start, end = whole_value(document.text, run.start, run.end)
-    return _Candidate(index, document, start, end, exp(log(max(relevance, _LEAST)) + run.logprob))
+    return _Candidate(index, document, start, end, relevance * exp(run.logprob))
 
 
 def _key(text: str) -> str:

@@ -135,12 +135,11 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     plain = line.strip("*_ ")
     if plain in sections:
         return True
-    number = _NUMBERED.match(plain)
+    number, words = _NUMBERED.match(plain), len(plain.split())
+    if number is None or words > _HEADING_WORDS or re.search(r"\d|:", plain[number.end() :]):
+        return False
     # A numbered title stands above its text; a numbered item is followed by the next one
-    words = len(plain.split())
-    return bool(number) and words <= _HEADING_WORDS and bool(following) and not _NUMBERED.match(following) and (
-        not re.search(r"\d|:", plain[number.end() :]) if number else False
-    ) and len(following.split()) > words
+    return not _NUMBERED.match(following) and len(following.split()) > words
 
 
 def _next(text: str, lines: list[tuple[int, int]], n: int) -> str:
