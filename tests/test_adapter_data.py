@@ -27,6 +27,23 @@ ARTICLE = [
 ]  # fmt: skip
 
 
+NATURAL = [
+    ("The Marsh Tower", "who drew the plans of the marsh tower", "Anna Marsh"),
+    ("Lake Orle", "how deep is lake orle", "212 metres"),
+    ("The Tin Whistle", "who sings the tin whistle", "Nora Vey"),
+    ("Port Quint", "when was port quint founded", "1702"),
+    ("Reported", "what is only reported", "nothing"),
+    ("Reported too", "what is reported as well", "nothing"),
+]
+"""Title, question and answer; the first third is there to choose on."""
+
+
+def _natural(title: str, question: str, answer: str) -> dict[str, Any]:
+    others = [{"title": f"Another {n}", "text": f"Another page, number {n}, says little of it. " * 3} for n in range(3)]
+    text = f"{title} is known to all. For those who ask it is {answer}. More is said elsewhere."
+    return {"question": question, "answers": [answer], "gold": {"title": title, "text": text}, "distractors": others}
+
+
 @pytest.fixture(autouse=True)
 def _scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(SCRIPTS))
@@ -56,7 +73,7 @@ def data(tmp_path: Path) -> Path:
     files = {
         "training/squad2": squad, "training/policyqa": policies, "wiki_passages": pages,
         "recall_queries_dev": [{"question": "?", "titles": ["The Quint Tower"], "answers": []}],
-        "nq_multidoc_dev": [{"gold": {"title": "The Marsh Tower", "text": ""}}],
+        "nq_multidoc_dev": [_natural(*row) for row in NATURAL],
     }  # fmt: skip
     (tmp_path / "training").mkdir()
     for name, rows in files.items():
@@ -99,6 +116,35 @@ def test_tables() -> None:
     from adapter.tables import table_passage
 
     _check(_made(table_passage, 300))
+
+
+def test_a_table_that_goes_on_has_its_header_above() -> None:
+    from adapter.tables import table_passage
+
+    above = [passage.heading.splitlines()[-1] for passage in _made(table_passage, 300)]
+    headers = [line for line in above if line.startswith("| ")]
+    assert headers
+    assert not any(re.search(r"\d|---", line) for line in headers)
+
+
+def test_cast_lists() -> None:
+    from adapter.casts import cast_passage
+
+    _check(_made(cast_passage))
+
+
+def test_natural_questions(data: Path) -> None:
+    """Only those that are there to choose on are asked; who is asked of another page's passage gets none."""
+    from adapter import natural
+    from adapter.passages import NONE
+
+    rows = natural.rows(data)
+    assert [row["question"] for row in rows] == [question for _, question, _ in NATURAL[:2]]
+    assert [row["question"] for row in natural.rows(data, "report")] == [question for _, question, _ in NATURAL[2:]]
+    passages = _made(lambda rng: natural.natural_passage(rng, rows))
+    for passage in passages:
+        for question in passage.questions:
+            assert (question.target == NONE) == (question.target not in passage.text)
 
 
 def test_key_value_lists() -> None:
@@ -174,11 +220,13 @@ def mixtures(data: Path) -> Callable[..., Any]:
 
 
 def test_the_mixture_is_a_function_of_the_seed(mixtures: Callable[..., Any]) -> None:
+    from adapter import mixture
+
     first, again, other = (mixtures(seed) for seed in (1, 1, 2))
     assert [first.passage(n) for n in range(30)] == [again.passage(n) for n in range(30)]
     assert [first.passage(n) for n in range(30)] != [other.passage(n) for n in range(30)]
     assert first.passage(7) == first.passage(7)
-    assert {first.passage(n).source for n in range(60)} == {"squad2", "written", "tables", "records", "policyqa"}
+    assert {first.passage(n).source for n in range(200)} == {*mixture.SHARES, "policyqa"} - {"wiki"}
 
 
 def test_articles_are_held_out(mixtures: Callable[..., Any]) -> None:

@@ -79,6 +79,20 @@ _THING = re.compile(
 )
 
 
+_AND = re.compile(
+    r",?\s+(?:and|und|et|y|e)\s+(?=(?:(?:at|by|from|for|to|in|on|until|since|with)\s+)?"
+    r"(?:who|whom|what|when|where|which|why|how|wer|wann|wo|wie|warum|welche\w*|qui|quand|où|comment|combien|quel\w*"
+    r"|quién|cuándo|dónde|cómo|cuánto|cuál)\b)",
+    re.IGNORECASE,
+)
+
+_ASKED = re.compile(
+    r"(?:(?:at|by|from|for|to|in|on|until|since|with)\s+)?\w+(?:\s+(?:much|many|long|often|far|old|big|high|large))?\b",
+    re.IGNORECASE,
+)
+"""The words that a question begins with, and that say what it asks for."""
+
+
 @dataclass(frozen=True)
 class Turn:
     """A question that was asked, as it was completed, and its answer in a few words, empty where there is none."""
@@ -113,6 +127,45 @@ def completed(question: str, turns: Sequence[Turn]) -> str:
     if replaced is not None:
         return replaced
     return " ".join([*map(_shown, turns[-_REMEMBERED:]), question.strip()])
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the questions that are asked in one: in the words in which it was put, and completed by the other."""
+
+    shown: str
+    question: str
+
+
+def parts(question: str) -> tuple[Part, ...]:
+    """Returns the two questions that one asks with "and who", "and when", each completed by the other where it is no
+    more than that ("Who may end the contract, and when?"); none where it is one."""
+    plain = question.strip()
+    found = [part.strip(" ?.,") for part in _AND.split(plain)]
+    if len(found) != 2 or not all(_ASKS.match(part[_ahead(part) :]) for part in found):
+        return ()
+    first, second = found
+    asks_first, asks_second = (_ASKED.match(part) for part in found)
+    if asks_first is None or asks_second is None:
+        return ()
+    rest_first, rest_second = first[asks_first.end() :].strip(), second[asks_second.end() :].strip()
+    if not _content(f"{rest_first} {rest_second}"):
+        return ()
+    if not rest_second:
+        second = f"{asks_second[0].strip()} {rest_first}"
+    elif not rest_first:
+        first = f"{asks_first[0].strip()} {rest_second}"
+    return Part(found[0], _asked(first)), Part(found[1], _asked(second))
+
+
+def _asked(part: str) -> str:
+    return f"{part[:1].upper()}{part[1:]}?"
+
+
+def _ahead(part: str) -> int:
+    """Returns where the word that asks begins, behind a preposition."""
+    found = _PREPOSITION.match(part)
+    return found.end() + 1 if found else 0
 
 
 def stands_for_itself(question: str) -> bool:

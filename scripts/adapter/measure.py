@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from adapter import squad
+from adapter import natural, squad
 from adapter.model import Batch, Llama, Lora, Prefix
 from adapter.passages import NONE, Passage, heading
 from adapter.tokenizer import Tokenizer
@@ -56,9 +56,10 @@ def squad_set(data: Path, names: list[str], n: int, seed: int = 0) -> list[Asked
 
 
 def nq_set(data: Path, n: int) -> list[Asked]:
-    """Return the first ``n`` questions, each on its gold passage and on its hardest distractor."""
+    """Return the first ``n`` questions that nothing was trained on, each on its gold passage and its hardest
+    distractor."""
     found = []
-    for row in squad.load(data / "nq_multidoc_dev.jsonl.gz")[:n]:
+    for row in natural.rows(data, "report")[:n]:
         for passage, gold in ((row["gold"], tuple(row["answers"])), (row["distractors"][0], ())):
             found.append(Asked(heading(passage["title"]), passage["text"], row["question"], gold))
     return found

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter import squad, wiki
+from adapter import natural, squad, wiki
+from adapter.casts import cast_passage
 from adapter.passages import Passage
 from adapter.records import record_passage
 from adapter.tables import table_passage
 from adapter.writing import written_passage
 
-SHARES = {"squad2": 22, "wiki": 26, "written": 27, "tables": 17, "records": 5, "policyqa": 3}
+SHARES = {"squad2": 24, "wiki": 20, "written": 23, "tables": 22, "records": 2, "casts": 5, "natural": 4}
 """Of a hundred passages."""
 
 
@@ -41,12 +42,15 @@ def load(data: Path, seed: int, hold_out: list[str], shares: dict[str, int]) -> 
     if unknown := set(hold_out) - set(articles):
         raise SystemExit(f"no such article: {', '.join(sorted(unknown))} (there are {', '.join(articles)})")
     trained = [article for name, article in articles.items() if name not in hold_out]
+    asked = natural.rows(data)
     policies = squad.policies(data / "training" / "policyqa.jsonl.gz")
     pages = wiki.Wiki(wiki.pages(data))
     return Mixture(
         {
             "squad2": lambda rng: squad.squad_passage(rng, trained),
             "policyqa": lambda rng: squad.policy_passage(rng, policies),
+            "natural": lambda rng: natural.natural_passage(rng, asked),
+            "casts": cast_passage,
             "records": record_passage,
             "written": written_passage,
             "tables": table_passage,

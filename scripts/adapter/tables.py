@@ -123,9 +123,10 @@ def _blocks(
         text = _row(layout, labels, row, rows)
         if number == 0 and header:
             text = f"{header}\n{text}"
+            header = header.split("\n")[0]
         questions = _questions(rng, columns, keys[number], cells[number], cells)
         gap = "\n\n" if number == 0 and blocks else "\n"
-        blocks.append(Block(gap, text, tuple(questions)))
+        blocks.append(Block(gap, text, tuple(questions), header))
     return blocks
 
 

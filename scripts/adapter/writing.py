@@ -60,6 +60,8 @@ class Block:
     between: str
     text: str
     questions: tuple[Question, ...] = ()
+    header: str = ""
+    """Of a table's row: the row that names its columns, which stands above a segment that begins below it."""
 
 
 @cache
@@ -174,7 +176,7 @@ def written_passage(rng: random.Random) -> Passage:
     """Write a document and cut a segment out of it."""
     every = kinds()
     english = [kind for kind in every if kind.language == "en"]
-    kind = rng.choice(english) if rng.random() < 0.72 else rng.choice([one for one in every if one.language != "en"])
+    kind = rng.choice(english) if rng.random() < 0.64 else rng.choice([one for one in every if one.language != "en"])
     writer = Writer(rng, kind)
     blocks = writer.blocks()
     return cut(
@@ -200,4 +202,6 @@ def cut(rng: random.Random, source: str, blocks: list[Block], absent: list[Quest
     asked = {one.text.lower() for one in answered}
     gone = [one for block in outside for one in block.questions if not one.is_span or not contains(text, one.target)]
     without = [Question(one.text, NONE) for one in [*gone, *absent] if one.text.lower() not in asked]
+    if first and blocks[first].header:
+        above += f"{blocks[first].header}\n"
     return Passage(source, above, text, fill(rng, answered, without, 0.42))

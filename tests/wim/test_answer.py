@@ -59,6 +59,29 @@ def test_what_is_not_there_is_said_with_the_nearest_passage() -> None:
     assert answer.text == f"{NOT_SAID}\n\nNearest: “{answer.quotes[0].text}”"
 
 
+def test_a_question_in_two_parts_is_answered_in_two() -> None:
+    def reply(prompt: str) -> str:
+        question = prompt.rsplit("Question: ", 1)[-1]
+        return "1921" if question.startswith("When") else "Dr. A. Brandt"
+
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=FakeModel(reply)) as runtime:
+        runtime._loaded.support = SURE
+        answer = runtime.ask(Document("mill.txt", MILL), "Who bought the mill, and when?")
+    lines, quoted = answer.text.split("\n\n")
+    assert lines == "Who bought the mill: Dr. A. Brandt\nwhen: 1921"
+    assert quoted == "“Dr. A. Brandt bought it in 1921.”"
+    assert answer.short == "Dr. A. Brandt; 1921"
+    assert answer.span is not None
+    assert MILL[slice(*answer.span)] == "Dr. A. Brandt"
+    assert len(answer.quotes) == 1
+
+
+def test_of_two_parts_that_are_not_there_neither_is_answered() -> None:
+    answer = ask(MILL, "Who sold the mill, and where?", "1921", NONE)
+    assert answer.status == "not_found"
+    assert answer.text.startswith(NOT_SAID)
+
+
 def test_a_question_for_yes_or_no_has_the_word_first() -> None:
     answer = ask(MILL, "Did Brandt buy the mill?", "1921")
     assert answer.short in ("Yes", "No")

@@ -232,6 +232,22 @@ def test_a_section_that_goes_on_stands_above_its_segments() -> None:
     assert titles == {"Preface", "The treasure", "x x x x x x "}
 
 
+def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
+    header = "| Number | Name | Room |"
+    rows = [f"| {n} | Somebody called number {n} of the long list | room {n} |\n" for n in range(60)]
+    document = Document("d", f"{header}\n| --- | --- | --- |\n{''.join(rows)}")
+    prompts: list[str] = []
+    with Runtime(SMALL.but(within="all"), model=FakeModel(lambda prompt: prompts.append(prompt) or "")) as runtime:
+        found = list(runtime.stream(document, "Which room?"))
+    read = [event for event in found if isinstance(event, events.SegmentRead)]
+    assert len(read) > 2
+    for event in read:
+        own = document.text[slice(*event.chars)]
+        above = header if own.startswith("| ") and not own.startswith(header) else ""
+        assert any(f"{above}\n{own}" in prompt for prompt in prompts) or not above
+        assert min(prompt.count(header) for prompt in prompts if own in prompt) == 1
+
+
 def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
     prompts: list[str] = []
     document = Document("d", "# The treasure\n\n" + FILLER.format(1), (Mark(0, section="The treasure"),))

@@ -7,7 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, quotation, whole_value
+from wim_edge.wim.quotation import bare_lines, has_table, header_above, quotation, whole_value
 
 TABLE = (
     "| Code | Meaning | Remedy |\n| --- | --- | --- |\n"
@@ -42,6 +42,23 @@ def test_a_row_of_a_table_has_its_header() -> None:
     found, header = carrier("Errors\n\n" + TABLE, "The pump is blocked")
     assert found == "| E7 | The pump is blocked | Clean the sieve below it |"
     assert header == "| Code | Meaning | Remedy |"
+
+
+def test_a_table_that_goes_on_has_the_header_of_its_beginning() -> None:
+    text = f"Errors\n\n{TABLE}\nAfterwards."
+    assert header_above(text, text.index("| E7")) == "| Code | Meaning | Remedy |"
+    assert header_above(text, text.index("Errors")) == ""
+    assert header_above(text, text.index("Afterwards")) == ""
+    # A first row that holds values names no columns, unless a rule below it says so
+    rows = "E1\tempty\nE2\tblocked\nE3\thot\n"
+    assert header_above(rows, rows.index("E3")) == ""
+    assert header_above(f"Code\tMeaning 2\n-----\t-----\n{rows}", len(rows)) == "Code\tMeaning 2"
+    assert header_above(f"Code\tMeaning\n{rows}", len(rows)) == "Code\tMeaning"
+
+
+def test_three_rows_are_a_table() -> None:
+    assert has_table(TABLE)
+    assert not has_table("this | that\n\nthe one | the other\n\na | b\n")
 
 
 def test_the_header_of_a_table_has_none() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
+from wim_edge import followup
 from wim_edge.engine.api import Sequence
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer, pointed_answer, written_answer
+from wim_edge.wim.answer_parts import Answer, answer_in_parts, pointed_answer, written_answer
 from wim_edge.wim.generate import Generation
-from wim_edge.wim.plan import BLANK_LINE, Piece, place_of
+from wim_edge.wim.plan import BLANK_LINE, Piece, margin_prompt, place_of
+from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.whole import counted_answer, summary
@@ -89,7 +91,25 @@ class Answering:
         if reading.kind == "summary":
             return summary(plan.documents)
         points = any(index in reading.pointed for index in self.used) or not self.used
-        return pointed_answer(reading, self.used) if points else None
+        if not points:
+            return None
+        asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
+        return self._in_parts(asked) if asked else pointed_answer(reading, self.used)
+
+    def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
+        """The answer to a question with parts, each of which is put to the passages that were chosen for the whole."""
+        reading = self.reading
+        found: list[tuple[followup.Part, dict[int, Pointed]]] = []
+        turns: list[followup.Turn] = []
+        for part in parts:
+            question = followup.completed(part.question, turns)
+            prompt = margin_prompt(reading.model, reading.chat, self.prompts, reading.choices, question)
+            pointed = reading.point_again(self.used, prompt)
+            if not pointed:
+                return pointed_answer(reading, self.used)
+            found.append((part, pointed))
+            turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed).short)]
+        return answer_in_parts(reading, self.used, found)
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on, most relevant first."""

@@ -10,6 +10,7 @@ from math import exp
 
 from wim_edge import words
 from wim_edge.documents import Document
+from wim_edge.followup import Part
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
 from wim_edge.wim.plan import place_of
@@ -54,10 +55,14 @@ class _Candidate:
         return " ".join(self.document.text[self.start : self.end].split())
 
 
-def pointed_answer(reading: Reading, used: Seq[int]) -> Answer:
+def pointed_answer(reading: Reading, used: Seq[int], found: dict[int, Pointed] | None = None) -> Answer:
     """Returns the likeliest run of the passages, or what else the question asks for that stands in them; its quotation;
-    and how well it is supported."""
-    found = {index: reading.pointed[index] for index in used if index in reading.pointed}
+    and how well it is supported.
+
+    ``found``: what was pointed at in them; None: what the question itself made the model point at.
+    """
+    if found is None:
+        found = {index: reading.pointed[index] for index in used if index in reading.pointed}
     evidence = _evidence(reading, found)
     return replace(_pointed(reading, used, found, reading.support.support(evidence)), evidence=evidence)
 
@@ -68,7 +73,7 @@ def _pointed(reading: Reading, used: Seq[int], found: dict[int, Pointed], suppor
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
     best = candidates[0]
-    quotes = _quotes(reading, [best.index, *(index for index in used if index != best.index)])
+    quotes = (_carrier(reading, best), *_quotes(reading, [index for index in used if index != best.index]))
     carrier = _shown(reading, quotes[:1])
     if status == "not_found":
         nearest = f"{NOT_SAID}\n\nNearest: {carrier}" if carrier else NOT_SAID
@@ -86,6 +91,27 @@ def _pointed(reading: Reading, used: Seq[int], found: dict[int, Pointed], suppor
         carrier = "" if quotes and " ".join(quotes[0].text.split()) == short else carrier
     text = f"Perhaps: {text}" if status == "unsure" else text
     return Answer(f"{text}\n\n{carrier}" if carrier else text, status, short, span, quotes, support)
+
+
+def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
+    """Returns the answers to the parts of a question, one below the other, each in the words that were asked."""
+    found = [(part, pointed_answer(reading, used, pointed)) for part, pointed in parts]
+    told = [own for _, own in found if own.status != "not_found"]
+    best = max((own for _, own in found), key=lambda own: own.support or 0.0)
+    if not told:
+        return best
+    lines = [f"{part.shown}: {_said(own)}" for part, own in found]
+    quotes = tuple(dict.fromkeys(own.quotes[0] for own in told))
+    status: events.Status = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
+    text = "\n".join([*lines, "", _shown(reading, quotes)])
+    short = "; ".join(own.short for own in told)
+    return replace(best, text=text, status=status, short=short, span=told[0].span, quotes=quotes)
+
+
+def _said(answer: Answer) -> str:
+    if answer.status == "not_found":
+        return NOT_SAID[0].lower() + NOT_SAID[1:]
+    return f"{'perhaps ' if answer.status == 'unsure' else ''}{answer.short}"
 
 
 def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
@@ -191,6 +217,14 @@ def _listed(
 
 
 # Quotations
+
+
+def _carrier(reading: Reading, run: _Candidate) -> events.Quote:
+    """The quotation that carries a run."""
+    found = reading.writer.quotation(run.index, run.start, run.end)
+    place = run.document.place(found.start, found.end)
+    text = run.document.text[found.start : found.end]
+    return events.Quote(text, run.document.name, place.page, place.section, (found.start, found.end), found.header)
 
 
 def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:

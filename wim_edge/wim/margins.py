@@ -20,7 +20,7 @@ from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import BEAMS, LONGEST, Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
-from wim_edge.wim.quotation import bare_lines, quotation
+from wim_edge.wim.quotation import Quotation, bare_lines, quotation
 
 TOGETHER = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
@@ -100,17 +100,29 @@ class Writer:
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
         """What carries the run that the model points at; nothing where the segment holds no word."""
-        segment = self.plan.segments[index].segment
-        document = self.plan.documents[segment.document]
-        with self.clock.stage("margins"), self.context.adapted():
-            branch.append(self.plan.extract)
-            pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment))
-        self.decoded_tokens += pointed.n_tokens
+        pointed = self.point(index, branch, self.plan.extract)
         if not pointed.runs:
             return Margin("", None, pointed=pointed)
         best = pointed.runs[0]
-        found = quotation(document, segment, best.start, best.end, self.choices.margin_tokens * _CHARS_A_TOKEN)
-        return Margin(document.text[found.start : found.end], (found.start, found.end), found.header, pointed)
+        found = self.quotation(index, best.start, best.end)
+        text = self.plan.documents[self.plan.segments[index].segment.document].text
+        return Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
+
+    def point(self, index: int, branch: Sequence, prompt: Seq[int]) -> Pointed:
+        """Let the model point into a segment, with which the branch ends, after the tokens that ask for it."""
+        segment = self.plan.segments[index].segment
+        document = self.plan.documents[segment.document]
+        with self.clock.stage("margins"), self.context.adapted():
+            branch.append(prompt)
+            pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment))
+        self.decoded_tokens += pointed.n_tokens
+        return pointed
+
+    def quotation(self, index: int, start: int, end: int) -> Quotation:
+        """Returns what carries the characters ``[start, end)`` of the segment's document, which stand in it."""
+        segment = self.plan.segments[index].segment
+        document = self.plan.documents[segment.document]
+        return quotation(document, segment, start, end, self.choices.margin_tokens * _CHARS_A_TOKEN)
 
 
 def _margin(generation: Generation) -> Margin:

@@ -26,12 +26,14 @@ from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.pointing import BEAMS, LONGEST
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.quotation import has_table, header_above
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
 _COUNTED = 1 << 14  # characters that are counted at once
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
 _SECTION = 24  # tokens of a section's heading, or a quarter of the segment; what is longer is none
+_HEADER = 40  # tokens of the row that heads a table, likewise
 BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
@@ -39,7 +41,7 @@ _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole cont
 @dataclass(frozen=True)
 class Piece:
     """A segment with what stands before it in the cache: its document's heading, where the document
-    begins or the segment is read alone, and then its section's too."""
+    begins or the segment is read alone, and then its section's too, and the header of the table that goes on in it."""
 
     segment: Segment
     heading: str
@@ -132,7 +134,7 @@ def make_plan(
     before = prompts.query_first(query) if settings.query_first else ""
     system = prompts.system(read=bool(documents), margins=pattern.margins and not choices.verbatim)
     opening = (*chat.opening(model, system), *model.tokenize(before))
-    extract = _ask_for_margin(model, chat, prompts, choices, query)
+    extract = margin_prompt(model, chat, prompts, choices, query)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = choices.margin_tokens + _LABEL if pattern.margins else 0
@@ -169,10 +171,11 @@ def make_plan(
     return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead)
 
 
-def _ask_for_margin(
+def margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, choices: Choices, query: str
 ) -> tuple[int, ...]:
-    """What asks for a margin: an adapter and a base model go on from "Answer:", a chat model is asked in its turn."""
+    """Returns what asks for a margin: an adapter and a base model go on from "Answer:", a chat model is asked in its
+    turn."""
     if choices.verbatim and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
     return (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
@@ -229,13 +232,18 @@ def _segment(
             )
         sections = alone and any(mark.section for mark in document.marks)
         room = min(_SECTION, budget // 4) if sections else 0
+        spare = min(_HEADER, budget // 4) if alone and has_table(document.text) else 0
         for start, end in document.parts or ((0, len(document.text)),):
-            for part in split(document.text[start:end], budget - room, tokenize, index):
+            for part in split(document.text[start:end], budget - room - spare, tokenize, index):
                 segment = replace(part, start=start + part.start, end=start + part.end)
                 above = _section(document, segment, heading) if sections else ""
                 tokens = tokenize(above) if above else ()
                 if len(tokens) > room:
                     above, tokens = "", ()
+                header = header_above(document.text, segment.start) if spare else ""
+                header_tokens = tokenize(f"{header}\n") if header else ()
+                if 0 < len(header_tokens) <= spare:
+                    above, tokens = f"{above}{header}\n", (*tokens, *header_tokens)
                 pieces.append(Piece(segment, heading + above, (*lead, *tokens)))
                 lead = lead if alone else ()
     return tuple(pieces)

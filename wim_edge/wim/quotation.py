@@ -34,6 +34,8 @@ _NUMBERED = re.compile(
     re.I,
 )
 _HEADING_WORDS = 8
+_ROWS = 3
+"""So many lines at least that look like rows are a table."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,23 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 def _inked(text: str, start: int, end: int) -> tuple[int, int]:
     return start + _blank(text[start:end]), end - _blank(text[start:end][::-1])
+
+
+def has_table(text: str) -> bool:
+    """Tells whether there are lines in the text, one below the other, that look like a table's rows."""
+    rows = [bool(line.strip()) and _TABLE.search(line.strip()) is not None for line in text.splitlines()]
+    return any(all(rows[n : n + _ROWS]) for n in range(len(rows) - _ROWS + 1))
+
+
+def header_above(text: str, at: int) -> str:
+    """Returns the first row of the table that goes on at this character, where that row names its columns; else an
+    empty text."""
+    stop = text.find("\n", at)
+    header = _header(text, at, len(text) if stop < 0 else stop)
+    begin = text.rfind(header, 0, at) if header else -1
+    below = text[begin + len(header) :].lstrip().split("\n", 1)[0].strip()
+    named = begin >= 0 and (_RULE.fullmatch(below) or not re.search(r"\d", header))
+    return header if named else ""
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:

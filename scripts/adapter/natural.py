@@ -1,0 +1,41 @@
+"""Questions that people typed into a search engine (Natural Questions), on the passage with the answer and on others.
+
+Only the rows that the project chooses on are taken, never those that it reports (`wim_edge/evaluation/split.py`).
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from adapter.passages import NONE, Passage, Question, contains, fill, heading
+from adapter.squad import CHARACTERS, load
+from wim_edge.evaluation.split import Part, take_part
+
+_OTHERS = 6
+
+
+def rows(data: Path, part: Part = "choose") -> list[dict[str, Any]]:
+    """Return the rows of a part, with their passages."""
+    return take_part(load(data / "nq_multidoc_dev.jsonl.gz"), part, lambda row: row["question"])
+
+
+def natural_passage(rng: random.Random, rows: list[dict[str, Any]]) -> Passage:
+    """Choose a row's gold passage or one of the distractors that are nearest to it; all other rows' questions have
+    no answer there."""
+    row = rng.choice(rows)
+    page = row["gold"] if rng.random() < 0.55 else rng.choice(row["distractors"][:8])
+    text = page["text"][: CHARACTERS[1]]
+    answers = [answer for answer in row["answers"] if answer in text and len(answer) > 1]
+    answered, absent = [], []
+    if answers:
+        mark = "?" if rng.random() < 0.3 else ""
+        answered.append(Question(row["question"] + mark, max(answers, key=len)))
+    elif not any(contains(text, answer) for answer in row["answers"]):
+        absent.append(Question(row["question"], NONE))
+    for other in rng.sample(rows, min(_OTHERS, len(rows))):
+        if not any(contains(text, answer) for answer in other["answers"]):
+            absent.append(Question(other["question"], NONE))
+    above = heading(page["title"] if rng.random() < 0.8 else "")
+    return Passage("natural", above, text, fill(rng, answered, absent[: 2 if answered else _OTHERS], 0.5))
