@@ -58,8 +58,10 @@ def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
     return found[-1]
 
 
-@pytest.mark.parametrize("which", ["smollm2", "mamba", "lfm2", "gemma3-tiny"])
-@pytest.mark.parametrize("chooser", ["recall", "hybrid"])
+@pytest.mark.parametrize(
+    ("which", "chooser"),
+    [("llama", "recall"), ("mamba", "recall"), ("lfm2", "recall"), ("gemma3-tiny", "hybrid"), ("smollm2", "hybrid")],
+)
 def test_what_is_recalled_exists_and_comes_again(
     which: str, chooser: str, library: Collection, model_file: Callable[[str], Path]
 ) -> None:

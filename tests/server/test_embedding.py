@@ -328,7 +328,7 @@ def test_the_window_example(story: Path) -> None:
 
 def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "gpl.txt"
-    path.write_text(long_text[:2000])
+    path.write_text(long_text[:1200])
     with Worker(model=smollm2, answer_tokens=8) as worker:
         found = list(worker.stream(path, "Who may copy it?"))
         assert isinstance(found[-1], events.AnswerFinished)

@@ -74,7 +74,7 @@ def test_hostile_requests_get_answers(client: Client) -> None:
             continue  # it would fetch
 
         @given(case=operation.as_strategy())
-        @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None,
+        @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None,
                   derandomize=True)  # fmt: skip
         def send(case: Any) -> None:
             nonlocal asked
@@ -84,5 +84,5 @@ def test_hostile_requests_get_answers(client: Client) -> None:
             case.validate_response(response, checks=conforms)
 
         send()
-    assert asked >= 600  # what cannot be sent is not
+    assert asked >= 400  # what cannot be sent is not
     assert client.ok(client.get("/api/status"))["cpu_cores"] >= 1

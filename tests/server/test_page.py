@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, smollm2: Path) -> Iterator[Any]:
-    settings = Settings(model=str(smollm2), segment_tokens=128, answer_tokens=8)
+    settings = Settings(model=str(smollm2), segment_tokens=128, margin_tokens=16, answer_tokens=8)
     with serving(create_app(settings)) as address, browser.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(SECONDS)
@@ -71,7 +71,7 @@ def answered(page: Any) -> str:
 
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "licence 🚢.md"
-    path.write_text(f"# Licence 🚢\n\n{long_text[:4000]}", encoding="utf-8")
+    path.write_text(f"# Licence 🚢\n\n{long_text[:2800]}", encoding="utf-8")
     assert page.is_disabled("#go")
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
@@ -132,7 +132,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
 
 
 def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_text: str) -> None:
-    ask_of_a_part(page, tmp_path, long_text[:6000])
+    ask_of_a_part(page, tmp_path, long_text[:4500])
     told = answered(page)
     assert "segments read, a better one" in told
     n_read, text = page.locator(".segment").count(), page.text_content("#text")
@@ -159,7 +159,7 @@ def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_te
 
 
 def test_a_question_comes_before_the_reading_in_the_background(page: Any, tmp_path: Path, long_text: str) -> None:
-    ask_of_a_part(page, tmp_path, long_text[:16000])
+    ask_of_a_part(page, tmp_path, long_text[:8000])
     answered(page)
     answer = page.inner_text("#text-of-answer")
     page.check("#keep")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from pathlib import Path
 
@@ -94,25 +94,24 @@ def test_whatever_it_says_a_run_is_text(text: str, wish: str) -> None:
         assert text[run.start : run.end].strip()
 
 
-@pytest.fixture(scope="module", params=["smollm2", "gemma3", "llama"])
-def reader(request: pytest.FixtureRequest, model_file: Callable[[str], Path]) -> Iterator[Runtime]:
-    chosen = Settings(model=str(model_file(request.param)), pattern="wim-shallow", relevance="verdict",
-                      segment_tokens=64, answer_tokens=2, save=False)  # fmt: skip
-    with Runtime(chosen) as runtime:
-        yield runtime
+ODD = (
+    "The lion sat on the mat 😀", "a 😀", "日本", "x é", " \n \n x", "Wo ist der Löwe? Er ist in Zürich 日",
+    "Load over time ▁▁▁▁▂▁▁▁▁. Anna painted the fence green. The lion lives in Lindau. Bruno sold his boat.",
+)  # fmt: skip
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "text",
-    ["The lion sat on the mat 😀", "a 😀", "日本", "x é", " \n \n x", "Wo ist der Löwe? Er ist in Zürich 日",
-     "Load over time ▁▁▁▁▂▁▁▁▁. Anna painted the fence green. The lion lives in Lindau. Bruno sold his boat."],
-)  # fmt: skip
-def test_quotations_of_odd_characters_stay_in_their_segment(reader: Runtime, text: str) -> None:
-    found = list(reader.stream(Document("d", text), "Where is the lion?"))
+@pytest.mark.parametrize("which", ["smollm2", "gemma3", "llama"])
+def test_quotations_of_odd_characters_stay_in_their_segment(which: str, model_file: Callable[[str], Path]) -> None:
+    chosen = Settings(model=str(model_file(which)), pattern="wim-shallow", relevance="verdict",
+                      segment_tokens=64, margin_tokens=8, answer_tokens=2, save=False)  # fmt: skip
+    documents = [Document(str(number), text) for number, text in enumerate(ODD)]
+    with Runtime(chosen) as runtime:
+        found = list(runtime.stream(documents, "Where is the lion?"))
     margins = [event for event in found if isinstance(event, events.MarginJudged)]
-    assert margins
+    assert {margin.document for margin in margins} == {document.name for document in documents}
     for margin in margins:
+        text = ODD[int(margin.document)]
         if margin.quote is None:  # no word to point at
             assert margin.text == ""
             assert not any(char.isalnum() for char in text[slice(*margin.chars)])
@@ -124,16 +123,15 @@ def test_quotations_of_odd_characters_stay_in_their_segment(reader: Runtime, tex
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("which", "pattern"),
-    [("smollm2", "wim"), ("smollm2", "wim-focus"), ("smollm2", "wim-shallow"), ("gemma3", "wim"),
-     ("gemma3", "wim-shallow")],
+    [("smollm2", "wim"), ("llama", "wim-focus"), ("smollm2", "wim-shallow"), ("gemma3", "wim-shallow")],
 )  # fmt: skip
 def test_margins_of_real_models_stand_at_their_offsets(
     which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
     text = "Ünïcödé 🦉 — “quotes”. " + long_text[:800]
     chosen = Settings(
-        model=str(model_file(which)), pattern=pattern, segment_tokens=100, answer_tokens=8, max_passages=8,
-        relevance_threshold=0.0,
+        model=str(model_file(which)), pattern=pattern, segment_tokens=100, margin_tokens=8, answer_tokens=4,
+        max_passages=8, relevance_threshold=0.0,
     )  # fmt: skip
     with Runtime(chosen) as runtime:
         found = list(runtime.stream(Document("d", text), "What may you do with the program?"))

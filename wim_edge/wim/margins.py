@@ -18,7 +18,7 @@ from wim_edge.wim.events import Chars
 from wim_edge.wim.generate import Generation, together
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
-from wim_edge.wim.pointing import BEAMS, LONGEST, Pointed, Pointer
+from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation
 
@@ -53,7 +53,7 @@ class Writer:
     _pointer: Pointer = field(init=False)
 
     def __post_init__(self) -> None:
-        self._pointer = Pointer(self.model, self.context)
+        self._pointer = Pointer(self.model, self.context, self.choices.run_tokens)
 
     @property
     def at_once(self) -> int:
@@ -63,7 +63,7 @@ class Writer:
     @property
     def cells(self) -> int:
         """Cells that a margin takes while it is written."""
-        return len(self.plan.extract) + (BEAMS * LONGEST if self.choices.verbatim else self.choices.margin_tokens)
+        return len(self.plan.extract) + self.choices.decoded_tokens
 
     def log_odds(self, sequence: Sequence) -> float:
         """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence

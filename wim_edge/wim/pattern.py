@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wim_edge.settings import Settings
+from wim_edge.wim.pointing import BEAMS, LONGEST
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,16 @@ class Choices:
     max_passages: int
     prose: bool
     """The model writes an answer in its own words; else it points at one."""
+
+    @property
+    def run_tokens(self) -> int:
+        """Tokens of the longest run that is pointed at for a quotation."""
+        return min(LONGEST, self.margin_tokens)
+
+    @property
+    def decoded_tokens(self) -> int:
+        """Tokens that a margin takes to be found or written, at most."""
+        return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
 
     @classmethod
     def of(cls, settings: Settings) -> Choices:

@@ -24,7 +24,6 @@ from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
-from wim_edge.wim.pointing import BEAMS, LONGEST
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.quotation import has_table, header_above
 
@@ -138,8 +137,7 @@ def make_plan(
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = choices.margin_tokens + _LABEL if pattern.margins else 0
-    decoded = BEAMS * LONGEST if choices.verbatim else choices.margin_tokens
-    margin = len(extract) + decoded if pattern.margins else 0
+    margin = len(extract) + choices.decoded_tokens if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
     if beside + (_SMALLEST if documents else 0) > limit:

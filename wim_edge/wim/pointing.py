@@ -27,7 +27,7 @@ from wim_edge.wim.offsets import char_offsets
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
 LONGEST = 40
-"""Tokens of the longest run: where the model does not end it, it ends there."""
+"""Tokens of the longest run, where a margin may be as long: where the model does not end it, it ends there."""
 NONE, YES, NO = " none", " Yes", " No"
 """What an adapter is taught to say where a passage does not answer, and to questions that ask for a yes or a no."""
 
@@ -69,6 +69,8 @@ class Pointer:
 
     model: Model
     context: Context
+    longest: int = LONGEST
+    """Tokens of a run, at most."""
     _ends: list[int] = field(init=False)
     """The tokens that end a line, or the text."""
     _forms: dict[int, int] = field(default_factory=dict)
@@ -135,11 +137,11 @@ class Pointer:
                 for beam, fork, row in zip(beams, forks, logits, strict=True):
                     logprobs, depth = log_softmax(row), len(beam.prefix)
                     some = [place for place in beam.places if words[place + depth] > words[place]]
-                    ended = [place for place in some if depth == LONGEST or may_end[place + depth - 1]]
+                    ended = [place for place in some if depth == self.longest or may_end[place + depth - 1]]
                     if ended and beam.prefix not in self._verdicts:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
                         found.append((ended[0], depth, beam.logprob + end))
-                    if depth < LONGEST:
+                    if depth < self.longest:
                         grown += [(longer, fork) for longer in self._grown(beam, tokens, logprobs)]
                 going = sorted(grown, key=lambda pair: -pair[0].logprob)[:BEAMS]
                 found = sorted(found, key=lambda run: -run[2])[:BEAMS]
