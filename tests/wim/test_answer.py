@@ -116,6 +116,22 @@ def test_a_summary_is_the_beginning_and_the_sections() -> None:
     assert answer.text.endswith("Sections: Costs · Terms")
 
 
+def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:
+    filler = "".join(f"Somebody saw a heron there in year {n}. " for n in range(24))
+    text = (
+        "(c) 2007 The Mill Trust. All rights reserved.\n\nThe trust keeps the old mill. It was founded long ago.\n\n"
+        f"{filler}The old mill of the trust has a wheel of oak. {filler}"
+    )
+    model = FakeModel(lambda prompt: pytest.fail("nothing is to be read"))
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
+        answer = runtime.ask(Document("mill.txt", text), "What is this about?")
+    assert answer.quotes[0].text.startswith("The trust keeps the old mill. It was founded long ago.")
+    assert len(answer.quotes) == 5
+    assert all(text[slice(*quote.chars)] == quote.text for quote in answer.quotes)
+    assert [quote.chars for quote in answer.quotes] == sorted(quote.chars for quote in answer.quotes)
+    assert (answer.read_segments, answer.unread_probability, answer.finish_reason) == (0, None, "stop")
+
+
 def test_the_commonest_words_are_counted() -> None:
     answer = ask("1. lion 2. ant 3. lion 4. bee 5. ant 6. lion", "What are the 2 most common words in the list?", "ant")
     assert answer.short == "lion, ant"

@@ -41,10 +41,23 @@ class Answering:
     finish_reason: events.FinishReason = "stop"
     stands: bool = False
     """Whether it is the one of before."""
+    _of_whole: Answer | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._of_whole = self._answer_of_whole()
+
+    @property
+    def is_of_whole(self) -> bool:
+        """Whether no passage has to be found for it: the words are counted, or the text's beginning tells."""
+        return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:
         """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
+        if self._of_whole is not None:
+            self.answer = self._of_whole
+            yield events.AnswerDelta(self.answer.text)
+            return
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
         focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window.number > 0)
         yield from self._choose(focus)
@@ -82,14 +95,18 @@ class Answering:
             self.used, self.answer, self.stands = self.before.used, self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
-    def _known(self) -> Answer | None:
-        """The answer where it need not be written: counted, or found in the text by its margins; else None."""
+    def _answer_of_whole(self) -> Answer | None:
+        """The answer that needs no reading, else None."""
         reading, plan = self.reading, self.reading.plan
-        counted = counted_answer(plan.documents, plan.query) if reading.kind == "list" else None
-        if counted is not None or reading.choices.prose:
-            return counted
-        if reading.kind == "summary":
-            return summary(plan.documents)
+        if reading.kind == "list":
+            return counted_answer(plan.documents, plan.query)
+        return summary(plan.documents) if reading.kind == "summary" and not reading.choices.prose else None
+
+    def _known(self) -> Answer | None:
+        """The answer where it need not be written: found in the text by its margins; else None."""
+        reading, plan = self.reading, self.reading.plan
+        if reading.choices.prose:
+            return None
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
             return None

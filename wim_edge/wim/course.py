@@ -32,7 +32,8 @@ def course(asked: Asked) -> Iterator[events.Event]:
         yield events.ReadingOrder(plan.order)
     for text in asked.warnings:
         yield events.Warning(text)
-    if not asked.read or (reading.reads_on and reading.may_read_on):
+    answering = Answering(reading, asked.prompts, asked.answering if reading.reads_on else None)
+    if not answering.is_of_whole and (not asked.read or (reading.reads_on and reading.may_read_on)):
         with suppress(Interrupted):
             yield from reading.run()
         if reading.settings.save:
@@ -43,9 +44,8 @@ def course(asked: Asked) -> Iterator[events.Event]:
         saved = reading.saved.saved_tokens if reading.saved else 0
         yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
         return
-    answering = Answering(reading, asked.prompts, asked.answering if reading.reads_on else None)
     asked.read = cancelled = False  # not again, unless it goes well
-    if control.wish is not Decision.CANCEL and _nothing_read(reading):
+    if control.wish is not Decision.CANCEL and not answering.is_of_whole and _nothing_read(reading):
         yield _NOTHING
         cancelled = True
     else:
@@ -104,7 +104,7 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
     answer, reason = answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"
-    elif reading.done != len(reading.plan.segments) and not reading.is_spent:
+    elif reading.done != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
         reason = "early_exit"
     return events.AnswerFinished(
         answer.text,
@@ -115,7 +115,7 @@ def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events
         _usage(reading, 0 if answering.stands else answering.n_tokens),
         reading.done,
         len(reading.plan.segments),
-        reading.unread,
+        None if answering.is_of_whole else reading.unread,
         answer.status,
         answer.short,
         answer.span,

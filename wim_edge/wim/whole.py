@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence as Seq
+from itertools import pairwise
 
+from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer
@@ -14,6 +16,14 @@ from wim_edge.wim.quotation import bare_lines
 _BEGINNING = 4000
 """Characters of a document in which its first sentences stand."""
 _SENTENCES, _SECTIONS = 3, 20
+_WORDS = 4, 45
+"""Of a sentence that tells something, and of one that is quoted alone."""
+_PARTS, _CENTRAL = 4, 40
+"""Of a text without sections, a sentence of each is shown; so many of its words are the common ones."""
+_RIGHTS = re.compile(
+    r"^\W*(?:copyright\b|\(c\)|©)|all rights reserved|alle rechte vorbehalten|tous droits réservés"
+    r"|derechos reservados|\bcopy and distribute verbatim copies\b", re.IGNORECASE,
+)  # fmt: skip
 _MOST_COMMON = re.compile(r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)\w* words?\b", re.I)
 _NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
 _USUAL = 10
@@ -33,42 +43,89 @@ def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
 
 
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns how each document begins, in its own words, and the titles of its sections."""
+    """Returns how each document begins, in its own words, and the titles of its sections; of one without sections the
+    sentence of each of its parts that has most of the words that the whole has often (the centroid of Radev et al.
+    2004)."""
     parts, quotes = [], []
     for document in documents:
-        first = _first_sentences(document)
+        spans = _telling_sentences(document)
+        first = _first_sentences(document, spans)
         if not first:
             continue
-        start, end = first
-        place = document.place(start, end)
-        quotes.append(
-            events.Quote(document.text[start:end], document.name, place.page, place.section, (start, end))
-        )
-        begins = " ".join(document.text[start:end].split())
+        quotes.append(_quote(document, first))
         title = document.title or (document.name if len(documents) > 1 else "")
         sections = list(dict.fromkeys(mark.section for mark in document.marks if mark.section))
         more = " …" if len(sections) > _SECTIONS else ""
-        shown = f"\n\nSections: {' · '.join(sections[:_SECTIONS])}{more}" if sections else ""
-        parts.append(f"{title}\n\n“{begins}”{shown}".strip())
+        shown = f"Sections: {' · '.join(sections[:_SECTIONS])}{more}" if sections else ""
+        if not sections:
+            central = [_quote(document, span) for span in _central_sentences(document, spans, first)]
+            quotes += central
+            shown = "\n".join(f"“{_plain(quote.text)}”" for quote in central)
+        parts.append("\n\n".join(part for part in (title, f"“{_plain(document.text[slice(*first)])}”", shown) if part))
     if not parts:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
-    short = " ".join(quotes[0].text.split())
+    short = _plain(quotes[0].text)
     return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
 
 
-def _first_sentences(document: Document) -> events.Chars | None:
-    """The first sentences that are no headings, as characters; None where there are none."""
-    text = document.text[:_BEGINNING]
+def _quote(document: Document, span: events.Chars) -> events.Quote:
+    place = document.place(*span)
+    return events.Quote(document.text[slice(*span)], document.name, place.page, place.section, span)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _telling_sentences(document: Document) -> list[events.Chars]:
+    """The sentences that are no headings and no notices of rights, as characters; each ends as a sentence does."""
+    text = document.text
     bare = bare_lines(document, Segment(0, 0, len(text), text, ()))
-    spans = [
-        (start, end) for start, end in sentences(text)
-        if len(text[start:end].split()) > 3 and not any(a <= start and end <= b for a, b in bare)
-    ]  # fmt: skip
+    lines = iter(bare)
+    line, found = next(lines, None), []
+    for start, end in sentences(text):
+        while line is not None and line[1] < end:
+            line = next(lines, None)
+        inside = line is not None and line[0] <= start and end <= line[1]
+        words = text[start:end].split()
+        if inside or len(words) < _WORDS[0] or _RIGHTS.search(text[start:end]):
+            continue
+        left = start + len(text[start:end]) - len(text[start:end].lstrip())
+        found.append((left, start + len(text[start:end].rstrip())))
+    return found
+
+
+def _first_sentences(document: Document, spans: list[events.Chars]) -> events.Chars | None:
+    """The first sentences that follow each other, as characters; None where there are none."""
+    spans = [span for span in spans if span[0] < _BEGINNING] or spans[:1]
     if not spans:
         return None
-    first = next((n for n, (start, end) in enumerate(spans) if text[start:end].rstrip()[-1:] in ".!?。！？"), 0)
-    last = first
-    while last + 1 < len(spans) and last + 1 < first + _SENTENCES and spans[last + 1][0] == spans[last][1]:
+    first = last = next((n for n, span in enumerate(spans) if _is_whole(document, span)), 0)
+    for (_, end), (start, _) in pairwise(spans[first : first + _SENTENCES]):
+        if document.text[end:start].strip():
+            break
         last += 1
-    start, end = spans[first][0], spans[last][1]
-    return start + len(text[start:end]) - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
+    return spans[first][0], spans[last][1]
+
+
+def _is_whole(document: Document, span: events.Chars) -> bool:
+    return document.text[span[1] - 1] in ".!?。！？"
+
+
+def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
+    """Of each part of the text behind its first sentences the one with most of the text's common words."""
+    behind = [span for span in spans if span[0] >= first[1] and _is_whole(document, span)]
+    if len(behind) < _PARTS * _PARTS:
+        return []
+    texts = [words.without_endings(document.text[slice(*span)]) for span in behind]
+    counts = Counter(word for text in texts for word in text if len(word) > 2)
+    common = {word for word, _ in counts.most_common(_CENTRAL)}
+    size = len(behind) / _PARTS
+    found = []
+    for part in range(_PARTS):
+        numbers = range(round(part * size), round((part + 1) * size))
+        fitting = [n for n in numbers if len(document.text[slice(*behind[n])].split()) <= _WORDS[1]]
+        if fitting:
+            best = max(fitting, key=lambda n: (sum(counts[word] for word in texts[n] & common), -n))
+            found.append(behind[best])
+    return found
