@@ -144,6 +144,15 @@ def test_a_model_that_writes_has_the_short_answer_beside_and_what_is_not_there_i
     assert answer.unsupported == ("5,000",)
 
 
+def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
+    absent = ask(MILL, "What is the telephone number of Brandt?", "1921", NONE, prose=True)
+    assert (absent.status, absent.short, absent.unsupported) == ("not_found", "", ())
+    assert absent.text == f"{NOT_SAID}\n\nNearest: “{absent.quotes[0].text}”"
+    unsure = ask(MILL, "What did Brandt pay?", "4,000 crowns", UNSURE, prose=True)
+    assert (unsure.status, unsure.text) == ("unsure", "Dr. Brandt paid 5,000 crowns.")
+    assert ask(MILL, "Why did Brandt pay so much?", "4,000 crowns", NONE, prose=True).text.startswith("Dr. Brandt")
+
+
 @pytest.mark.parametrize(
     ("text", "missing"),
     [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),

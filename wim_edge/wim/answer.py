@@ -106,12 +106,22 @@ class Answering:
         """The answer where it need not be written: found in the text by its margins; else None."""
         reading, plan = self.reading, self.reading.plan
         if reading.choices.prose:
-            return None
+            return self._not_there()
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
             return None
         asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
         return self._in_parts(asked) if asked else pointed_answer(reading, self.used)
+
+    def _not_there(self) -> Answer | None:
+        """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""
+        reading = self.reading
+        if not reading.ranking.scores or reading.ranking.own or reading.kind in ("summary", "free"):
+            return None
+        if reading.similarity is not None:  # what is asked in other words may be there all the same
+            return None
+        answer = pointed_answer(reading, self.used)
+        return answer if answer.status == "not_found" and answer.quotes else None
 
     def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
         """The answer to a question with parts, each of which is put to the passages that were chosen for the whole."""

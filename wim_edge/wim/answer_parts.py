@@ -125,9 +125,11 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     if not text and best is not None:  # it said nothing but what was cut as an echo
         return pointed_answer(reading, used)
+    support = reading.support.support(evidence) if evidence else None
+    status: events.Status = "unsure" if support is not None and support < ANSWERED else "answered"
     return Answer(
-        text, "answered", best.text if best else "", (best.start, best.end) if best else None,
-        _quotes(reading, order), reading.support.support(evidence) if evidence else None,
+        text, status, best.text if best else "", (best.start, best.end) if best else None,
+        _quotes(reading, order), support,
         unsupported(text, [*passages, reading.plan.query]), evidence,
     )  # fmt: skip
 
