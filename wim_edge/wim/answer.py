@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from wim_edge import followup
 from wim_edge.engine.api import Sequence
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer, answer_in_parts, pointed_answer, written_answer
+from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
 from wim_edge.wim.generate import Generation
+from wim_edge.wim.grounding import Grounding
 from wim_edge.wim.plan import BLANK_LINE, Piece, margin_prompt, place_of
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import Note, Prompts
@@ -78,6 +79,7 @@ class Answering:
             generation = Generation(
                 reading.model, sequence, reading.sampler, reading.settings.answer_tokens,
                 (*reading.chat.stops, *reading.settings.stop), labels=reading.plan.labels,
+                grounding=Grounding(reading.model, [*passages_of(reading, self.used), reading.plan.query]),
             )  # fmt: skip
             try:
                 for text in reading.clock.each("answer", generation.pieces()):

@@ -13,6 +13,7 @@ from wim_edge.documents import Document
 from wim_edge.followup import Part
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
+from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
 from wim_edge.wim.quotation import items_around, whole_value
@@ -21,7 +22,6 @@ from wim_edge.wim.reading import Reading
 NOT_SAID = "The document does not seem to say."
 _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
-_VALUE = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w|https?://\S+|\w*\d[\w.,:/-]*\w|\d")
 _WORD = re.compile(r"\w+")
 
 
@@ -119,8 +119,6 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     found = {index: reading.pointed[index] for index in used if index in reading.pointed}
     scored = bool(reading.ranking.scores) and not reading.ranking.own
     evidence = _evidence(reading, found) if scored else None
-    passages = [reading.plan.segments[index].text for index in used]
-    passages = passages or [document.text for document in reading.plan.documents]
     best = next(iter(_candidates(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     if not text and best is not None:  # it said nothing but what was cut as an echo
@@ -130,14 +128,20 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     return Answer(
         text, status, best.text if best else "", (best.start, best.end) if best else None,
         _quotes(reading, order), support,
-        unsupported(text, [*passages, reading.plan.query]), evidence,
+        unsupported(text, [*passages_of(reading, used), reading.plan.query]), evidence,
     )  # fmt: skip
+
+
+def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
+    """Returns what an answer can be taken from: the chosen passages, all documents where none was chosen."""
+    passages = [reading.plan.segments[index].text for index in used]
+    return passages or [document.text for document in reading.plan.documents]
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
     """Returns the numbers, codes and addresses of a text that stand in none of the known ones."""
     plain = re.sub(r"[\s,]", "", "\n".join(known)).casefold()
-    found = dict.fromkeys(match.group().rstrip(".,:;") for match in _VALUE.finditer(text))
+    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
     return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
 
 

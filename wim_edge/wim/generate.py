@@ -11,6 +11,7 @@ from typing import Literal
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.cuts import LABELS, Cuts
+from wim_edge.wim.grounding import Grounding
 
 
 @dataclass
@@ -28,6 +29,8 @@ class Generation:
     """Drop leading white space."""
     straight: bool = False
     """The text goes straight on from the prompt, as it comes: nothing is cut away of it."""
+    grounding: Grounding | None = None
+    """What holds the text to the values of its passages; None: nothing does."""
     labels: tuple[str, ...] = LABELS
     """Labels of the prompt that are an echo where a line begins with one (`wim_edge.wim.cuts`)."""
     text: str = ""
@@ -56,16 +59,18 @@ class Generation:
         """As `pieces`, for a caller who appends the tokens: each token decoded, with the text that is clear
         by now; after the last one, None."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        held = ""
+        held = written = ""
         tokens: list[int] = []
         while self.n_tokens < self.max_tokens:
-            token = self.sampler(self.sequence.logits)
+            logits = self.sequence.logits
+            token = self.sampler(self.grounding.held(written, logits) if self.grounding else logits)
             self.n_tokens += 1
             if self.model.is_eog(token):
                 self.finish_reason = "stop"
                 break
             tokens.append(token)
-            held += decoder.decode(self.model.piece(token))
+            text = decoder.decode(self.model.piece(token))
+            held, written = held + text, written + text
             if not self._begun:
                 held = held.lstrip() if self.strip else held
                 if self.refusal and held.lower().startswith(self.refusal):
