@@ -42,6 +42,13 @@ def test_a_short_answer_that_is_the_whole_line_is_not_said_twice() -> None:
     assert ask("Total 1,537 EUR", "total?", "Total 1,537 EUR").text == "Total 1,537 EUR"
 
 
+def test_a_long_answer_is_said_in_its_quotation_alone() -> None:
+    text = "Nobody asked. The trust pays for the wheel, the oak, the two millstones and the roof. Nobody knew."
+    answer = ask(text, "What does the trust pay for?", "the wheel, the oak, the two millstones and the roof")
+    assert answer.short == "the wheel, the oak, the two millstones and the roof"
+    assert answer.text == f"“{answer.quotes[0].text}”"
+
+
 def test_half_a_code_is_widened_to_all_of_it() -> None:
     answer = ask("Invoice number: BW-2024-00731\nOrder: BW-1999-11111\n", "invoice number", "2024")
     assert answer.short == "BW-2024-00731"

@@ -22,6 +22,8 @@ from wim_edge.wim.reading import Reading
 NOT_SAID = "The document does not seem to say."
 _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
+_LONG = 8
+"""Words of a short answer that is not said beside the quotation that holds it."""
 _WORD = re.compile(r"\w+")
 
 
@@ -88,7 +90,10 @@ def _pointed(reading: Reading, used: Seq[int], found: dict[int, Pointed], suppor
         text = f"{short}."
     else:
         text = short
-        carrier = "" if quotes and " ".join(quotes[0].text.split()) == short else carrier
+        if quotes and " ".join(quotes[0].text.split()) == short:
+            carrier = ""
+        elif len(short.split()) >= _LONG and carrier:  # it would be said twice
+            text, carrier = carrier, ""
     text = f"Perhaps: {text}" if status == "unsure" else text
     return Answer(f"{text}\n\n{carrier}" if carrier else text, status, short, span, quotes, support)
 
