@@ -18,8 +18,11 @@ from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
 from wim_edge.wim.quotation import items_around, whole_value
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.table_cell import table_cell
 
 NOT_SAID = "The document does not seem to say."
+_NAMED = 3.0
+"""Log-odds of a passage's answering whose table has the cell that is asked for: 20 to 1, as of the surest others."""
 _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
@@ -156,12 +159,21 @@ def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]
     own = [
         _candidate(reading, index, run, reading.ranking.relevance(index))
         for index, pointed in found.items()
-        for run in pointed.runs
+        for run in (*_looked_up(reading, index), *pointed.runs)
     ]
     total: dict[str, float] = defaultdict(float)
     for one in own:
         total[_key(one.text)] += one.share
     return sorted(own, key=lambda one: (-total[_key(one.text)], -one.share))
+
+
+def _looked_up(reading: Reading, index: int) -> list[Run]:
+    """The cell of a table that the question names by its row and its column, as a run that is certain."""
+    if reading.kind != "fact":
+        return []
+    segment = reading.plan.segments[index].segment
+    cell = table_cell(reading.plan.documents[segment.document], segment, reading.plan.query)
+    return [Run(*cell, 0.0)] if cell else []
 
 
 def _candidate(reading: Reading, index: int, run: Run, relevance: float) -> _Candidate:
@@ -179,6 +191,8 @@ def _evidence(reading: Reading, found: dict[int, Pointed]) -> Evidence:
     answers = 0.0
     if reading.model.has_adapter and found:
         answers = max(pointed.answers for pointed in found.values())
+        if any(_looked_up(reading, index) for index in found):
+            answers = max(answers, _NAMED)
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in found if index in reading.ranking.scores]
     missing = words.missing([reading.plan.segments[index].text for index in found], reading.plan.query)

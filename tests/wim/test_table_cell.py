@@ -1,0 +1,73 @@
+"""Cells that a question names by their row and their column."""
+
+from __future__ import annotations
+
+import pytest
+
+from wim_edge import Document, Runtime, Settings
+from wim_edge.documents import Segment
+from wim_edge.documents.document import Mark
+from wim_edge.testing import FakeModel
+from wim_edge.wim.table_cell import table_cell
+
+STAFF = (
+    "| Ext. | Name | Job | Room | E-mail |\n| --- | --- | --- | --- | --- |\n"
+    "| 112 | Ada Quill | potter, wheel | B.14 | a.quill@ |\n| 113 | Ben Rook | potter, glazes | B.15 | |\n"
+    "| 114 | Ada Stone | accounts | 2.04 | usual |\n"
+)
+LIFTS = "No.\tHouse\tYear built\tStops\n1\tMill Yard\t1998\t4\n4\tFuller's Court\t1987\t9\n5\tFuller's Court\t1994\t4\n"
+
+
+def cell(text: str, question: str, beginning: int = 0, section: str = "") -> str | None:
+    document = Document("d", text, (Mark(0, section=section),) if section else ())
+    found = table_cell(document, Segment(0, beginning, len(text), text[beginning:], ()), question)
+    return text[slice(*found)] if found else None
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("which room is Ben Rook in", "B.15"),
+        ("What is Ada Quill's e-mail address?", "a.quill@"),
+        ("extension for accounts", "114"),
+        ("In which room is Ada?", None),  # there are two
+        ("Which room is Carl Finch in?", None),  # there is none
+        ("What is Ben Rook's e-mail address?", None),  # it is left empty
+        ("Which room is Ada Finch in?", None),  # another Ada
+        ("What does Ada Quill earn?", None),  # no column says it
+        ("Who is the oldest of all the people in the room behind the kiln?", None),
+        ("What is the name of the potter for glazes?", "Ben Rook"),
+    ],
+)
+def test_the_cell_where_row_and_column_meet(question: str, found: str | None) -> None:
+    assert cell(STAFF, question) == found
+    assert cell(f"Staff\n\n{STAFF}\nAfterwards.", question) == found
+
+
+def test_the_first_column_names_the_rows() -> None:
+    assert cell(LIFTS, "In which year was house 4 built?") == "1987"
+
+
+def test_a_table_that_goes_on_is_read_by_the_header_above() -> None:
+    assert cell(STAFF, "which room is Ben Rook in", STAFF.index("| 113")) == "B.15"
+    assert cell(STAFF, "which room is Ada Quill in", STAFF.index("| 113")) is None
+
+
+def test_the_section_counts_for_what_is_asked() -> None:
+    prices = "| Season | Adults | Family |\n| --- | --- | --- |\n| April | 7 | 18 |\n| August | 8 | 21 |\n"
+    question = "price of a family ticket for the Basket Museum in August"
+    assert cell(prices, question) is None
+    assert cell(prices, question, section="Tickets of the Basket Museum") == "21"
+
+
+def test_a_text_without_a_table_has_none() -> None:
+    assert cell("Ben Rook is in room B.15. That is all.", "which room is Ben Rook in") is None
+
+
+def test_the_answer_is_the_cell_with_its_row_and_header() -> None:
+    model = FakeModel(lambda prompt: "potter" if "Answer with a few words" in prompt else "")
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
+        answer = runtime.ask(Document("staff.md", STAFF), "which room is Ben Rook in")
+    assert answer.short == "B.15"
+    assert answer.quotes[0].text == "| 113 | Ben Rook | potter, glazes | B.15 | |"
+    assert answer.quotes[0].header == "| Ext. | Name | Job | Room | E-mail |"
