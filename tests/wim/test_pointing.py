@@ -22,13 +22,15 @@ STORY = (
 )
 
 
-def point(model: FakeModel, text: str, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
+def point(
+    model: FakeModel, text: str, avoid: Seq[tuple[int, int]] = (), fits: Callable[[str], bool] = lambda run: True
+) -> Pointed:
     (segment,) = split(text, 10_000, model.tokenize)
     context = model.context(100_000)
     with context.sequence() as sequence:
         sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
         before = list(sequence.tokens)
-        found = Pointer(model, context).point(sequence, segment, avoid=avoid)
+        found = Pointer(model, context).point(sequence, segment, avoid=avoid, fits=fits)
         assert sequence.tokens == before
         assert list(context.live.values()) == [sequence]
     return found

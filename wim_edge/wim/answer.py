@@ -133,7 +133,7 @@ class Answering:
         for part in parts:
             question = followup.completed(part.question, turns)
             prompt = margin_prompt(reading.model, reading.chat, self.prompts, reading.choices, question)
-            pointed = reading.point_again(self.used, prompt)
+            pointed = reading.point_again(self.used, prompt, question)
             if not pointed:
                 return pointed_answer(reading, self.used)
             found.append((part, pointed))

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
+from functools import partial
 
 from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.clock import Clock
 from wim_edge.wim.events import Chars
+from wim_edge.wim.expected import fits
 from wim_edge.wim.generate import Generation, together
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
@@ -100,7 +102,7 @@ class Writer:
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
         """What carries the run that the model points at; nothing where the segment holds no word."""
-        pointed = self.point(index, branch, self.plan.extract)
+        pointed = self.point(index, branch, self.plan.extract, self.plan.query)
         if not pointed.runs:
             return Margin("", None, pointed=pointed)
         best = pointed.runs[0]
@@ -108,13 +110,14 @@ class Writer:
         text = self.plan.documents[self.plan.segments[index].segment.document].text
         return Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
 
-    def point(self, index: int, branch: Sequence, prompt: Seq[int]) -> Pointed:
-        """Let the model point into a segment, with which the branch ends, after the tokens that ask for it."""
+    def point(self, index: int, branch: Sequence, prompt: Seq[int], question: str) -> Pointed:
+        """Let the model point into a segment, with which the branch ends, after the tokens that put the question."""
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
             branch.append(prompt)
-            pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment))
+            form = partial(fits, question)
+            pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment), fits=form)
         self.decoded_tokens += pointed.n_tokens
         return pointed
 

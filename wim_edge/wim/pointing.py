@@ -9,7 +9,7 @@ are known. A model that writes badly may point well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -26,6 +26,8 @@ from wim_edge.wim.offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
+OTHER_FORM = 3.0
+"""Nats that a run loses which has not the form that is asked for."""
 LONGEST = 40
 """Tokens of the longest run, where a margin may be as long: where the model does not end it, it ends there."""
 NONE, YES, NO = " none", " Yes", " No"
@@ -89,13 +91,17 @@ class Pointer:
         none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
         return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
 
-    def point(self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
+    def point(
+        self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
+        fits: Callable[[str], bool] = lambda run: True,
+    ) -> Pointed:  # fmt: skip
         """Let the model point into the segment.
 
         Args:
             sequence: of the context; ends with the prompt that asks for the answer, and does so afterwards. Beams are
                 forks of it, and four sequences at most are taken for them.
             avoid: characters of the segment's text in which no run may begin or end, such as headings.
+            fits: tells of a run whether it has the form that is asked for; what has not counts for less.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -112,7 +118,10 @@ class Pointer:
                    for n in range(len(tokens))]  # fmt: skip
         # How many tokens with a letter or digit stand before each: a run holds one at least
         words = [0, *accumulate(any(map(str.isalnum, text[chars[n] : chars[n + 1]])) for n in range(len(tokens)))]
-        found, spent = self._search(sequence, tokens, places, may_end, words)
+        def lost(place: int, n: int) -> float:
+            return 0.0 if fits(text[chars[place] : chars[place + n]]) else OTHER_FORM
+
+        found, spent = self._search(sequence, tokens, places, may_end, words, lost)
         runs: list[Run] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
@@ -122,8 +131,9 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, spent)
 
     def _search(
-        self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool], words: list[int]
-    ) -> tuple[list[tuple[int, int, float]], int]:
+        self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool], words: list[int],
+        lost: Callable[[int, int], float],
+    ) -> tuple[list[tuple[int, int, float]], int]:  # fmt: skip
         """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
         found: list[tuple[int, int, float]] = []
         if not places:
@@ -140,7 +150,7 @@ class Pointer:
                     ended = [place for place in some if depth == self.longest or may_end[place + depth - 1]]
                     if ended and beam.prefix not in self._verdicts:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
-                        found.append((ended[0], depth, beam.logprob + end))
+                        found.append((ended[0], depth, beam.logprob + end - lost(ended[0], depth)))
                     if depth < self.longest:
                         grown += [(longer, fork) for longer in self._grown(beam, tokens, logprobs)]
                 going = sorted(grown, key=lambda pair: -pair[0].logprob)[:BEAMS]

@@ -209,14 +209,14 @@ class Reading:
         # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
         return chosen if chosen or self.choices.prose else self.ranking.unjudged()[:1]
 
-    def point_again(self, segments: Seq[int], prompt: Seq[int]) -> dict[int, Pointed]:
-        """Returns what the model points at after another prompt, in those of the segments whose states are kept."""
+    def point_again(self, segments: Seq[int], prompt: Seq[int], question: str) -> dict[int, Pointed]:
+        """Returns what the model points at after another question's prompt, in those segments whose states are kept."""
         found = {}
         for index in segments:
             if index in self.kept:
                 with self.context.sequence() as sequence:
                     sequence.restore(self.kept[index])
-                    found[index] = self.writer.point(index, sequence, prompt)
+                    found[index] = self.writer.point(index, sequence, prompt, question)
         return found
 
     def close(self) -> None:

@@ -1,0 +1,42 @@
+"""The form that a question gives its answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wim.test_pointing import point
+from wim_edge.testing import FakeModel
+from wim_edge.wim.expected import fits
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "does"),
+    [
+        ("How many bodies were found?", "from the old yard", False),
+        ("How many bodies were found?", "some 25", True),
+        ("how long is the warranty", "thirty months", True),
+        ("How often is it cleaned?", "every week", True),
+        ("How much does it cost?", "nothing at all", True),
+        ("¿Cuántas horas?", "catorce horas", True),
+        ("Wie hoch ist die Miete?", "Ihre Zustimmung", False),
+        ("Wie viele waren da?", "die Mieter", False),
+        ("When was it built?", "independently", False),
+        ("When was it built?", "in March", True),
+        ("In which year did it end?", "1921", True),
+        ("Quand part le car ?", "la place du Marché", True),  # a capital may be a month's or a day's
+        ("When may I return it?", "within thirty days", True),
+        ("Who built it?", "the miller", True),
+        ("What does it cost?", "the earth", True),
+    ],
+)
+def test_the_form_of_an_answer(question: str, answer: str, does: bool) -> None:
+    assert fits(question, answer) is does
+
+
+def test_what_has_another_form_counts_for_less() -> None:
+    text = "The mill stood by the river. Nobody had worked in it for 11 years."
+    model = FakeModel(lambda prompt: "the river")
+    plain, asked = point(model, text), point(model, text, fits=lambda run: fits("How many years?", run))
+    assert text[plain.runs[0].start : plain.runs[0].end] == "the river"
+    (same,) = [run for run in asked.runs if (run.start, run.end) == (plain.runs[0].start, plain.runs[0].end)] or [None]
+    assert same is None or same.logprob < plain.runs[0].logprob - 2
