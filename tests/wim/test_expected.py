@@ -19,6 +19,7 @@ from wim_edge.wim.expected import fits
         ("How much does it cost?", "nothing at all", True),
         ("¿Cuántas horas?", "catorce horas", True),
         ("Wie hoch ist die Miete?", "Ihre Zustimmung", False),
+        ("Combien doit-on payer ?", "nous", False),
         ("Wie viele waren da?", "die Mieter", False),
         ("When was it built?", "independently", False),
         ("When was it built?", "in March", True),

@@ -18,12 +18,12 @@ _TIME = re.compile(
     rf"{_BEFORE}(?:when|(?:what|which) (?:year|date|day|month|century)|what time|wann|quand|cu[aá]ndo)\b", re.IGNORECASE
 )
 _NUMBER = re.compile(
-    r"\d|\b(?:zero|no|none|nothing|free|one|once|two|twice|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|thirt|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|forty|fifty|sixty|seventy|eighty|ninety"
-    r"|hundred|thousand|million|billion|dozen|half|quarter|every|daily|weekly|monthly|yearly|annual|unlimited|several"
-    r"|at once|immediately|all|kostenlos|ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|hundert|tausend"
-    r"|jede|täglich|sofort|gratuit|une?|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|cent|mille|chaque"
-    r"|gratis|uno?|una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|catorce|quince|cien|mil|cada)",
+    r"\d|\b(?:zero|no|none|nothing|free|one|once|all|half|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
+    r"|une?|deux|dix|cent|mille|chaque|gratuit|uno?|una|dos|tres|diez|cien|mil|cada|gratis)\b"
+    r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten|eleven|twel|thirt|twent|fort|hundred|thousand|million"
+    r"|billion|dozen|quarter|every|annual|unlimited|several|immediately|zwei|drei|vier|fünf|sechs|sieb|acht|neun|zehn|elf"
+    r"|zwölf|hundert|tausend|täglich|sofort|kostenlos|trois|quatre|quatorze|cinq|sept|huit|neuf|onze|douze|treize|vingt"
+    r"|cuatro|cinco|seis|siete|ocho|nueve|once|doce|trece|catorce|quince|veint)",
     re.IGNORECASE,
 )
 _WHEN = re.compile(
