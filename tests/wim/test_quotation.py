@@ -7,7 +7,8 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, has_table, header_above, quotation, whole_value
+from wim_edge.wim.quotation import bare_lines, quotation, whole_value
+from wim_edge.wim.tables import header_above
 
 TABLE = (
     "| Code | Meaning | Remedy |\n| --- | --- | --- |\n"
@@ -54,11 +55,6 @@ def test_a_table_that_goes_on_has_the_header_of_its_beginning() -> None:
     assert header_above(rows, rows.index("E3")) == ""
     assert header_above(f"Code\tMeaning 2\n-----\t-----\n{rows}", len(rows)) == "Code\tMeaning 2"
     assert header_above(f"Code\tMeaning\n{rows}", len(rows)) == "Code\tMeaning"
-
-
-def test_three_rows_are_a_table() -> None:
-    assert has_table(TABLE)
-    assert not has_table("this | that\n\nthe one | the other\n\na | b\n")
 
 
 def test_the_header_of_a_table_has_none() -> None:

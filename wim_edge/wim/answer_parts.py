@@ -18,7 +18,7 @@ from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
 from wim_edge.wim.quotation import items_around, whole_value
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.table_cell import table_cell
+from wim_edge.wim.tables import table_cell
 
 NOT_SAID = "The document does not seem to say."
 _NAMED = 3.0

@@ -25,7 +25,7 @@ from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.quotation import has_table, header_above
+from wim_edge.wim.tables import header_above, tables
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
@@ -230,7 +230,7 @@ def _segment(
             )
         sections = alone and any(mark.section for mark in document.marks)
         room = min(_SECTION, budget // 4) if sections else 0
-        spare = min(_HEADER, budget // 4) if alone and has_table(document.text) else 0
+        spare = min(_HEADER, budget // 4) if alone and tables(document.text) else 0
         for start, end in document.parts or ((0, len(document.text)),):
             for part in split(document.text[start:end], budget - room - spare, tokenize, index):
                 segment = replace(part, start=start + part.start, end=start + part.end)

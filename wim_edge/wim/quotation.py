@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wim_edge.documents import Document, Segment, sentences
+from wim_edge.wim.tables import ROW, RULE
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _LABEL = 60
 """Characters of a line that ends with a colon and names what stands below it."""
-_TABLE = re.compile(r"\||\t| {3,}")
-_RULE = re.compile(r"[\s|:+=-]+")
 _NO_WORDS = re.compile(r"[\W_]*|\W*(?:page|seite|p\.)?\W*\d{1,4}\W*(?:(?:of|von|/)\W*\d{1,4}\W*)?", re.I)
 _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
 _ITEM = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
@@ -34,8 +33,10 @@ _NUMBERED = re.compile(
     re.I,
 )
 _HEADING_WORDS = 8
-_ROWS = 3
-"""So many lines at least that look like rows are a table."""
+_LONGEST_BARE = 300
+"""Characters of a line that can be a heading, a dot leader or a page number."""
+_NEAR = 200
+"""Characters before and after a run in which the value that it is a part of is looked for."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,9 @@ def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
     in the middle of which they begin or end: half of one is another one. A year alone stays one."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
+    near = max(line, start - _NEAR), min(len(text) if stop < 0 else stop, end + _NEAR)
     kinds = (_VALUE,) if text[start:end].isdecimal() else (_VALUE, _DATE)
-    for match in (match for kind in kinds for match in kind.finditer(text, line, len(text) if stop < 0 else stop)):
+    for match in (match for kind in kinds for match in kind.finditer(text, *near)):
         if match.start() < end and start < match.end():
             start, end = min(start, match.start()), max(end, match.end())
     return start, end
@@ -88,7 +90,7 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
     at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
     if at < 0:
         return []
-    for kind in (_ITEM, _TABLE):
+    for kind in (_ITEM, ROW):
         if not kind.search(text[slice(*lines[at])].strip()):
             continue
         first = last = at
@@ -97,8 +99,8 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
         while last + 1 < len(lines) and kind.search(text[slice(*lines[last + 1])].strip()):
             last += 1
         found = lines[first : last + 1]
-        if kind is _TABLE:
-            rows = [line for line in found if not _RULE.fullmatch(text[slice(*line)].strip())]
+        if kind is ROW:
+            rows = [line for line in found if not RULE.fullmatch(text[slice(*line)].strip())]
             found = rows[1:] if len(rows) > 1 else []
         if len(found) > 1:
             return [_inked(text, left, right) for left, right in found]
@@ -109,32 +111,18 @@ def _inked(text: str, start: int, end: int) -> tuple[int, int]:
     return start + _blank(text[start:end]), end - _blank(text[start:end][::-1])
 
 
-def has_table(text: str) -> bool:
-    """Tells whether there are lines in the text, one below the other, that look like a table's rows."""
-    rows = [bool(line.strip()) and _TABLE.search(line.strip()) is not None for line in text.splitlines()]
-    return any(all(rows[n : n + _ROWS]) for n in range(len(rows) - _ROWS + 1))
-
-
-def header_above(text: str, at: int) -> str:
-    """Returns the first row of the table that goes on at this character, where that row names its columns; else an
-    empty text."""
-    stop = text.find("\n", at)
-    header = _header(text, at, len(text) if stop < 0 else stop)
-    begin = text.rfind(header, 0, at) if header else -1
-    below = text[begin + len(header) :].lstrip().split("\n", 1)[0].strip()
-    named = begin >= 0 and (_RULE.fullmatch(below) or not re.search(r"\d", header))
-    return header if named else ""
-
-
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
     """Returns the characters of the segment's text, line by line, that are headings, page numbers, dot leaders or no
     words at all; none where that would leave nothing."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(_lines(segment.text))
-    found = [
-        (start, end) for n, (start, end) in enumerate(lines)
-        if _is_bare(segment.text[start:end].strip(), sections, _next(segment.text, lines, n))
-    ]  # fmt: skip
+    following, found = "", []
+    for start, end in reversed(lines):
+        line = segment.text[start:end].strip()
+        if len(line) <= _LONGEST_BARE and _is_bare(line, sections, following):
+            found.append((start, end))
+        following = line or following
+    found.sort()
     left = sum(end - start for start, end in lines) - sum(end - start for start, end in found)
     return found if left > 0 and len(found) < len(lines) else []
 
@@ -142,7 +130,7 @@ def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
 def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A sentence, or the rows of a table, which no full stop divides."""
     lines = [(start + left, start + right) for left, right in _lines(text[start:end])]
-    if sum(bool(_TABLE.search(text[left:right].strip())) for left, right in lines) < 2:
+    if sum(bool(ROW.search(text[left:right].strip())) for left, right in lines) < 2:
         yield start, end
         return
     yield from lines
@@ -161,11 +149,6 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     return not _NUMBERED.match(following) and len(following.split()) > words
 
 
-def _next(text: str, lines: list[tuple[int, int]], n: int) -> str:
-    """The next line that is not blank."""
-    return next((line for start, end in lines[n + 1 :] if (line := text[start:end].strip())), "")
-
-
 def _lines(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for line in text.splitlines(keepends=True):
@@ -176,15 +159,15 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
 def _header(text: str, start: int, end: int) -> str:
     """The first row of the table that a row stands in, as it is; empty where the row is none, or the first itself."""
     row = text[text.rfind("\n", 0, start) + 1 : end]
-    if "\n" in row.strip() or not _TABLE.search(row.strip()):
+    if "\n" in row.strip() or not ROW.search(row.strip()):
         return ""
     above, at = "", text.rfind("\n", 0, start)
     while at > 0:
         begin = text.rfind("\n", 0, at) + 1
         line = text[begin:at].strip()
-        if not line or not _TABLE.search(line):
+        if not line or not ROW.search(line):
             break
-        above, at = (above if _RULE.fullmatch(line) else line), begin - 1
+        above, at = (above if RULE.fullmatch(line) else line), begin - 1
     return above
 
 

@@ -1,0 +1,209 @@
+"""Tables in plain text: which row names the columns, and the cell that a question names by its row and its column.
+
+"Which room is Hugo Tindall in" names a column, room, and a row. No model is needed to look that up, and a small one
+mixes columns up. What is looked up is given as certain, so it is strict: every word of the question must be told by the
+row, the labels or the titles above; two rows or columns that fit alike are none.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from wim_edge import words
+from wim_edge.documents import Document, Segment
+
+ROW = re.compile(r"\||\t| {3,}")
+"""What a line holds that may be a row."""
+RULE = re.compile(r"[\s|:+=-]+")
+_LONGEST = 2000
+"""Characters of a row; what is longer is none."""
+_PIPE = re.compile(r"(?<!\\)\|")
+_MOST_ROWS = 2000
+_EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
+"""A number or code in a question, which must stand there to the letter."""
+_NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
+_SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
+_TELLS_NOTHING = words.without_endings(
+    "address number value name entry please tell me give show exact exactly currently current much many long high old "
+    "de la le les du des der die das den dem el los las un une ein eine pour para für et y und e l d"
+)
+"""Words of a question that need not be told: they ask, or join others."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Characters of the text: of the row that names the columns, and of the rows below it."""
+
+    header: tuple[int, int]
+    start: int
+    end: int
+    is_marked: bool
+    """A rule stands below the header, or no pipes part the cells but tabs, or pipes begin the rows: no program does."""
+
+
+@lru_cache(maxsize=8)
+def tables(text: str) -> tuple[Table, ...]:
+    """Returns the tables of a text whose first row names the columns: it holds no digit, or a rule stands below it."""
+    found: list[Table] = []
+    block: list[tuple[int, int, bool]] = []
+    for start, end in (*_lines(text), (len(text), len(text))):
+        line = text[start:end].strip()
+        rule = bool(line) and len(line) <= _LONGEST and RULE.fullmatch(line) is not None
+        if line and len(line) <= _LONGEST and (rule or ROW.search(line)):
+            if rule and len(block) > 1 and not block[-1][2]:
+                # The row above a rule names the columns of another table
+                last = block.pop()
+                found += _headed(text, block)
+                block = [last]
+            block.append((start, end, rule))
+            continue
+        found += _headed(text, block)
+        block = []
+    return tuple(found)
+
+
+def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
+    if len(block) < 2 or block[0][2]:
+        return
+    (start, end, _), below = block[0], block[1]
+    header = text[start:end].strip()
+    if below[2] or not re.search(r"\d", header):
+        rows = block[2:] if below[2] else block[1:]
+        if rows:
+            left = start + text[start:end].index(header)
+            marked = below[2] or header.startswith("|") or "|" not in header
+            yield Table((left, left + len(header)), rows[0][0], rows[-1][1], marked)
+
+
+def header_above(text: str, at: int) -> str:
+    """Returns the row that names the columns of the table that goes on at this character; else an empty text."""
+    table = _table_at(text, at)
+    return text[slice(*table.header)] if table else ""
+
+
+def _table_at(text: str, at: int) -> Table | None:
+    every = tables(text)
+    number = bisect_right([table.start for table in every], at) - 1
+    return every[number] if number >= 0 and at < every[number].end else None
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Characters ``[start, end)`` of the document."""
+
+    start: int
+    end: int
+    words: frozenset[str]
+
+
+def table_cell(document: Document, segment: Segment, question: str) -> tuple[int, int] | None:
+    """Returns the cell, as characters of the document, that the question asks for in the segment; None where there is
+    no table, or no single one."""
+    if _NOT.search(question):
+        return None
+    asked, text = words.without_endings(question), document.text
+    exact = [found.casefold().rstrip(".,:") for found in _EXACT.findall(question)]
+    place = document.place(segment.start, segment.end)
+    above = words.without_endings(f"{document.title} {place.section or ''}") | _TELLS_NOTHING
+    for table in tables(text):
+        if table.end <= segment.start or table.start >= segment.end or not table.is_marked:
+            continue
+        labels = _cells(text[slice(*table.header)], 0, text)
+        rows = _rows(text, table, len(labels))
+        if len(labels) < 2 or not rows:
+            continue
+        names = [text[slice(*table.header)][cell.start : cell.end] for cell in labels]
+        columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
+        column = _only_best([len(found) for found in columns])
+        if column is None:
+            continue
+        keys = [key for key in _key_columns(rows) if key != column]
+        rest = asked - columns[column]
+        best = _only_best([len(rest & frozenset().union(*(row[key].words for key in keys))) for row in rows])
+        if best is None:
+            continue
+        row, cell = rows[best], rows[best][column]
+        line = text[row[0].start : row[-1].end].casefold()
+        told = above.union(*(one.words for one in row), *columns)
+        known = f"{line} {' '.join(names).casefold()} {document.title.casefold()}"
+        certain = asked <= told and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
+        if certain and cell.words and segment.start <= cell.start and cell.end <= segment.end:
+            return cell.start, cell.end
+    return None
+
+
+def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
+    """The rows with as many cells as there are labels."""
+    rows = []
+    for start, end in _lines(text, table.start, table.end):
+        if RULE.fullmatch(text[start:end].strip()):
+            continue
+        cells = _cells(text[start:end], start, text)
+        if len(cells) == n:
+            rows.append(cells)
+        if len(rows) == _MOST_ROWS:
+            break
+    return rows
+
+
+def _cells(line: str, at: int, text: str) -> list[_Cell]:
+    """The cells of a line that begins at a character of the text, the empty ones too: parted by pipes or tabs."""
+    inner, begin = line.rstrip("\r\n"), 0
+    if _PIPE.search(inner):
+        begin = len(inner) - len(inner.lstrip())
+        inner = inner.strip()
+        if inner.startswith("|"):
+            inner, begin = inner[1:], begin + 1
+        inner = inner.removesuffix("|") if not inner.endswith("\\|") else inner
+        cuts = [(match.start(), match.end()) for match in _PIPE.finditer(inner)]
+    else:
+        cuts = [(match.start(), match.end()) for match in re.finditer("\t", inner)]
+    if not cuts:
+        return []
+    cells = []
+    for start, end in zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(inner)], strict=True):
+        part = inner[start:end]
+        left = at + begin + start + len(part) - len(part.lstrip())
+        right = max(left, at + begin + start + len(part.rstrip()))
+        cells.append(_Cell(left, right, frozenset(words.without_endings(part))))
+    return cells
+
+
+def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
+    """The columns that name the rows: the first, and the second too where the first holds numbers or codes alone."""
+    numbers = all(any(map(str.isdigit, word)) for row in rows for word in row[0].words)
+    return (0, 1) if numbers else (0,)
+
+
+def _is_of(word: str, label: str) -> bool:
+    """Whether a word of the question means a column's label: "extension" is "Ext.", "mean" is "Meaning"."""
+    for other in re.findall(r"\w+\.?", label.casefold()):
+        if other.endswith("."):
+            if len(other) > 3 and word.startswith(other[:-1]):
+                return True
+            other = other[:-1]
+        short, long = sorted((word, other), key=len)
+        if short == long or short == long.rstrip("s"):
+            return True
+        if len(short) >= 4 and long.startswith(short) and long[len(short) :] in _SUFFIXES:
+            return True
+    return False
+
+
+def _only_best(scores: Sequence[float]) -> int | None:
+    """The number of the highest score above 0, if there is one alone."""
+    most = max(scores, default=0)
+    best = [number for number, score in enumerate(scores) if score == most]
+    return best[0] if len(best) == 1 and most > 0 else None
+
+
+def _lines(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
+    stop = len(text) if stop is None else stop
+    while start < stop:
+        end = text.find("\n", start, stop) + 1 or stop
+        yield start, end
+        start = end
