@@ -9,7 +9,7 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.testing import FakeModel
 from wim_edge.wim.grounding import Grounding
 
-TEXT = "Order KX-4471-9 of 12 May costs 5,250 crowns, 12 of them at once. Write to info@mill.example."
+TEXT = "Order KX-4471-93 of 12 May costs 5,250 crowns, 12 of them at once, by 10:30. Write to info@mill.example."
 
 
 def next_texts(written: str, wishes: list[str], text: str = TEXT) -> list[str]:
@@ -27,24 +27,19 @@ def next_texts(written: str, wishes: list[str], text: str = TEXT) -> list[str]:
 @pytest.mark.parametrize(
     ("written", "wishes", "allowed"),
     [
-        ("It costs 5,", ["000", "250"], ["250"]),
-        ("It costs ", ["7", "5"], ["7", "5"]),  # nothing is begun
-        ("It costs 77", ["1", " "], ["1", " "]),  # a value that stands nowhere: it is told as unsupported
-        ("(KX-", ["9", "4471"], ["4471"]),
-        ("KX-4471", ["-", " "], ["-"]),
-        ("of 12", [" ", "5", "."], [" ", "5", "."]),  # ended, and no longer value begins so
+        ("(KX-4471-", ["88", "93"], ["93"]),
+        ("(KX-4471-", ["93", "88"], ["93", "88"]),  # what it wishes is right
+        ("KX-4471", [" ", "0"], [" ", "0"]),  # it may end, whatever it then is
+        ("KX-4", ["9", "471"], ["9", "471"]),  # hardly begun
+        ("It costs 5,", ["000", "250"], ["000", "250"]),
+        ("It costs 77", ["1", " "], ["1", " "]),
+        ("at 10:", ["00", "30"], ["00", "30"]),
         ("The order", ["s", " "], ["s", " "]),
-        ("info", ["rmation", "@"], ["rmation", "@"]),  # a word of its own
-        ("info@", ["mill", "x"], ["mill"]),
-        ("info@mill", [".", "-"], ["."]),
+        ("to info@mill", ["stone", "."], ["."]),
     ],
 )
 def test_what_may_follow(written: str, wishes: list[str], allowed: list[str]) -> None:
     assert next_texts(written, wishes) == allowed
-
-
-def test_a_word_of_the_text_is_no_beginning_of_a_value() -> None:
-    assert next_texts("the mill", ["s", "."], "The mill is mill-4 of the river.") == ["s", "."]
 
 
 def test_whatever_is_held_leaves_something_to_say() -> None:
@@ -56,10 +51,17 @@ def test_whatever_is_held_leaves_something_to_say() -> None:
 
 def test_an_answer_has_the_value_of_its_passage() -> None:
     def reply(prompt: str) -> str:
-        return "It costs 5,000 crowns." if "Answer with a few words" not in prompt else "5,250 crowns"
+        return "It is order KX-4471-88." if "Answer with a few words" not in prompt else "KX-4471-93"
 
     settings = Settings(pattern="wim-shallow", save=False)
     with Runtime(settings, model=FakeModel(reply)) as runtime:
-        answer = runtime.ask(Document("mill.txt", TEXT), "What does the order cost?")
-    assert answer.text.startswith("It costs 5,250")
+        answer = runtime.ask(Document("mill.txt", TEXT), "Which order is it?")
+    assert answer.text.startswith("It is order KX-4471-93")
     assert answer.unsupported == ()
+
+
+def test_long_words_take_no_time() -> None:
+    model = FakeModel()
+    grounding = Grounding(model, ["a" * 200_000, "-" * 200_000, "1" * 200_000])
+    logits = np.zeros(model.info.n_vocab, np.float32)
+    assert np.isfinite(grounding.held("a" * 200_000 + " x", logits)).all()

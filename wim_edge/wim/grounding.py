@@ -1,7 +1,8 @@
-"""Grounded decoding: once a model begins to write a number, code or address of the passages, it writes that one.
+"""Grounded decoding: once a model has written half of a code, long number or address of the passages, it writes it all.
 
-A small model finds a value and then copies it wrongly. What it may go on with is therefore held to what the passages
-go on with, from the second character of a value on; where it wishes to write a value that stands nowhere, it is let.
+A small model finds such a value, begins to copy it and loses its way. From the half of it on, what it may go on with is
+held to what the passages go on with. It may end it, and what it has hardly begun may become another value: one that
+stands nowhere is not prevented but told (`unsupported`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ import numpy as np
 
 from wim_edge.engine.api import Logits, Model
 
-VALUE = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w|https?://\S+|\w*\d[\w.,:/-]*\w|\d|\w+(?:-\w+)*-\w*\d[\w-]*")
+VALUE = re.compile(
+    r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d[\w.,:/-]{0,80}\w|\d"
+    r"|\w{1,40}-\w{0,40}\d[\w-]{0,80}"
+)
 """A number, code, date in figures, or address."""
 _TAIL = re.compile(r"[^\s(\[{\"'“„«]+$")
+_SEEN = 200
+"""Characters at the end of what is written that are looked at."""
+_LEAST = 4
+"""Characters of a value from which on it is held, where they are half of it."""
 _CANDIDATES = 256
 """Tokens, the likeliest ones, among which those are looked for that go on as a value does."""
 
@@ -28,35 +36,34 @@ class Grounding:
     model: Model
     texts: Seq[str]
     _values: frozenset[str] = field(init=False)
-    _words: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._values = frozenset(match.group() for text in self.texts for match in VALUE.finditer(text))
-        self._words = frozenset(word for text in self.texts for word in re.findall(r"[^\W\d]+", text))
 
     def held(self, written: str, logits: Logits) -> Logits:
         """Returns the logits after what was written, -inf for every token that leaves the value it has begun."""
-        found = _TAIL.search(written)
+        found = _TAIL.search(written[-_SEEN:])
         tail = found.group() if found else ""
-        if len(tail) < 2 or tail in self._words:
+        if len(tail) < _LEAST or not any(char.isdigit() or char == "@" for char in tail):
             return logits
-        going = [value for value in self._values if value.startswith(tail) and value != tail]
-        if not going:
+        going = [value for value in self._values if len(tail) < len(value) <= 2 * len(tail) and value.startswith(tail)]
+        wish = int(np.argmax(logits))
+        ends = self.model.is_eog(wish) or not self._piece(wish)[:1].isalnum()
+        if not going or ends or self._goes_on(tail, wish, going):
             return logits
-        ended = tail in self._values
         likely = np.argpartition(-logits, min(_CANDIDATES, len(logits) - 1))[:_CANDIDATES]
-        allowed = [token for token in map(int, likely) if self._goes_on(tail, token, going, ended)]
-        allowed += [self.model.tokenize(value[len(tail) :])[0] for value in going]
+        allowed = [token for token in map(int, likely) if self._goes_on(tail, token, going)]
+        allowed += [tokens[0] for value in going if (tokens := self.model.tokenize(value[len(tail) :]))]
         masked = np.full_like(logits, -np.inf)
         masked[allowed] = logits[allowed]
-        return masked
+        return masked if np.isfinite(masked).any() else logits
 
-    def _goes_on(self, tail: str, token: int, going: Seq[str], ended: bool) -> bool:
-        if self.model.is_eog(token):
-            return ended
-        piece = self.model.piece(token).decode("utf-8", "replace")
-        if ended and not piece[:1].isalnum():
-            return True
+    def _piece(self, token: int) -> str:
+        return self.model.piece(token).decode("utf-8", "replace")
+
+    def _goes_on(self, tail: str, token: int, going: Seq[str]) -> bool:
+        """Whether a token is what a value goes on with."""
+        piece = self._piece(token)
         text = tail + piece
         return bool(piece) and any(
             value.startswith(text) or (text.startswith(value) and not text[len(value) :][:1].isalnum())
