@@ -137,7 +137,7 @@ class Answering:
             if not pointed:
                 return pointed_answer(reading, self.used)
             found.append((part, pointed))
-            turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed).short)]
+            turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed, question).short)]
         return answer_in_parts(reading, self.used, found)
 
     def sources(self) -> tuple[events.Source, ...]:

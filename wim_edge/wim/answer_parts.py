@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 from math import exp
@@ -60,20 +61,27 @@ class _Candidate:
         return " ".join(self.document.text[self.start : self.end].split())
 
 
-def pointed_answer(reading: Reading, used: Seq[int], found: dict[int, Pointed] | None = None) -> Answer:
+def pointed_answer(
+    reading: Reading, used: Seq[int], found: dict[int, Pointed] | None = None, question: str | None = None
+) -> Answer:
     """Returns the likeliest run of the passages, or what else the question asks for that stands in them; its quotation;
     and how well it is supported.
 
-    ``found``: what was pointed at in them; None: what the question itself made the model point at.
+    ``found`` and ``question``: a part of the question, and what it made the model point at; None: all of it.
     """
+    question = question or reading.plan.query
     if found is None:
         found = {index: reading.pointed[index] for index in used if index in reading.pointed}
-    evidence = _evidence(reading, found)
-    return replace(_pointed(reading, used, found, reading.support.support(evidence)), evidence=evidence)
+    cells = _looked_up(reading, found, question)
+    evidence = _evidence(reading, found, question, bool(cells))
+    candidates = [*cells, *_candidates(reading, found)]
+    answer = _pointed(reading, used, found, candidates, reading.support.support(evidence))
+    return replace(answer, evidence=evidence)
 
 
-def _pointed(reading: Reading, used: Seq[int], found: dict[int, Pointed], support: float) -> Answer:
-    candidates = _candidates(reading, found)
+def _pointed(
+    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float
+) -> Answer:
     status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
@@ -103,7 +111,7 @@ def _pointed(reading: Reading, used: Seq[int], found: dict[int, Pointed], suppor
 
 def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
     """Returns the answers to the parts of a question, one below the other, each in the words that were asked."""
-    found = [(part, pointed_answer(reading, used, pointed)) for part, pointed in parts]
+    found = [(part, pointed_answer(reading, used, pointed, part.question)) for part, pointed in parts]
     told = [own for _, own in found if own.status != "not_found"]
     best = max((own for _, own in found), key=lambda own: own.support or 0.0)
     if not told:
@@ -126,7 +134,7 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     """Returns the parts of an answer in the model's own words."""
     found = {index: reading.pointed[index] for index in used if index in reading.pointed}
     scored = bool(reading.ranking.scores) and not reading.ranking.own
-    evidence = _evidence(reading, found) if scored else None
+    evidence = _evidence(reading, found, reading.plan.query, False) if scored else None
     best = next(iter(_candidates(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     if not text and best is not None:  # it said nothing but what was cut as an echo
@@ -159,7 +167,7 @@ def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]
     own = [
         _candidate(reading, index, run, reading.ranking.relevance(index))
         for index, pointed in found.items()
-        for run in (*_looked_up(reading, index), *pointed.runs)
+        for run in pointed.runs
     ]
     total: dict[str, float] = defaultdict(float)
     for one in own:
@@ -167,13 +175,16 @@ def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]
     return sorted(own, key=lambda one: (-total[_key(one.text)], -one.share))
 
 
-def _looked_up(reading: Reading, index: int) -> list[Run]:
-    """The cell of a table that the question names by its row and its column, as a run that is certain."""
-    if reading.kind != "fact":
-        return []
-    segment = reading.plan.segments[index].segment
-    cell = table_cell(reading.plan.documents[segment.document], segment, reading.plan.query)
-    return [Run(*cell, 0.0)] if cell else []
+def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[_Candidate]:
+    """The cells of tables that the question names by their row and their column, most relevant first."""
+    cells = []
+    for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)) if reading.kind == "fact" else ():
+        segment = reading.plan.segments[index].segment
+        document = reading.plan.documents[segment.document]
+        cell = table_cell(document, segment, question)
+        if cell:
+            cells.append(_Candidate(index, document, *cell, 1.0))
+    return cells
 
 
 def _candidate(reading: Reading, index: int, run: Run, relevance: float) -> _Candidate:
@@ -186,16 +197,15 @@ def _key(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _evidence(reading: Reading, found: dict[int, Pointed]) -> Evidence:
-    """What speaks for an answer's being in these passages."""
+def _evidence(reading: Reading, found: dict[int, Pointed], question: str, named: bool) -> Evidence:
+    """What speaks for an answer's being in these passages; ``named``: a table has the cell that is asked for."""
     answers = 0.0
     if reading.model.has_adapter and found:
         answers = max(pointed.answers for pointed in found.values())
-        if any(_looked_up(reading, index) for index in found):
-            answers = max(answers, _NAMED)
+        answers = max(answers, _NAMED) if named else answers
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in found if index in reading.ranking.scores]
-    missing = words.missing([reading.plan.segments[index].text for index in found], reading.plan.query)
+    missing = words.missing([reading.plan.segments[index].text for index in found], question)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 
