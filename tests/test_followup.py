@@ -102,6 +102,16 @@ def test_any_text_is_completed_and_nothing_of_it_is_lost(last: str, question: st
         ("who is the king of France and Navarra", []),
         ("who and what is it", []),
         ("Who came, and when, and why?", []),
+        ("What happens between when the order is placed and when it arrives?", []),
+        ("Which rules say when and where dogs may run?", []),
+        ("Who decides when and how the deposit is returned?", []),
+        ("What determines how long and how often a patient is treated?", []),
+        ("Who is the man who sold the mill and who later bought it back?", []),
+        ("Who wrote the play Where and When?", []),
+        ("Tell me who won and why", []),
+        ("What is the policy on who may smoke and where?", []),
+        ("Who, and on what date, bought it?", []),
+        ("In which year and in which month did it open?", []),
     ],
 )
 def test_a_question_in_two_parts(question: str, asked: list[str]) -> None:

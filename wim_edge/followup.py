@@ -86,11 +86,18 @@ _AND = re.compile(
     re.IGNORECASE,
 )
 
+_WH = (
+    r"(?:who|whom|whose|what|when|where|which|why|how|wer|wen|wem|was|wann|wo|welche\w*|warum|wie|wieviel|qui|que|quoi"
+    r"|quand|où|quel\w*|pourquoi|comment|combien|qui[eé]n|qu[eé]|cu[aá]ndo|d[oó]nde|cu[aá]l|c[oó]mo|cu[aá]nto)"
+)
 _ASKED = re.compile(
-    r"(?:(?:at|by|from|for|to|in|on|until|since|with)\s+)?\w+(?:\s+(?:much|many|long|often|far|old|big|high|large))?\b",
+    rf"(?:(?:at|by|from|for|to|in|on|until|since|with)\s+)?{_WH}\b"
+    r"(?:\s+(?:much|many|long|often|far|old|big|high|large))?\b",
     re.IGNORECASE,
 )
 """The words that a question begins with, and that say what it asks for."""
+_INNER = re.compile(rf"\b(?:between|whether|if|(?!was\b|que\b){_WH})\b", re.IGNORECASE)
+"""What shows that a question speaks of another one, or of two things at once."""
 
 
 @dataclass(frozen=True)
@@ -140,15 +147,17 @@ class Part:
 def parts(question: str) -> tuple[Part, ...]:
     """Returns the two questions that one asks with "and who", "and when", each completed by the other where it is no
     more than that ("Who may end the contract, and when?"); none where it is one."""
-    plain = question.strip()
-    found = [part.strip(" ?.,") for part in _AND.split(plain)]
-    if len(found) != 2 or not all(_ASKS.match(part[_ahead(part) :]) for part in found):
+    found = [part.strip(" ?.,") for part in _AND.split(question.strip())]
+    if len(found) != 2:
         return ()
     first, second = found
     asks_first, asks_second = (_ASKED.match(part) for part in found)
     if asks_first is None or asks_second is None:
         return ()
     rest_first, rest_second = first[asks_first.end() :].strip(), second[asks_second.end() :].strip()
+    # "Which rule says when and where ...", "between when it rings and when ...", "In which year and in which month ..."
+    if _INNER.search(f"{rest_first} | {rest_second}") or "," in second or len(rest_first.split()) == 1:
+        return ()
     if not _content(f"{rest_first} {rest_second}"):
         return ()
     if not rest_second:
@@ -160,12 +169,6 @@ def parts(question: str) -> tuple[Part, ...]:
 
 def _asked(part: str) -> str:
     return f"{part[:1].upper()}{part[1:]}?"
-
-
-def _ahead(part: str) -> int:
-    """Returns where the word that asks begins, behind a preposition."""
-    found = _PREPOSITION.match(part)
-    return found.end() + 1 if found else 0
 
 
 def stands_for_itself(question: str) -> bool:
