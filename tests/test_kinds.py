@@ -11,6 +11,10 @@ QUESTIONS = {
         "Who signed the lease?", "invoice number", "How many members were present?", "when is the rent due",
         "Which clause limits liability?", "What is the IBAN?", "Is it red or blue?", "Can you tell me the IBAN?",
         "What is the name of the ship?", "Wie hoch ist die Kaution?", "How long is the notice period?",
+        "What is the deposit for?", "What is the document fee?", "What is the file size limit?",
+        "When is the summary due?",
+        "What is the page number of the index?", "What is the text of clause 4?", "What is the program for Monday?",
+        "What does the contract say about who pays and when?",
         "Which bus do I take?", "What does error code E7 mean?",
     ],
     "yesno": ["Are dogs allowed?", "May I park here", "Did the meeting ban cockerels?", "Darf ich rauchen?",
@@ -18,8 +22,10 @@ QUESTIONS = {
     "list": ["List all work days of 2026", "Which accessories are sold separately?", "Who are the steam engineers?",
              "What are the opening hours?", "which distributions have packages"],
     "summary": ["Summarize the meeting.", "What is this contract about?", "what is this about", "Worum geht es?",
-                "tl;dr", "Give me a summary"],
-    "free": ["Why was the bridge closed?", "Explain clause 4", "How does the pump work?"],
+                "tl;dr", "Give me a summary", "What is this for?", "what is this program and what does it do?",
+                "What's the document about?", "Zusammenfassung", "de quoi parle ce texte ?", "summary of the report"],
+    "free": ["Why was the bridge closed?", "Explain clause 4", "How does the pump work?",
+             "Write a limerick on the mill", "Translate the first sentence into German"],
 }  # fmt: skip
 
 

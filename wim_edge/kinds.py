@@ -15,11 +15,18 @@ from typing import Literal, cast
 Kind = Literal["fact", "yesno", "list", "summary", "free"]
 KINDS = ("auto", "fact", "yesno", "list", "summary", "free")
 
+_TEXT = r"(?:text|document|book|file|page|article|paper|report|letter|guide|manual|story|program|thing)"
 _SUMMARY = re.compile(
-    r"\b(?:summar(?:y|ise|ize)|tl;?dr|overview of (?:this|the)|main (?:points|topics)|key (?:points|takeaways)"
-    r"|what (?:is|are|was|does) (?:it|th(?:is|e)(?: \w+){0,2}) (?:all )?(?:about|deal with|for\?*$)"
-    r"|what(?: is|'s) (?:this|the) (?:text|document|book|file|page|program|article)\b"
-    r"|zusammenfass\w*|worum geht|résum\w*|de quoi (?:parle|s'agit|traite)|resum\w+|de qué (?:trata|va))",
+    r"(?:please |can you |could you )?"
+    r"(?:summar[iy][sz]e\b|(?:a |short |brief )*summary\b(?! of the \w+ (?:of|in)\b)|tl;?dr\b"
+    r"|(?:give|write|make|show|provide|i (?:want|need))\b.*\b(?:summary|overview|(?:main|key) (?:points|takeaways))\b"
+    r"|(?:what are |list |name )?the (?:main|key) (?:points|takeaways)\b|(?:main|key) (?:points|takeaways)\b"
+    r"|what(?:'s| is| are| was| were| does| do) (?:it|this|that|(?:the|this|that|these)(?: \w+){1,2}) (?:all )?"
+    r"(?:about|deal with|cover)\W*$"
+    rf"|what(?:'s| is) (?:it|this|this \w+|the {_TEXT}) for\W*$"
+    rf"|what(?:'s| is) (?:this|the) {_TEXT}(?: and what\b.*)?\W*$|what(?:'s| is) this\W*$"
+    r"|(?:eine? |kurze )*zusammenfassung\b|fass\w* .*\bzusammen\b|worum geht (?:es|das)(?: hier)?\W*$"
+    r"|(?:faire? |un )*résum\w+\b|de quoi (?:parle|s'agit|traite)\b|(?:un )?resum\w+\b|de qué (?:trata|va)\b)",
     re.IGNORECASE,
 )
 _YESNO = re.compile(
@@ -39,14 +46,15 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _FREE = re.compile(
-    r"(?:why|explain|describe|compare|how (?:come|does|do|did|would)\b.*\b(?:work|differ|happen|affect))", re.IGNORECASE
+    r"(?:why|explain|write|draft|compose|translate|rewrite|rephrase|invent|imagine"
+    r"|describe|compare|how (?:come|does|do|did|would)\b.*\b(?:work|differ|happen|affect))", re.IGNORECASE
 )
 
 
 def kind_of(question: str) -> Kind:
     """Returns what a question asks for."""
     plain = question.strip().lstrip("¿¡\"'“« ")
-    if _SUMMARY.search(plain):
+    if _SUMMARY.match(plain):
         return "summary"
     if _LIST.match(plain):
         return "list"

@@ -118,7 +118,7 @@ class Answering:
     def _not_there(self) -> Answer | None:
         """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""
         reading = self.reading
-        if not reading.ranking.scores or reading.ranking.own or reading.kind in ("summary", "free"):
+        if not reading.ranking.scores or reading.ranking.own or reading.kind in ("list", "summary", "free"):
             return None
         if reading.similarity is not None:  # what is asked in other words may be there all the same
             return None

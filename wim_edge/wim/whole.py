@@ -18,13 +18,21 @@ _BEGINNING = 4000
 _SENTENCES, _SECTIONS = 3, 20
 _WORDS = 4, 45
 """Of a sentence that tells something, and of one that is quoted alone."""
+_LONGEST = 400
+"""Characters of a sentence that are shown."""
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _PARTS, _CENTRAL = 4, 40
 """Of a text without sections, a sentence of each is shown; so many of its words are the common ones."""
 _RIGHTS = re.compile(
-    r"^\W*(?:copyright\b|\(c\)|©)|all rights reserved|alle rechte vorbehalten|tous droits réservés"
+    r"^\W*(?:copyright\b|\(c\)|©)|\b(?:we|this site|this website) uses? cookies\b|skip to (?:main )?content"
+    r"|\bno part of this\b|\bmay be reproduced\b|for the use of anyone anywhere"
+    r"|all rights reserved|alle rechte vorbehalten|tous droits réservés"
     r"|derechos reservados|\bcopy and distribute verbatim copies\b", re.IGNORECASE,
 )  # fmt: skip
-_MOST_COMMON = re.compile(r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)\w* words?\b", re.I)
+_MOST_COMMON = re.compile(
+    r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)(?:ly used)? words?"
+    r"(?: (?:in|of) (?:the|this|that|my|these)(?: (?:above|following|whole))? \w+)?\s*(?:[?.!]|$)", re.IGNORECASE,
+)  # fmt: skip
 _NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
 _USUAL = 10
 _WORD = re.compile(r"[^\W\d_]+")
@@ -37,9 +45,17 @@ def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
         return None
     wanted = asked[1] or ""
     n = int(wanted) if wanted.isdecimal() else _NUMBERS.get(wanted.lower(), _USUAL)
-    counts = Counter(word.casefold() for document in documents for word in _WORD.findall(document.text))
+    texts = [document.text[start:end] for document in documents for start, end in _read_parts(document)]
+    counts = Counter(word.casefold() for text in texts for word in _WORD.findall(text))
     found = [word for word, _ in counts.most_common(n)]
+    if not found:
+        return None
     return Answer(", ".join(found), short=", ".join(found), support=1.0)
+
+
+def _read_parts(document: Document) -> Seq[events.Chars]:
+    """The parts of a document that are read; all of it where it has none."""
+    return document.parts or ((0, len(document.text)),)
 
 
 def summary(documents: Seq[Document]) -> Answer:
@@ -78,20 +94,29 @@ def _plain(text: str) -> str:
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """The sentences that are no headings and no notices of rights, as characters; each ends as a sentence does."""
+    """The sentences that are no headings, rows or notices of rights, as characters; a long one's beginning."""
     text = document.text
     bare = bare_lines(document, Segment(0, 0, len(text), text, ()))
     lines = iter(bare)
-    line, found = next(lines, None), []
+    line, found, inside_of = next(lines, None), [], iter(_read_parts(document))
+    part = next(inside_of)
     for start, end in sentences(text):
         while line is not None and line[1] < end:
             line = next(lines, None)
+        while part[1] <= start and (following := next(inside_of, None)) is not None:
+            part = following
         inside = line is not None and line[0] <= start and end <= line[1]
-        words = text[start:end].split()
-        if inside or len(words) < _WORDS[0] or _RIGHTS.search(text[start:end]):
+        sentence = text[start : start + _LONGEST]
+        size = len(sentence.split()) + len(_UNSPACED.findall(sentence)) // 2
+        if inside or start < part[0] or end > part[1] or size < _WORDS[0]:
             continue
-        left = start + len(text[start:end]) - len(text[start:end].lstrip())
-        found.append((left, start + len(text[start:end].rstrip())))
+        if _RIGHTS.search(sentence) or "|" in sentence or "\t" in sentence.strip():
+            continue
+        left = start + len(sentence) - len(sentence.lstrip())
+        right = start + len(text[start:end].rstrip())
+        if right - left > _LONGEST:
+            right = max(left + 1, text.rfind(" ", left, left + _LONGEST))
+        found.append((left, right))
     return found
 
 
