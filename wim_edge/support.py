@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
-ANSWERED, NOT_FOUND = 0.5, 0.35
+ANSWERED, NOT_FOUND = 0.5, 0.3
 """From the first on the answer is given as it is; below the second there is none; between them it is unsure."""
 
 

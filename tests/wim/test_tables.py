@@ -84,6 +84,13 @@ def test_what_is_not_certain_is_not_looked_up(table: str, question: str) -> None
     assert cell(table, question) is None
 
 
+def test_what_something_costs_is_its_price() -> None:
+    prices = "Art.\tPlant\tPot\tPrice\nP-112\tHydrangea\t7 l\t32.00\nP-118\tJapanese maple\t10 l\t89.00\n"
+    assert cell(prices, "How much does the Japanese maple cost?") == "89.00"
+    assert cell(prices, "price of P-118") == "89.00"
+    assert cell(prices, "price of P-130") is None
+
+
 def test_a_pipe_may_stand_in_a_cell() -> None:
     table = "| Name | Is | Room |\n| --- | --- | --- |\n| Ann | x \\| y | 12 |\n| Bob | z | 13 |\n"
     assert cell(table, "Which room is Ann in?") == "12"

@@ -28,8 +28,11 @@ _TRIES = 3
 _WORD, _SENTENCE, _PARAGRAPH = 1, 2, 3
 _BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』）】]*)(?P<after>\s*)|(?P<blank>\s+)""")
 _UNSPACED = "。！？"
-_ABBREVIATED = re.compile(r"(?:\b(?:[A-Z]|[A-Z][a-z]{1,2}|e\.g|i\.e|approx|vs)|(?:^|\n)\s*\d{1,3})\.$")
-"""Initials, titles, numbers of items ("J. S.", "Dr.", "12."): their full stop ends no sentence."""
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:[A-Z]|[A-Z][a-z]{1,2}|e\.g|i\.e|approx|vs|[Nn]os?|nr|tel|incl|max|min)"
+    r"|(?:^|\n)\s*\d{1,3}|\b(?:[Aa]m|[Vv]om|[Zz]um|[Bb]is|[Aa]b|[Dd]e[mnrs]|und|-) \d{1,2})\.$"
+)
+"""Initials, titles, numbers of items, dates ("J. S.", "Dr.", "12.", "am 2."): their full stop ends no sentence."""
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _JOINER = "\u200d"
 _LINE = 40

@@ -148,6 +148,9 @@ class Answering:
             document = self.reading.plan.documents[segment.document]
             margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
             text, quote = (margin.text, margin.quote) if margin else ("", None)
+            shown = self._quoted(document.name, chars)
+            if shown is not None:  # of this passage the answer quotes that, which may be another sentence
+                text, quote = shown.text, shown.chars
             place, relevance = document.place(*(quote or chars)), ranking.relevance(index)
             found.append(
                 events.Source(
@@ -156,6 +159,12 @@ class Answering:
                 )
             )
         return tuple(found)
+
+    def _quoted(self, name: str, chars: events.Chars) -> events.Quote | None:
+        """What the answer quotes of these characters of a document, first."""
+        quotes = self.answer.quotes if self.answer else ()
+        inside = (one for one in quotes if one.document == name and chars[0] <= one.chars[0] < chars[1])
+        return next(inside, None)
 
     # What to draw on
 

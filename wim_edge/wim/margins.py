@@ -22,11 +22,13 @@ from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
-from wim_edge.wim.quotation import Quotation, bare_lines, quotation
+from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
 
 TOGETHER = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
 _CHARS_A_TOKEN = 4
+WORDS = 0.6
+"""Nats that a run loses for a point of the question's words that its sentence lacks (docs/choices.md)."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,10 @@ class Writer:
         with self.clock.stage("margins"), self.context.adapted():
             branch.append(prompt)
             form = partial(fits, question)
-            pointed = self._pointer.point(branch, segment, avoid=bare_lines(document, segment), fits=form)
+            asked = [(start, end, WORDS * lost) for start, end, lost in words_lost(segment, question)]
+            pointed = self._pointer.point(
+                branch, segment, avoid=bare_lines(document, segment), fits=form, asked=asked
+            )
         self.decoded_tokens += pointed.n_tokens
         return pointed
 

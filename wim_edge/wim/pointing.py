@@ -93,7 +93,7 @@ class Pointer:
 
     def point(
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
-        fits: Callable[[str], bool] = lambda run: True,
+        fits: Callable[[str], bool] = lambda run: True, asked: Seq[tuple[int, int, float]] = (),
     ) -> Pointed:  # fmt: skip
         """Let the model point into the segment.
 
@@ -102,6 +102,7 @@ class Pointer:
                 forks of it, and four sequences at most are taken for them.
             avoid: characters of the segment's text in which no run may begin or end, such as headings.
             fits: tells of a run whether it has the form that is asked for; what has not counts for less.
+            asked: characters ``[start, end)`` of the segment's text, and the nats that a run loses which begins there.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -118,10 +119,12 @@ class Pointer:
                    for n in range(len(tokens))]  # fmt: skip
         # How many tokens with a letter or digit stand before each: a run holds one at least
         words = [0, *accumulate(any(map(str.isalnum, text[chars[n] : chars[n + 1]])) for n in range(len(tokens)))]
+        far = [next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked]
+
         def lost(place: int, n: int) -> float:
             return 0.0 if fits(text[chars[place] : chars[place + n]]) else OTHER_FORM
 
-        found, spent = self._search(sequence, tokens, places, may_end, words, lost)
+        found, spent = self._search(sequence, tokens, places, may_end, words, lost, far)
         runs: list[Run] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
@@ -132,7 +135,7 @@ class Pointer:
 
     def _search(
         self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool], words: list[int],
-        lost: Callable[[int, int], float],
+        lost: Callable[[int, int], float], far: list[float],
     ) -> tuple[list[tuple[int, int, float]], int]:  # fmt: skip
         """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
         found: list[tuple[int, int, float]] = []
@@ -150,12 +153,13 @@ class Pointer:
                     ended = [place for place in some if depth == self.longest or may_end[place + depth - 1]]
                     if ended and beam.prefix not in self._verdicts:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
-                        found.append((ended[0], depth, beam.logprob + end - lost(ended[0], depth)))
+                        nearest = min(ended, key=far.__getitem__)
+                        found.append((nearest, depth, beam.logprob + end - lost(nearest, depth) - far[nearest]))
                     if depth < self.longest:
                         grown += [(longer, fork) for longer in self._grown(beam, tokens, logprobs)]
-                going = sorted(grown, key=lambda pair: -pair[0].logprob)[:BEAMS]
+                going = sorted(grown, key=lambda pair: -self._hope(pair[0], far))[:BEAMS]
                 found = sorted(found, key=lambda run: -run[2])[:BEAMS]
-                if not going or (found and found[0][2] >= going[0][0].logprob):
+                if not going or (found and found[0][2] >= self._hope(going[0][0], far)):
                     break
                 forks = hand_on(forks, [fork for _, fork in going], stack)
                 beams = [beam for beam, _ in going]
@@ -163,6 +167,11 @@ class Pointer:
                 logits = self.context.append_each(steps)
                 spent += len(beams)
         return found, spent
+
+    @staticmethod
+    def _hope(beam: _Beam, far: list[float]) -> float:
+        """The score that none of the beam's runs can be above."""
+        return beam.logprob - min(far[place] for place in beam.places)
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
         """The beam with every next token that the segment allows."""

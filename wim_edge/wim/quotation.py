@@ -5,10 +5,13 @@ And what is none: a heading, numbering, a page number, a dot leader or punctuati
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.wim.tables import ROW, RULE
 
@@ -68,6 +71,18 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     right -= _blank(document.text[left:right][::-1])
     right = max(right, end)
     return Quotation(left, right, _header(document.text, left, right))
+
+
+def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
+    """Returns the sentences and rows of a segment, as characters of its text, with the weight of the question's words
+    that each lacks and the best one has. A word weighs log(1 + N / n), n of the N sentences having it."""
+    spans = [row for span in sentences(segment.text) for row in _rows(segment.text, *span)]
+    asked = words.without_endings(question)
+    held = [words.without_endings(segment.text[start:end]) & asked for start, end in spans]
+    counts = Counter(word for found in held for word in found)
+    weights = [sum(math.log(1 + len(spans) / counts[word]) for word in found) for found in held]
+    most = max(weights, default=0.0)
+    return [(start, end, most - weight) for (start, end), weight in zip(spans, weights, strict=True)]
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:

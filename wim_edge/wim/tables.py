@@ -26,6 +26,7 @@ _MOST_ROWS = 2000
 _EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
 """A number or code in a question, which must stand there to the letter."""
 _NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
+_ALIKE = (frozenset({"price", "cost", "fee", "charge"}), frozenset({"phone", "telephone", "tel"}))
 _SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
 _TELLS_NOTHING = words.without_endings(
     "address number value name entry please tell me give show exact exactly currently current much many long high old "
@@ -175,8 +176,12 @@ def _cells(line: str, at: int, text: str) -> list[_Cell]:
 
 def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
     """The columns that name the rows: the first, and the second too where the first holds numbers or codes alone."""
-    numbers = all(any(map(str.isdigit, word)) for row in rows for word in row[0].words)
-    return (0, 1) if numbers else (0,)
+    codes = all(
+        any(any(map(str.isdigit, word)) for word in row[0].words)
+        and not any(len(word) > 2 and word.isalpha() for word in row[0].words)
+        for row in rows
+    )
+    return (0, 1) if codes else (0,)
 
 
 def _is_of(word: str, label: str) -> bool:
@@ -186,6 +191,8 @@ def _is_of(word: str, label: str) -> bool:
             if len(other) > 3 and word.startswith(other[:-1]):
                 return True
             other = other[:-1]
+        if any({word, other.rstrip("s")} <= group for group in _ALIKE):
+            return True
         short, long = sorted((word, other), key=len)
         if short == long or short == long.rstrip("s"):
             return True
