@@ -76,6 +76,20 @@ def test_what_is_to_be_avoided_is_not_pointed_at() -> None:
     assert all(run.start >= 7 for run in avoided.runs)
 
 
+def test_where_the_words_of_the_question_are_a_run_is_preferred() -> None:
+    text = "Ada came in 1921. Ben came in 1922."
+    model = FakeModel(lambda prompt: "1921")
+    (segment,) = split(text, 10_000, model.tokenize)
+    context = model.context(100_000)
+    with context.sequence() as sequence:
+        sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
+        pointer = Pointer(model, context)
+        plain = pointer.point(sequence, segment).runs[0]
+        moved = pointer.point(sequence, segment, asked=[(0, 18, 100.0), (18, len(text), 0.0)]).runs[0]
+    assert text[plain.start : plain.end] == "1921"
+    assert moved.start >= 18
+
+
 def test_nothing_is_pointed_at_where_no_word_is() -> None:
     assert point(FakeModel(lambda prompt: "x"), " \n \n ").runs == ()
 

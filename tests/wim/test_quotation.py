@@ -7,7 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, quotation, whole_value
+from wim_edge.wim.quotation import bare_lines, quotation, whole_value, words_lost
 from wim_edge.wim.tables import header_above
 
 TABLE = (
@@ -117,3 +117,25 @@ def test_half_a_value_is_widened_to_all_of_it(text: str, part: str, value: str) 
     at = text.index(part)
     start, end = whole_value(text, at, at + len(part))
     assert text[start:end] == value
+
+
+def test_sentences_and_rows_lose_the_words_of_the_question_that_others_have() -> None:
+    text = f"The pump is old. The maple costs 89 crowns.\n\n{TABLE}"
+    _, segment = whole(text)
+    lost = {text[start:end].strip(): loss for start, end, loss in words_lost(segment, "What does code E7 mean?")}
+    assert lost["| E7 | The pump is blocked | Clean the sieve below it |"] == min(lost.values()) == 0
+    assert lost["| E3 | The tank is empty | Fill it up to the mark |"] > 1
+    assert lost["The maple costs 89 crowns."] > 1
+    assert {loss for _, _, loss in words_lost(segment, "Whose?")} == {0.0}
+    assert words_lost(Segment(0, 0, 0, "", ()), "Whose?") in ([], [(0, 0, 0.0)])
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "found"),
+    [
+        ("It lies at no. 14 of the lane. It has 71 square metres.", "lane", "It lies at no. 14 of the lane."),
+        ("Wir kommen am 2. Mai zu Ihnen. Danke.", "Mai", "Wir kommen am 2. Mai zu Ihnen."),
+    ],
+)
+def test_a_number_or_a_date_ends_no_sentence(text: str, run: str, found: str) -> None:
+    assert carrier(text, run)[0] == found

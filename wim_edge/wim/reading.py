@@ -205,9 +205,12 @@ class Reading:
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
-        chosen = self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
+        chosen = self._relevant()
         # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
         return chosen if chosen or self.choices.prose else self.ranking.unjudged()[:1]
+
+    def _relevant(self) -> list[int]:
+        return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
 
     def point_again(self, segments: Seq[int], prompt: Seq[int], question: str) -> dict[int, Pointed]:
         """Returns what the model points at after another question's prompt, in those segments whose states are kept."""
@@ -369,7 +372,7 @@ class Reading:
             short = (pointed.runs[0].start, pointed.runs[0].end) if pointed.runs else None
         fields = (
             index, document.name, place.page, place.section, chars, margin.text, margin.quote,
-            self.ranking.relevance(index), bool(margin.text) and index in self.chosen(), margin.header, short,
+            self.ranking.relevance(index), bool(margin.text) and index in self._relevant(), margin.header, short,
         )  # fmt: skip
         yield events.MarginWritten(*fields)
         judged = events.MarginJudged(*fields)
