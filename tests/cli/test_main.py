@@ -68,7 +68,7 @@ def asking(story: Path, *options: str) -> subprocess.Popen[str]:
     """A real reading in a process of its own, until its second segment is read."""
     process = subprocess.Popen(
         [*COMMAND, "ask", "-m", "smollm2-135m", "--segment-tokens", "256", "--margin-tokens", "16",
-         "--answer-tokens", "24", *options, str(story), "What is it about?"],
+         "--answer-tokens", "24", *options, str(story), "Who may copy and distribute it?"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None

@@ -227,7 +227,7 @@ def test_a_rejected_margin_stays_though_the_text_is_read_anew(page: Any, tmp_pat
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it?")
     answered(page)
-    ask(page, "What is it about?")  # which the cache holds now
+    ask(page, "Who is protected by it?")  # which the cache holds now
     page.wait_for_selector("#now:not([hidden])")
     answered(page)
     page.locator("#asked .link", has_text="Who may copy it?").click()
