@@ -104,7 +104,7 @@ def test_ctrl_c_once_answers_twice_cancels(
 ) -> None:
     story = tmp_path / "story.txt"
     story.write_text(long_text, encoding="utf-8")
-    process = asking(story)
+    process = asking(story, "--prose", "--answer", "free")  # which takes its time
     process.send_signal(signal.SIGINT)
     for _ in range(presses - 1):
         time.sleep(0.05)
