@@ -113,11 +113,12 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
     for table in tables(text):
         if table.end <= segment.start or table.start >= segment.end or not table.is_marked:
             continue
-        labels = _cells(text[slice(*table.header)], 0, text)
+        header = text[slice(*table.header)]
+        labels = _cells(header, 0)
         rows = _rows(text, table, len(labels))
         if len(labels) < 2 or not rows:
             continue
-        names = [text[slice(*table.header)][cell.start : cell.end] for cell in labels]
+        names = [header[cell.start : cell.end] for cell in labels]
         columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
         column = _only_best([len(found) for found in columns])
         if column is None:
@@ -143,7 +144,7 @@ def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
     for start, end in _lines(text, table.start, table.end):
         if RULE.fullmatch(text[start:end].strip()):
             continue
-        cells = _cells(text[start:end], start, text)
+        cells = _cells(text[start:end], start)
         if len(cells) == n:
             rows.append(cells)
         if len(rows) == _MOST_ROWS:
@@ -151,7 +152,7 @@ def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
     return rows
 
 
-def _cells(line: str, at: int, text: str) -> list[_Cell]:
+def _cells(line: str, at: int) -> list[_Cell]:
     """The cells of a line that begins at a character of the text, the empty ones too: parted by pipes or tabs."""
     inner, begin = line.rstrip("\r\n"), 0
     if _PIPE.search(inner):

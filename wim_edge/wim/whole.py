@@ -98,17 +98,15 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
     text = document.text
     bare = bare_lines(document, Segment(0, 0, len(text), text, ()))
     lines = iter(bare)
-    line, found, inside_of = next(lines, None), [], iter(_read_parts(document))
-    part = next(inside_of)
+    line, found, parts = next(lines, None), [], _read_parts(document)
     for start, end in sentences(text):
         while line is not None and line[1] < end:
             line = next(lines, None)
-        while part[1] <= start and (following := next(inside_of, None)) is not None:
-            part = following
+        is_read = any(first <= start and end <= last for first, last in parts)
         inside = line is not None and line[0] <= start and end <= line[1]
         sentence = text[start : start + _LONGEST]
         size = len(sentence.split()) + len(_UNSPACED.findall(sentence)) // 2
-        if inside or start < part[0] or end > part[1] or size < _WORDS[0]:
+        if inside or not is_read or size < _WORDS[0]:
             continue
         if _RIGHTS.search(sentence) or "|" in sentence or "\t" in sentence.strip():
             continue
