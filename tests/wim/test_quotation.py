@@ -55,6 +55,15 @@ def test_a_table_that_goes_on_has_the_header_of_its_beginning() -> None:
     assert header_above(rows, rows.index("E3")) == ""
     assert header_above(f"Code\tMeaning 2\n-----\t-----\n{rows}", len(rows)) == "Code\tMeaning 2"
     assert header_above(f"Code\tMeaning\n{rows}", len(rows)) == "Code\tMeaning"
+    # Years do, where the next row has none
+    years = "Item\t2023\t2024\nRent\t410\t455\nHeat\t88\t93\n"
+    assert carrier(years, "455") == ("Rent\t410\t455", "Item\t2023\t2024")
+    assert carrier("Ann\t2019\nBob\t2021\nCid\t2022\n", "2022")[1] == ""
+
+
+def test_a_line_feed_alone_ends_a_row() -> None:
+    row = "| E7 | The pump\u2028is blocked | Clean\x0bthe sieve |"
+    assert carrier(f"{TABLE}{row}\n", "Clean\x0bthe")[0] == row
 
 
 def test_the_header_of_a_table_has_none() -> None:

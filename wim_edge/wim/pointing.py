@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,22 @@ class _Beam:
     logprob: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Ground:
+    """What a run may be of: the tokens of a segment, and of each whether a run may begin or end with it."""
+
+    tokens: tuple[int, ...]
+    places: tuple[int, ...]
+    """The tokens with which one may begin."""
+    may_end: list[bool]
+    words: list[int]
+    """How many tokens with a letter or digit stand before each, and in all: a run holds one at least."""
+    far: list[float]
+    """Nats that a run loses which begins there."""
+    lost: Callable[[int, int], float]
+    """Nats that so many tokens from there lose for their form."""
+
+
 @dataclass
 class Pointer:
     """Points into segments for one model."""
@@ -110,21 +126,19 @@ class Pointer:
         chars, whole = char_offsets(self.model.piece, text, tokens)
         inked = [_inked(text, at) for at in chars[:-1]]
         barred = [any(start <= at < end for start, end in avoid) for at in inked]
-        places = [
-            n for n, at in enumerate(inked) if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)
-        ]
         logits = sequence.logits
         yes, no = (float(logits[self.model.tokenize(word)[0]]) for word in (YES, NO))
-        may_end = [not barred[n] and (n + 1 == len(tokens) or (whole[n + 1] and _is_edge(text, chars[n + 1])))
-                   for n in range(len(tokens))]  # fmt: skip
-        # How many tokens with a letter or digit stand before each: a run holds one at least
-        words = [0, *accumulate(any(map(str.isalnum, text[chars[n] : chars[n + 1]])) for n in range(len(tokens)))]
-        far = [next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked]
-
-        def lost(place: int, n: int) -> float:
-            return 0.0 if fits(text[chars[place] : chars[place + n]]) else OTHER_FORM
-
-        found, spent = self._search(sequence, tokens, places, may_end, words, lost, far)
+        ends = [whole[n + 1] and _is_edge(text, chars[n + 1]) for n in range(len(tokens) - 1)]
+        ground = _Ground(
+            tokens,
+            places=tuple(n for n, at in enumerate(inked)
+                         if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)),
+            may_end=[end and not bar for end, bar in zip([*ends, True], barred, strict=False)],
+            words=[0, *accumulate(any(map(str.isalnum, text[start:end])) for start, end in pairwise(chars))],
+            far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked],
+            lost=lambda place, n: 0.0 if fits(text[chars[place] : chars[place + n]]) else OTHER_FORM,
+        )  # fmt: skip
+        found, spent = self._search(sequence, ground)
         runs: list[Run] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
@@ -133,33 +147,31 @@ class Pointer:
                 runs.append(run)
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, spent)
 
-    def _search(
-        self, sequence: Sequence, tokens: tuple[int, ...], places: list[int], may_end: list[bool], words: list[int],
-        lost: Callable[[int, int], float], far: list[float],
-    ) -> tuple[list[tuple[int, int, float]], int]:  # fmt: skip
+    def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
         """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
         found: list[tuple[int, int, float]] = []
-        if not places:
+        if not ground.places:
             return found, 0
         spent = 0
         with ExitStack() as stack:
             forks, logits = [stack.enter_context(sequence.fork())], sequence.logits[None]
-            beams = [_Beam(tuple(places))]
+            beams = [_Beam(ground.places)]
             while beams:
                 grown: list[tuple[_Beam, Sequence]] = []
                 for beam, fork, row in zip(beams, forks, logits, strict=True):
                     logprobs, depth = log_softmax(row), len(beam.prefix)
-                    some = [place for place in beam.places if words[place + depth] > words[place]]
-                    ended = [place for place in some if depth == self.longest or may_end[place + depth - 1]]
+                    some = [place for place in beam.places if ground.words[place + depth] > ground.words[place]]
+                    ended = [place for place in some if depth == self.longest or ground.may_end[place + depth - 1]]
                     if ended and beam.prefix not in self._verdicts:
                         end = float(np.logaddexp.reduce(logprobs[self._ends]))
-                        nearest = min(ended, key=far.__getitem__)
-                        found.append((nearest, depth, beam.logprob + end - lost(nearest, depth) - far[nearest]))
+                        nearest = min(ended, key=ground.far.__getitem__)
+                        loss = ground.lost(nearest, depth) + ground.far[nearest]
+                        found.append((nearest, depth, beam.logprob + end - loss))
                     if depth < self.longest:
-                        grown += [(longer, fork) for longer in self._grown(beam, tokens, logprobs)]
-                going = sorted(grown, key=lambda pair: -self._hope(pair[0], far))[:BEAMS]
+                        grown += [(longer, fork) for longer in self._grown(beam, ground.tokens, logprobs)]
+                going = sorted(grown, key=lambda pair: -self._hope(pair[0], ground.far))[:BEAMS]
                 found = sorted(found, key=lambda run: -run[2])[:BEAMS]
-                if not going or (found and found[0][2] >= self._hope(going[0][0], far)):
+                if not going or (found and found[0][2] >= self._hope(going[0][0], ground.far)):
                     break
                 forks = hand_on(forks, [fork for _, fork in going], stack)
                 beams = [beam for beam, _ in going]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
-from wim_edge.wim.tables import ROW, RULE
+from wim_edge.wim.tables import ROW, RULE, header_above, line_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _LABEL = 60
@@ -101,7 +101,7 @@ def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
 def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Returns the items of the list, or the rows of the table without its head, that the characters stand in, each as
     characters; none where they stand in neither."""
-    lines = [(left, right) for left, right in _lines(text) if text[left:right].strip()]
+    lines = [(left, right) for left, right in line_spans(text) if text[left:right].strip()]
     at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
     if at < 0:
         return []
@@ -130,7 +130,7 @@ def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
     """Returns the characters of the segment's text, line by line, that are headings, page numbers, dot leaders or no
     words at all; none where that would leave nothing."""
     sections = {mark.section for mark in document.marks if mark.section}
-    lines = list(_lines(segment.text))
+    lines = list(line_spans(segment.text))
     following, found = "", []
     for start, end in reversed(lines):
         line = segment.text[start:end].strip()
@@ -144,7 +144,7 @@ def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
 
 def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A sentence, or the rows of a table, which no full stop divides."""
-    lines = [(start + left, start + right) for left, right in _lines(text[start:end])]
+    lines = [(start + left, start + right) for left, right in line_spans(text[start:end])]
     if sum(bool(ROW.search(text[left:right].strip())) for left, right in lines) < 2:
         yield start, end
         return
@@ -164,26 +164,10 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     return not _NUMBERED.match(following) and len(following.split()) > words
 
 
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for line in text.splitlines(keepends=True):
-        yield start, start + len(line)
-        start += len(line)
-
-
 def _header(text: str, start: int, end: int) -> str:
-    """The first row of the table that a row stands in, as it is; empty where the row is none, or the first itself."""
-    row = text[text.rfind("\n", 0, start) + 1 : end]
-    if "\n" in row.strip() or not ROW.search(row.strip()):
-        return ""
-    above, at = "", text.rfind("\n", 0, start)
-    while at > 0:
-        begin = text.rfind("\n", 0, at) + 1
-        line = text[begin:at].strip()
-        if not line or not ROW.search(line):
-            break
-        above, at = (above if RULE.fullmatch(line) else line), begin - 1
-    return above
+    """The row that names the columns of the table in which a row stands, as it is; empty where the row is none."""
+    row = text[start:end].strip()
+    return header_above(text, start) if "\n" not in row and ROW.search(row) else ""
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:

@@ -22,6 +22,7 @@ RULE = re.compile(r"[\s|:+=-]+")
 _LONGEST = 2000
 """Characters of a row; what is longer is none."""
 _PIPE = re.compile(r"(?<!\\)\|")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MOST_ROWS = 2000
 _EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
 """A number or code in a question, which must stand there to the letter."""
@@ -48,10 +49,11 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables of a text whose first row names the columns: it holds no digit, or a rule stands below it."""
+    """Returns the tables of a text whose first row names the columns: it holds no digit but of years, which the next
+    row has not, or a rule stands below it."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []
-    for start, end in (*_lines(text), (len(text), len(text))):
+    for start, end in (*line_spans(text), (len(text), len(text))):
         line = text[start:end].strip()
         rule = bool(line) and len(line) <= _LONGEST and RULE.fullmatch(line) is not None
         if line and len(line) <= _LONGEST and (rule or ROW.search(line)):
@@ -72,12 +74,17 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
         return
     (start, end, _), below = block[0], block[1]
     header = text[start:end].strip()
-    if below[2] or not re.search(r"\d", header):
+    if below[2] or _names_columns(header, text[below[0] : below[1]]):
         rows = block[2:] if below[2] else block[1:]
         if rows:
             left = start + text[start:end].index(header)
             marked = below[2] or header.startswith("|") or "|" not in header
             yield Table((left, left + len(header)), rows[0][0], rows[-1][1], marked)
+
+
+def _names_columns(row: str, below: str) -> bool:
+    plain = _YEAR.sub("", row)
+    return not re.search(r"\d", plain) and (plain == row or not _YEAR.search(below))
 
 
 def header_above(text: str, at: int) -> str:
@@ -141,7 +148,7 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
 def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
     """The rows with as many cells as there are labels."""
     rows = []
-    for start, end in _lines(text, table.start, table.end):
+    for start, end in line_spans(text, table.start, table.end):
         if RULE.fullmatch(text[start:end].strip()):
             continue
         cells = _cells(text[start:end], start)
@@ -209,7 +216,8 @@ def _only_best(scores: Sequence[float]) -> int | None:
     return best[0] if len(best) == 1 and most > 0 else None
 
 
-def _lines(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
+def line_spans(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
+    """The lines of a text, each as its characters with the line feed that ends it, and with nothing else that might."""
     stop = len(text) if stop is None else stop
     while start < stop:
         end = text.find("\n", start, stop) + 1 or stop
