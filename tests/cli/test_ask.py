@@ -44,7 +44,7 @@ def test_plain_lines(model: FakeModel, story: str) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].startswith("margin 1/")
     assert "answer: the answer is blue" in lines
-    assert any(line.startswith("source: characters ") for line in lines)
+    assert any(line.startswith("source: line ") for line in lines)
     assert "read segment 1 of" in result.stderr
     assert "tokens read" in result.stderr
     assert "\x1b" not in result.output
@@ -80,8 +80,8 @@ def test_several_documents_are_named(model: FakeModel, story: str, tmp_path: Pat
     other = tmp_path / "other.md"
     other.write_text("# Red\n\nRed is another colour.", encoding="utf-8")
     result = ask(story, str(other), "Which colour?")
-    assert "[story.txt, characters" in result.stdout
-    assert "[other.md, Red, characters" in result.stdout
+    assert "[story.txt, line" in result.stdout
+    assert "[other.md, Red, line 1, " in result.stdout
 
 
 def test_control_characters_do_not_reach_the_terminal(model: FakeModel, story: str) -> None:

@@ -9,14 +9,14 @@ def test_a_mark_changes_only_what_it_names() -> None:
     document = Document("d", "0123456789abcdef", marks)
     expected = {0: (None, None), 2: (1, None), 4: (1, None), 5: (1, "A"), 8: (2, "A"), 10: (2, "A"), 15: (3, "B")}
     for start, (page, section) in expected.items():
-        assert document.place(start, start + 1) == Place((start, start + 1), page, section)
+        assert document.place(start, start + 1) == Place((start, start + 1), page, section, 1)
 
 
 def test_the_first_ink_counts() -> None:
     document = Document("d", "one\n\ntwo\n\n", (Mark(0, page=1), Mark(5, page=2)))
     assert document.place(3, 8).page == 2
     assert document.place(2, 8).page == 1
-    assert document.place(8, 10) == Place((8, 10), 2, None)
+    assert document.place(8, 10) == Place((8, 10), 2, None, 3)
     assert document.place(3, 5).page == 1  # nothing but blanks: where it begins
 
 

@@ -98,7 +98,7 @@ def test_a_question_for_yes_or_no_has_the_word_first() -> None:
 def test_a_list_has_all_its_items() -> None:
     text = "You need:\n- two eggs\n- a cup of milk\n- some flour\n\nStir all of it for ten minutes.\n"
     answer = ask(text, "List all ingredients", "a cup of milk")
-    assert answer.text == "3 found:\n- two eggs\n- a cup of milk\n- some flour"
+    assert answer.text == "3 found (line 2):\n- two eggs\n- a cup of milk\n- some flour"
     assert answer.short == "two eggs; a cup of milk; some flour"
 
 

@@ -343,7 +343,9 @@ def test_events_are_frozen_and_have_the_documented_json() -> None:
         assert data["type"] == event.type
         assert next(iter(data)) == "type"
     by_type = {event.type: json.loads(event.to_json()) for event in found}
-    assert set(by_type["segment.read"]) == {"type", "segment", "of", "document", "page", "section", "chars", "tokens"}
+    assert set(by_type["segment.read"]) == {
+        "type", "segment", "of", "document", "page", "section", "chars", "tokens", "line",
+    }  # fmt: skip
     for name in ("margin.written", "margin.judged"):
         assert {"segment", "chars", "text", "relevance", "relevant"} <= set(by_type[name])
         assert 0 <= by_type[name]["relevance"] <= 1

@@ -49,15 +49,13 @@ def clean(text: str) -> str:
 
 
 def place(event: events.SegmentRead | events.MarginWritten | events.Source, several: bool) -> str:
-    """"page 12", "report.pdf, page 12", "Costs, characters 100-300" or "characters 100-300"; where a margin is
-    a quotation, its characters."""
+    """"page 12", "report.pdf, page 12", "Costs, line 14" or "line 14": where it begins, as an editor counts."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(f"page {event.page}")
     else:
         parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
-        quote = None if isinstance(event, events.SegmentRead) else event.quote
-        parts.append("characters {}-{}".format(*(quote or event.chars)))
+        parts += [f"line {event.line:,}"] if event.line else []
     return ", ".join(parts)
 
 

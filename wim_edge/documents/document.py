@@ -27,11 +27,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a piece of text stands: characters ``[start, end)``, its page (from 1) and its section."""
+    """Where a piece of text stands: characters ``[start, end)``, its page (from 1), its section, and the line of the
+    text (from 1) in which it begins."""
 
     chars: tuple[int, int]
     page: int | None
     section: str | None
+    line: int
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,15 @@ class Document:
         object.__setattr__(self, "text", well_formed(self.text))
 
     def place(self, start: int, end: int) -> Place:
-        """Page and section of the first non-blank character in ``text[start:end]``."""
+        """Page, section and line of the first non-blank character in ``text[start:end]``."""
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
-        return Place((start, end), _latest(self._pages, at), _latest(self._sections, at))
+        line = bisect_right(self._line_starts, at)
+        return Place((start, end), _latest(self._pages, at), _latest(self._sections, at), line)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     @cached_property
     def _pages(self) -> list[tuple[int, int]]:

@@ -155,7 +155,7 @@ class Answering:
             found.append(
                 events.Source(
                     index, document.name, place.page, place.section, chars, relevance, text, quote,
-                    str(document.path) if document.path else None,
+                    str(document.path) if document.path else None, place.line,
                 )
             )
         return tuple(found)

@@ -245,7 +245,7 @@ def _listed(
     reading: Reading, items: Seq[_Candidate], quotes: tuple[events.Quote, ...], status: events.Status, support: float
 ) -> Answer:
     texts = [re.sub(r"^(?:[-*•–]|\d{1,3}[.)]|\(?\w\))\s+", "", item.text).strip("| ") for item in items]
-    place = place_of(items[0].document, items[0].start, items[-1].end, len(reading.plan.documents) > 1)
+    place = place_of(items[0].document, items[0].start, items[-1].end, len(reading.plan.documents) > 1, lines=True)
     head = f"{'Perhaps: ' if status == 'unsure' else ''}{len(items)} found{f' ({place})' if place else ''}:"
     text = "\n".join([head, *(f"- {one}" for one in texts)])
     return Answer(text, status, "; ".join(texts), (items[0].start, items[-1].end), quotes, support)
@@ -259,7 +259,8 @@ def _carrier(reading: Reading, run: _Candidate) -> events.Quote:
     found = reading.writer.quotation(run.index, run.start, run.end)
     place = run.document.place(found.start, found.end)
     text = run.document.text[found.start : found.end]
-    return events.Quote(text, run.document.name, place.page, place.section, (found.start, found.end), found.header)
+    chars = (found.start, found.end)
+    return events.Quote(text, run.document.name, place.page, place.section, chars, found.header, place.line)
 
 
 def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
@@ -270,7 +271,8 @@ def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
         if margin is not None and margin.quote is not None and margin.text:
             quotes.append(
                 events.Quote(
-                    margin.text, margin.document, margin.page, margin.section, margin.quote, margin.header
+                    margin.text, margin.document, margin.page, margin.section, margin.quote, margin.header,
+                    margin.line,
                 )
             )
     return tuple(quotes)
@@ -281,7 +283,7 @@ def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
     shown = []
     for quote in quotes:
         document = next(one for one in reading.plan.documents if one.name == quote.document)
-        place = place_of(document, *quote.chars, len(reading.plan.documents) > 1)
+        place = place_of(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
         text = " ".join(quote.text.split())
         header = f"{' '.join(quote.header.split())}\n" if quote.header else ""
         shown.append(f"{header}“{text}”{f' ({place})' if place else ''}")

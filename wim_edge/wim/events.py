@@ -162,6 +162,8 @@ class SegmentRead(Event):
     section: str | None
     chars: Chars
     tokens: int
+    line: int | None = None
+    """Of the document's text, from 1, in which it begins; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,8 @@ class MarginWritten(Event):
     """Of a row of a table, the row that heads it."""
     short: Chars | None = None
     """The characters in the quotation that answer the question, as the model points at them."""
+    line: int | None = None
+    """As ``page``."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +277,7 @@ class Source:
     """Where the margin stands in the document, word for word."""
     path: str | None = None
     """The document's file, if it has one."""
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -286,6 +291,7 @@ class Quote:
     chars: Chars
     header: str = ""
     """Of a row of a table, the row that heads it."""
+    line: int | None = None
 
 
 @dataclass(frozen=True)

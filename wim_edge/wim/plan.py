@@ -279,12 +279,15 @@ def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:
     return tuple(map(tuple, windows))
 
 
-def place_of(document: Document, start: int, end: int, several: bool) -> str:
-    """How the final prompt names a place: "report.pdf, page 12"; empty where there is nothing to name."""
+def place_of(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
+    """How a place is named: "report.pdf, page 12"; where it has neither page nor section, with ``lines``, by its line.
+    Empty where there is nothing to name."""
     place = document.place(start, end)
     parts = [document.name] if several else []
     if place.page is not None:
         parts.append(f"page {place.page}")
     elif place.section:
         parts.append(place.section[:60])
+    elif lines and "\n" in document.text.strip():
+        parts.append(f"line {place.line}")
     return ", ".join(parts)

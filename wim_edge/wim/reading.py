@@ -373,6 +373,7 @@ class Reading:
         fields = (
             index, document.name, place.page, place.section, chars, margin.text, margin.quote,
             self.ranking.relevance(index), bool(margin.text) and index in self._relevant(), margin.header, short,
+            place.line,
         )  # fmt: skip
         yield events.MarginWritten(*fields)
         judged = events.MarginJudged(*fields)
@@ -393,4 +394,5 @@ class Reading:
             place.section,
             place.chars,
             len(segment.tokens),
+            place.line,
         )

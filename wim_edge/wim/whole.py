@@ -86,7 +86,7 @@ def summary(documents: Seq[Document]) -> Answer:
 
 def _quote(document: Document, span: events.Chars) -> events.Quote:
     place = document.place(*span)
-    return events.Quote(document.text[slice(*span)], document.name, place.page, place.section, span)
+    return events.Quote(document.text[slice(*span)], document.name, place.page, place.section, span, line=place.line)
 
 
 def _plain(text: str) -> str:

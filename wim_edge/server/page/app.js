@@ -344,7 +344,7 @@ function answer({ text, status = "answered", short = "", quotes = [], unsupporte
   $("quotes").replaceChildren(...found.map((one) => {
     const made = item(
       button(`“${one.text}”`, () => reader.goTo(one.chars), "link"),
-      span(reader.place({ ...one, quote: one.chars }), "faint"),
+      span(reader.place(one), "faint"),
     );
     if (one.header) made.prepend(span(one.header, "faint header"));
     return made;

@@ -187,8 +187,8 @@ export class Reader {
 
   place(one) {
     if (one.page !== null) return `page ${one.page}`;
-    const [start, end] = one.quote ?? one.chars;
-    return `${one.section ? one.section + ", " : ""}characters ${start}–${end}`;
+    const where = one.line ? `line ${one.line}` : "characters " + (one.quote ?? one.chars).join("–");
+    return [one.section, where].filter(Boolean).join(", ");
   }
 
   margin(event) {
