@@ -5,6 +5,7 @@ docs/testing.md says which layer checks what.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED_SKIPS = (
@@ -38,6 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     if _MEMORY_DISK.is_dir() and shutil.disk_usage(_MEMORY_DISK).free > 8 * 1024**3:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY_DISK))
+    gc.disable()  # what is imported and collected stays to the end: see below
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """From here on garbage is looked for again, among what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 FAST = "not real"
@@ -100,13 +109,31 @@ def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     if {"smollm2_as_it_is", "gemma3"} & set(request.fixturenames):
         cache = tmp_path / "home" / "cache"
         cache.mkdir(parents=True)
-        (cache / "usable").symlink_to(request.getfixturevalue("usable"))
+        (cache / "usable").symlink_to(request.getfixturevalue("shared") / "cache" / "usable")
 
 
 @pytest.fixture(scope="session")
-def usable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where it is noted which model files can be loaded (`wim_edge.engine.trial`)."""
-    return tmp_path_factory.mktemp("usable")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of all workers together: models are made, copied and tried by the first one that needs them."""
+    mine = tmp_path_factory.getbasetemp()
+    folder = (mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / "shared"
+    (folder / "cache" / "usable").mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def made_once(shared: Path, path: Path, make: Callable[[Path], object]) -> Path:
+    """The model at this path, which ``make`` writes to the path that it is given."""
+    from wim_edge.engine import trial
+
+    with FileLock(shared / f"{path.stem}.lock"):
+        if not path.exists():
+            unfinished = path.with_name(f"unfinished-{path.name}")
+            make(unfinished)
+            unfinished.replace(path)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("WIM_EDGE_HOME", str(shared))
+                trial.check(path)
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -122,37 +149,35 @@ def smollm2_as_it_is() -> Path:
 
 
 @pytest.fixture(scope="session")
-def smollm2(smollm2_as_it_is: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def smollm2(smollm2_as_it_is: Path, shared: Path) -> Path:
     """The same in F16, as `wim-edge tune` has it: twice as fast."""
     from wim_edge.engine.tune import requantize
 
-    copy = tmp_path_factory.mktemp("smollm2") / "SmolLM2-135M-Instruct.F16.gguf"
-    requantize(smollm2_as_it_is, copy, "F16")
-    return copy
+    return made_once(shared, shared / "SmolLM2-135M-Instruct.F16.gguf",
+                     lambda path: requantize(smollm2_as_it_is, path, "F16"))  # fmt: skip
 
 
 @pytest.fixture(scope="session")
-def gemma3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def gemma3(shared: Path) -> Path:
     """Gemma-3-270M: a sliding window of 512."""
     from wim_edge.catalog import Catalog, fetch
     from wim_edge.settings import Paths
 
-    paths = Paths.from_environment({"WIM_EDGE_HOME": str(tmp_path_factory.mktemp("models"))})
-    return fetch(Catalog.load(paths).get("gemma3-270m"), paths, lambda done, total: None)
+    paths = Paths.from_environment({"WIM_EDGE_HOME": str(shared)})
+    entry = Catalog.load(paths).get("gemma3-270m")
+    return made_once(shared, shared / entry.source.file, lambda path: fetch(entry, paths).replace(path))
 
 
 @pytest.fixture(scope="session")
-def model_file(smollm2: Path, gemma3: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def model_file(smollm2: Path, gemma3: Path, shared: Path) -> Callable[[str], Path]:
     """Finds a model by name: a real one, or a tiny one of an architecture ("mamba", "gemma3-tiny"), written once."""
-    folder = tmp_path_factory.mktemp("tiny")
 
     def find(name: str) -> Path:
         if name in ("smollm2", "gemma3"):
             return smollm2 if name == "smollm2" else gemma3
         from tests.tiny import write_tiny
 
-        path = folder / f"{name}.gguf"
-        return path if path.exists() else write_tiny(path, name.removesuffix("-tiny"))
+        return made_once(shared, shared / f"{name}.gguf", lambda path: write_tiny(path, name.removesuffix("-tiny")))
 
     return find
 

@@ -156,7 +156,7 @@ def test_the_example_with_a_scripted_model() -> None:
 
 
 def test_the_lines_of_the_worker_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.server.conftest import SMALL, TEXT, Slow
+    from tests.server.slow import SMALL, TEXT, Slow
     from wim_edge import Runtime
     from wim_edge.server.child import serve
 

@@ -94,6 +94,10 @@ class FakeModel:
         return token == 1
 
     @property
+    def eog_tokens(self) -> list[int]:
+        return [1]
+
+    @property
     def bos_tokens(self) -> list[int]:
         return []
 
@@ -176,7 +180,8 @@ class FakeSequence:
         prompt, said = self.tokens, 0
         if model.info.chat_template is not None:
             header = model.header
-            ends = (end for end in range(len(prompt), len(header) - 1, -1) if prompt[end - len(header) : end] == header)
+            begins = (at for at in range(len(prompt) - len(header), -1, -1) if prompt[at] == header[0])
+            ends = (at + len(header) for at in begins if prompt[at : at + len(header)] == header)
             start = next(ends, len(prompt))
             prompt, said = prompt[:start], len(prompt) - start
         reply = [*model.tokenize(model.reply(model.text(prompt))), 1]
@@ -194,6 +199,8 @@ class FakeSequence:
             self.context.evaluate(self, len(batch))
             self.tokens.extend(batch)
             self.context.model.history.append(("append", self.id, len(batch)))
+        if rows == 1:
+            return self.logits[np.newaxis]
         # Before the last row: a unigram model of the sequence, so that a text's own words are likelier
         unigrams = np.zeros(_N_VOCAB, np.float32)
         unigrams[self.tokens[: len(self.tokens) - rows]] = 5

@@ -76,8 +76,8 @@ def make_home(home: Path, server: ForkServer) -> None:
     (home / "models" / REPO).mkdir(parents=True)
     shutil.move(file, home / "models" / REPO / FILE)
     (home / "texts/more").mkdir(parents=True)
-    (home / "texts/old.txt").write_text(TEXT * 12)
-    (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 12)
+    (home / "texts/old.txt").write_text(TEXT * 8)
+    (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 4)
     for number in range(3):
         (home / f"texts/more/{number}.txt").write_text(f"Ship number {number} is another one. {TEXT}")
     for module, arguments in (

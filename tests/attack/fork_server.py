@@ -30,21 +30,23 @@ PRELOADED = (
 class ForkServer:
     """A handle on the server. Closing it ends the server, not what it has started."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None, modules: Sequence[str] = PRELOADED) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.attack.fork_server", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                env={**os.environ, **(environment or {}), "OPENBLAS_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", "tests.attack.fork_server", str(theirs.fileno()), *modules],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                env={**os.environ, **(environment or {}), "OPENBLAS_NUM_THREADS": "1"},
             )  # fmt: skip
 
     def start(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], out: int,
-              limits: Mapping[int, int]) -> Started:  # fmt: skip
-        """Run a module, with ``out`` as both of its outputs. ``limits`` by their numbers in `resource`."""
+              limits: Mapping[int, int], err: int | None = None) -> Started:  # fmt: skip
+        """Run a module, with ``out`` as both of its outputs, or one of them. ``limits`` by their numbers in `resource`.
+        """
         job = {"module": module, "arguments": [*arguments], "environment": {**environment}, "limits": [*limits.items()]}
         mine, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._line, [json.dumps(job).encode()], [theirs.fileno(), out])
+            socket.send_fds(self._line, [json.dumps(job).encode()], [theirs.fileno(), out, out if err is None else err])
         return Started(mine)
 
     def close(self) -> None:
@@ -82,7 +84,7 @@ def serve(line: socket.socket) -> dict[str, Any]:
     """Answer until nobody asks any more. Returns in each command's process alone: what it is to run."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are not waited for
     while True:
-        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
+        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 3)
         if not message:
             os._exit(0)
         if os.fork() == 0:
@@ -91,14 +93,15 @@ def serve(line: socket.socket) -> dict[str, Any]:
             os.close(fd)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     line.close()
-    report, out = fds
+    report, *outputs = fds
     if pid := os.fork():
-        os.close(out)
+        for fd in outputs:
+            os.close(fd)
         _supervise(pid, report)
     os.close(report)
-    for fd in (1, 2):
-        os.dup2(out, fd)
-    os.close(out)
+    for fd, output in zip((1, 2), outputs, strict=True):
+        os.dup2(output, fd)
+        os.close(output)
     return dict(json.loads(message))
 
 
@@ -113,7 +116,7 @@ def _supervise(pid: int, report: int) -> NoReturn:
 def main() -> None:
     import resource
 
-    for module in PRELOADED:
+    for module in sys.argv[2:]:
         importlib.import_module(module)
     gc.freeze()  # so that a collection in a fork touches no page of what it shares
     job = serve(socket.socket(fileno=int(sys.argv[1])))

@@ -6,10 +6,10 @@ seconds after which the server is killed. ``VISIT_KEEPS``: what is given and ask
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 from typing import Any
@@ -45,15 +45,47 @@ def call(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
     return None
 
 
+class Server:
+    """`wim-edge serve`, forked from here, where its packages are imported already."""
+
+    def __init__(self) -> None:
+        end, theirs = os.pipe()
+        self._process = multiprocessing.get_context("fork").Process(target=self._serve, args=(theirs,))
+        self._process.start()
+        os.close(theirs)
+        self.stderr = os.fdopen(end)
+
+    @staticmethod
+    def _serve(stderr: int) -> None:
+        from wim_edge.__main__ import main
+
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # the one before is of a file
+        sys.argv[1:] = ["serve", "--port", "0", "--model", "tiny"]
+        main()
+
+    def send_signal(self, number: int) -> None:
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self, seconds: float | None = None) -> int:
+        self._process.join(seconds)
+        if self._process.exitcode is None:
+            raise TimeoutError(f"the server is not done after {seconds} seconds")
+        return self._process.exitcode
+
+
 def main() -> int:
-    command = [sys.executable, "-m", "wim_edge", "serve", "--port", "0", "--model", "tiny"]
     kills_after = float(os.environ.get("VISIT_KILLS_AFTER", 0))
     keeps = "VISIT_KEEPS" in os.environ
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    server = Server()
     if kills_after:
         threading.Timer(kills_after, server.kill).start()
     try:
-        assert server.stderr is not None
         line = server.stderr.readline()
         found = re.search(r"http://\S+?(?=/)", line)
         if found is None:

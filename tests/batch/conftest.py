@@ -15,9 +15,9 @@ os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they wou
 MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """Each machine has a home of its own."""
+    """Each machine has a home of its own. Not kept any longer: Ray's processes are never quite idle."""
     from ray.cluster_utils import Cluster as Machines
 
     found = Machines()

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,14 @@ def batch(documents: Path, out: Path, model: Path, *more: str) -> list[dict[str,
     return rows(out)
 
 
-def test_a_cluster_of_this_machine_alone_is_begun_and_ended(tmp_path: Path) -> None:
+def test_a_cluster_of_this_machine_alone_is_begun_and_ended(
+    model_file: Callable[[str], Path], tmp_path: Path
+) -> None:
     (tmp_path / "wall.txt").write_text("Mason 7 set the last stone into the long wall of the village. " * 8)
     rows_of = [{"document": "wall.txt", "question": question} for question in QUESTIONS]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows_of)))
     command = [sys.executable, "-m", "wim_edge", "batch", str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "out"),
-               "--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "4", "--ray", "local",
+               "--model", str(model_file("llama")), "--threads", "1", "--answer-tokens", "4", "--ray", "local",
                "--ray-actors", "1"]  # fmt: skip
     with tempfile.TemporaryDirectory() as own:  # tmp_path is too long for Ray's sockets
         done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600, check=False,
@@ -73,10 +76,10 @@ def test_a_cluster_of_this_machine_alone_is_begun_and_ended(tmp_path: Path) -> N
     assert second["usage"]["reused_tokens"] == first["usage"]["prefilled_tokens"] > 0
 
 
-def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path) -> None:
+def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path, smollm2: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "wim_edge", "batch", "--each-document", str(documents), "--question", QUESTIONS[0],
-               "--out", str(out), "--model", "smollm2-135m", "--threads", "1", "--answer-tokens", "12"]  # fmt: skip
+               "--out", str(out), "--model", str(smollm2), "--threads", "1", "--answer-tokens", "12"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")
     assert process.stderr is not None
     for line in process.stderr:

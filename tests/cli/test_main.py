@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -64,10 +64,10 @@ def test_completion(shell: dict[str, str], begins: str) -> None:
     assert done.stdout.startswith(begins)
 
 
-def asking(story: Path, *options: str) -> subprocess.Popen[str]:
+def asking(model: Path, story: Path, *options: str) -> subprocess.Popen[str]:
     """A real reading in a process of its own, until its second segment is read."""
     process = subprocess.Popen(
-        [*COMMAND, "ask", "-m", "smollm2-135m", "--segment-tokens", "256", "--margin-tokens", "16",
+        [*COMMAND, "ask", "-m", str(model), "--segment-tokens", "256", "--margin-tokens", "16",
          "--answer-tokens", "24", *options, str(story), "Who may copy and distribute it?"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -85,11 +85,11 @@ def asking(story: Path, *options: str) -> subprocess.Popen[str]:
     [("| head -1", {0}), ("> /dev/full", {1}), ("--json > /dev/full", {1}), (">&-", {0, 11}), ("2>&-", {0, 11})],
 )
 def test_output_that_fails_never_kills_the_process(
-    smollm2: Path, tmp_path: Path, redirection: str, codes: set[int]
+    model_file: Callable[[str], Path], tmp_path: Path, redirection: str, codes: set[int]
 ) -> None:
     story = tmp_path / "story.txt"
     story.write_text("The house is blue. " * 15, encoding="utf-8")
-    options = "-m smollm2-135m --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
+    options = f"-m {model_file('llama')} --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
     command = f"{sys.executable} -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode in codes, done.stderr
@@ -104,7 +104,7 @@ def test_ctrl_c_once_answers_twice_cancels(
 ) -> None:
     story = tmp_path / "story.txt"
     story.write_text(long_text, encoding="utf-8")
-    process = asking(story, "--prose", "--answer", "free")  # which takes its time
+    process = asking(smollm2, story, "--prose", "--answer", "free")  # which takes its time
     process.send_signal(signal.SIGINT)
     for _ in range(presses - 1):
         time.sleep(0.05)

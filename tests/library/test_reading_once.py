@@ -449,7 +449,7 @@ def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -
         for process in both:
             assert process.stdout is not None
             process.stdout.readline()
-        time.sleep(rng.uniform(0.1, 1.5))
+        time.sleep(rng.uniform(0.1, 0.8))
         for process in both:
             process.kill()
             process.communicate()

@@ -18,7 +18,7 @@ from wim_edge import Document, Runtime, Settings, events
 
 pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")[:800]
+TEXT = (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")[:600]
 
 
 def ask(options: dict[str, Any], question: str) -> dict[str, Any]:

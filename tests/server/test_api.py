@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.server.conftest import TEXT, Client, Slow, parsed, serving
+from tests.server.conftest import Client, parsed, serving
+from tests.server.slow import TEXT, Slow
 from wim_edge import Runtime
 
 PARTS = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
@@ -466,7 +467,8 @@ def test_damaged_questions_are_passed_over(make: Callable[..., Any], client: Cli
 
 _KILLED = """
 import os, signal
-from tests.server.conftest import SMALL, Client, Slow, serving
+from tests.server.conftest import Client, serving
+from tests.server.slow import SMALL, Slow
 from wim_edge import Runtime
 from wim_edge.server.app import create_app
 model = Slow()

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import TEXT, Client, Slow, serving
+from tests.server.conftest import Client, serving
+from tests.server.slow import TEXT, Slow
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.server import connections
 from wim_edge.server.conversations import Part, Turn, as_request
@@ -78,15 +79,15 @@ def test_a_folder_whose_name_is_no_utf8(make: Callable[..., Any], tmp_path: Path
 
 
 @pytest.mark.parametrize("body", [
-    {"messages": [{"role": "user", "content": [1] * 500_000}]},
-    {"messages": [{"role": "user", "content": [{}] * 500_000}]},
-    {"messages": [{}] * 500_000},
-    {"messages": [{"role": "user", "content": "a"}], "stop": [1] * 500_000},
-    {"messages": [{"role": "user", "content": "a"}], "wim_edge": {str(n): 1 for n in range(200_000)}},
+    lambda: {"messages": [{"role": "user", "content": [1] * 500_000}]},
+    lambda: {"messages": [{"role": "user", "content": [{}] * 500_000}]},
+    lambda: {"messages": [{}] * 500_000},
+    lambda: {"messages": [{"role": "user", "content": "a"}], "stop": [1] * 500_000},
+    lambda: {"messages": [{"role": "user", "content": "a"}], "wim_edge": {str(n): 1 for n in range(200_000)}},
 ])  # fmt: skip
-def test_a_million_mistakes_are_one(client: Client, body: dict[str, Any]) -> None:
+def test_a_million_mistakes_are_one(client: Client, body: Callable[[], dict[str, Any]]) -> None:
     begun = time.process_time()
-    assert client.post("/v1/chat/completions", json=body).status_code == 422
+    assert client.post("/v1/chat/completions", json=body()).status_code == 422
     assert time.process_time() - begun < 10
 
 
@@ -251,7 +252,7 @@ def test_the_server_ends_while_it_is_watched(make: Callable[..., Any], model: Sl
 def test_the_worker_lives_on_after_any_line(model: Slow, line: str) -> None:
     import io
 
-    from tests.server.conftest import SMALL
+    from tests.server.slow import SMALL
     from wim_edge import Runtime
     from wim_edge.server.child import serve
 

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.server.conftest import SMALL, TEXT, Slow
+from tests.server.slow import SMALL, TEXT, Slow
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.aio import astream
 from wim_edge.documents import Mark
@@ -34,7 +34,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "embedding.md"
 CHILD = """
 import os, sys
 sys.path.insert(0, {root!r})
-from tests.server.conftest import SMALL, Slow
+from tests.server.slow import SMALL, Slow
 from wim_edge import Runtime
 from wim_edge.server.child import serve
 model = Slow()

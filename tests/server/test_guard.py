@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.conftest import TEXT, Client, serving
+from tests.server.conftest import Client, serving
+from tests.server.slow import TEXT
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server import connections, documents, guard
 from wim_edge.server.guard import COOKIE, hosts_of, is_loopback

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import SMALL, TEXT, Slow
+from tests.server.slow import SMALL, TEXT, Slow
 from wim_edge import Runtime
 
 

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from tests.cli.test_models import FACTS, gguf
-from tests.server.conftest import TEXT, Client, Slow, serving
+from tests.server.conftest import Client, serving
+from tests.server.slow import TEXT, Slow
 from wim_edge import Settings
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError

@@ -307,7 +307,7 @@ def test_scores_and_margins_leave_no_trace_in_any_memory(
 
 @pytest.mark.real
 def test_a_text_of_more_tokens_for_the_judge_than_for_the_reader(smollm2: Path, gemma3: Path) -> None:
-    thai = "ประเทศไทยเป็นรัฐชาติอันตั้งอยู่ในภูมิภาคเอเชียตะวันออกเฉียงใต้ " * 4
+    thai = "ประเทศไทยเป็นรัฐชาติอันตั้งอยู่ในภูมิภาคเอเชียตะวันออกเฉียงใต้ " * 2
     chosen = Settings(model=str(gemma3), relevance_model=str(smollm2), pattern="rag", relevance="likelihood",
                       segment_tokens=128, answer_tokens=4)  # fmt: skip
     with Runtime(chosen) as runtime:
@@ -333,17 +333,19 @@ def test_one_model_reads_and_another_scores(smollm2: Path, gemma3: Path) -> None
 
 @pytest.mark.real
 def test_a_small_model_scores_for_a_large_one(gemma3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(**changes: object) -> str | None:
-        settings = Settings(model=str(gemma3), pattern="wim-shallow", answer_tokens=4, save=False)
-        with Runtime(settings.but(**changes)) as runtime:
-            started = next(runtime.stream(library(2, 1), QUESTION))
-        assert isinstance(started, events.ReadingStarted)
-        return started.judge
+    settings = Settings(model=str(gemma3), pattern="wim-shallow", answer_tokens=4, save=False)
+    with Runtime(settings) as runtime:
 
-    assert judge() is None
-    monkeypatch.setattr("wim_edge.loaded._LARGE", gemma3.stat().st_size)
-    assert judge() == judge(pattern="rag") == "smollm2-135m"
-    assert judge(relevance_model="self") is judge(pattern="wim") is judge(relevance="bm25") is None
+        def judge(**changes: object) -> str | None:
+            with closing(runtime.but(**changes).stream(library(2, 1), QUESTION)) as found:  # type: ignore[arg-type, type-var]
+                started = next(found)
+            assert isinstance(started, events.ReadingStarted)
+            return started.judge
+
+        assert judge() is None
+        monkeypatch.setattr("wim_edge.loaded._LARGE", gemma3.stat().st_size)
+        assert judge() == judge(pattern="rag") == "smollm2-135m"
+        assert judge(relevance_model="self") is judge(pattern="wim") is judge(relevance="bm25") is None
 
 
 def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:

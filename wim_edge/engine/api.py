@@ -207,6 +207,11 @@ class Model(Protocol):
         ...
 
     @property
+    def eog_tokens(self) -> Seq[int]:
+        """All tokens that end a generation."""
+        ...
+
+    @property
     def bos_tokens(self) -> list[int]:
         """What the model wants before a text: its BOS token, or nothing."""
         ...

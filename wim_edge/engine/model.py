@@ -174,6 +174,10 @@ class Model:
         self._check_open()
         return bool(lib.llama_vocab_is_eog(self.vocab, token))
 
+    @cached_property
+    def eog_tokens(self) -> list[int]:
+        return [token for token in range(self.n_vocab) if lib.llama_vocab_is_eog(self.vocab, token)]
+
     @property
     def bos_tokens(self) -> list[int]:
         bos = lib.llama_vocab_bos(self.vocab)

@@ -100,7 +100,7 @@ class Pointer:
             said = [form for word in ("none", "yes", "no") for form in (word, word.capitalize())]
             self._verdicts = {tuple(self.model.tokenize(text)) for word in said for text in (word, f" {word}")}
         lines = [tokens[0] for text in ("\n", "\n\n") if len(tokens := self.model.tokenize(text)) == 1]
-        self._ends = [*lines, *(token for token in range(self.model.info.n_vocab) if self.model.is_eog(token))]
+        self._ends = [*lines, *self.model.eog_tokens]
 
     def log_odds(self, logits: NDArray[np.float32]) -> float:
         """Returns the log-odds, in nats, that there is an answer at all, after the prompt that asks for it."""

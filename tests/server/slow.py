@@ -1,0 +1,35 @@
+"""A scripted engine that takes its time, and what it reads: without the server's packages, which take longer to import
+than a worker takes for its work."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from wim_edge import Settings
+from wim_edge.testing import FakeModel
+
+TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(40))
+SMALL = Settings(pattern="wim", relevance="verdict", margins="free", max_passages=32, segment_tokens=160,
+                 margin_tokens=24, answer_tokens=32)  # fmt: skip
+
+
+def reply(prompt: str) -> str:
+    if "YES or NO" in prompt:
+        return "YES"
+    if "write down" in prompt:
+        return "seen: blue"
+    return f"an answer with {prompt.rpartition('many things.')[2].count('seen: blue')} notes"
+
+
+class Slow(FakeModel):
+    """Takes its time for each batch, until it is told not to."""
+
+    def __init__(self) -> None:
+        super().__init__(reply)
+        self.seconds = 0.0
+
+    def context(self, n_ctx: int, *, n_sequences: int = 8) -> Any:
+        made = super().context(n_ctx, n_sequences=n_sequences)
+        made.on_append = lambda _: time.sleep(self.seconds)
+        return made
