@@ -120,6 +120,9 @@ def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
         ("due: 16 April 2026 (30 days net)", "2026", "2026"),
         ("desde el 3 de mayo de 1999", "mayo", "3 de mayo de 1999"),
         ("It was built in 1921.", "1921", "1921"),
+        ("muss bis 10. Juni leer sein", "Juni", "10. Juni"),
+        ("open from May 12 on", "May", "May 12"),
+        ("Section 5 may be waived", "may be", "may be"),
     ],
 )
 def test_half_a_value_is_widened_to_all_of_it(text: str, part: str, value: str) -> None:
@@ -144,6 +147,8 @@ def test_sentences_and_rows_lose_the_words_of_the_question_that_others_have() ->
     [
         ("It lies at no. 14 of the lane. It has 71 square metres.", "lane", "It lies at no. 14 of the lane."),
         ("Wir kommen am 2. Mai zu Ihnen. Danke.", "Mai", "Wir kommen am 2. Mai zu Ihnen."),
+        ("Haus 22: 5. August bis 23. August. Danke.", "Haus", "Haus 22: 5. August bis 23. August."),
+        ("It has room for 12. May I come?", "room", "It has room for 12."),
     ],
 )
 def test_a_number_or_a_date_ends_no_sentence(text: str, run: str, found: str) -> None:

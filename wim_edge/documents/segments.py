@@ -33,6 +33,14 @@ _ABBREVIATED = re.compile(
     r"|(?:^|\n)\s*\d{1,3}|\b(?:[Aa]m|[Vv]om|[Zz]um|[Bb]is|[Aa]b|[Dd]e[mnrs]|und|-) \d{1,2})\.$"
 )
 """Initials, titles, numbers of items, dates ("J. S.", "Dr.", "12.", "am 2."): their full stop ends no sentence."""
+MONTH = (
+    r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|March|Mar|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?"
+    r"|[Jj]anvier|[Ff]évrier|mars|avril|mai|juin|juillet|[Aa]oût|septembre|octobre|novembre|[Dd]écembre"
+    r"|[Ee]nero|[Ff]ebrero|[Mm]arzo|[Aa]bril|mayo|[Jj]unio|[Jj]ulio|[Aa]gosto|septiembre|octubre|noviembre|diciembre)\b"
+)
+"""A month's name or abbreviation in English, German, French or Spanish, as those write it."""
+_ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\b){MONTH}")
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _JOINER = "\u200d"
 _LINE = 40
@@ -95,7 +103,7 @@ def _ends_sentence(text: str, cut: int) -> bool:
     while blank and text[blank - 1].isspace():
         blank -= 1
     if before[-1:] in ".!?…。！？'\"\u2019\u201d»›)]」』）】" and not _ABBREVIATED.search(before):
-        return True
+        return not (_ORDINAL.search(before) and _OF_MONTH.match(text, cut))
     wrapped = "\n" in text[blank:cut] and "\n" not in before[-_LINE:].lstrip("\n")
     return "\n" in text[max(0, cut - 2) : cut] and (not wrapped or bool(_ITEM.match(text, cut)))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
+from wim_edge.documents.segments import MONTH
 from wim_edge.wim.tables import ROW, RULE, header_above, line_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
@@ -28,7 +29,11 @@ _VALUE = re.compile(
     r"|\b\w*[\dA-Z]\w*(?:[-/]\w+)+\b"  # codes
     r"|\d+(?:[.,]\d+)+|\d{1,3}(?: \d{3})+"  # numbers
 )
-_DATE = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\.?,? (?:de )?\d{4}\b")
+_DATE = re.compile(
+    r"\b\d{1,2}(?:st|nd|rd|th|er)?\.? (?:de |of )?"
+    rf"(?:{MONTH}\.?(?:,? (?:de )?\d{{4}}\b)?|[^\W\d_]{{3,10}}\.?,? (?:de )?\d{{4}}\b)"
+    rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}}\b)?",
+)
 _MARKDOWN = re.compile(r"#{1,6} ")
 _NUMBERED = re.compile(
     r"(?:(?:article|section|clause|chapter|part|annex|appendix|§)\s*)?"
