@@ -160,6 +160,19 @@ def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
     assert ask(MILL, "Why did Brandt pay so much?", "4,000 crowns", NONE, prose=True).text.startswith("Dr. Brandt")
 
 
+def test_what_has_not_the_form_that_is_asked_for_is_less_sure() -> None:
+    question, rest = "How many steps has it?", "by the river"
+    assert ask("The mill stood by the river.", question, rest).text.startswith("Perhaps: ")
+    assert ask("The mill stood by the river.", question, rest, UNSURE).status == "not_found"
+    assert ask("It has forty steps by the river.", question, "forty").status == "answered"
+
+
+def test_marks_of_bold_words_are_not_shown() -> None:
+    answer = ask("The fee is **4,000 crowns** a year.", "What is the fee?", "**4,000 crowns**")
+    assert answer.text == "4,000 crowns\n\n“The fee is 4,000 crowns a year.”"
+    assert answer.quotes[0].text == "The fee is **4,000 crowns** a year."
+
+
 @pytest.mark.parametrize(
     ("text", "missing"),
     [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),

@@ -25,6 +25,8 @@ from wim_edge.wim.expected import fits
         ("How much is it?", "in the military north", False),
         ("How many people came?", "both", True),
         ("Who built it?", "the miller", True),
+        ("Wer ist der Hausmeister?", "Uferstraße 20, links", False),
+        ("whose house is it", "Ann's", True),
         ("What does it cost?", "the earth", True),
     ],
 )

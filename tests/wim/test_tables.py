@@ -8,7 +8,7 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
 from wim_edge.testing import FakeModel
-from wim_edge.wim.tables import table_cell
+from wim_edge.wim.tables import labelled, table_cell
 
 STAFF = (
     "| Ext. | Name | Job | Room | E-mail |\n| --- | --- | --- | --- | --- |\n"
@@ -103,6 +103,13 @@ def test_a_long_table_is_looked_through_once() -> None:
     assert cell("| N1 | R2 |\n" + table[27:], "Which room is P3 in?") is None
 
 
+def test_a_row_is_shown_with_its_labels() -> None:
+    row = labelled("| Code | Meaning | |", "| E7 | pump blocked | clean it |")
+    assert row == "Code: E7 · Meaning: pump blocked · clean it"
+    assert labelled("Art.\tPrice\tNote", "Oak\t39.90\t") == "Art.: Oak · Price: 39.90"
+    assert labelled("| Code | Meaning |", "| E7 |") == labelled("Code", "E7") == ""
+
+
 def test_a_text_without_a_table_has_none() -> None:
     assert cell("Ben Rook is in room B.15. That is all.", "which room is Ben Rook in") is None
 
@@ -114,3 +121,4 @@ def test_the_answer_is_the_cell_with_its_row_and_header() -> None:
     assert answer.short == "B.15"
     assert answer.quotes[0].text == "| 113 | Ben Rook | potter, glazes | B.15 | |"
     assert answer.quotes[0].header == "| Ext. | Name | Job | Room | E-mail |"
+    assert answer.text.startswith("B.15\n\nExt.: 113 · Name: Ben Rook · Job: potter, glazes · Room: B.15")

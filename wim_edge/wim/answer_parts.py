@@ -14,12 +14,13 @@ from wim_edge.documents import Document
 from wim_edge.followup import Part
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
+from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
 from wim_edge.wim.quotation import items_around, whole_value
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.tables import table_cell
+from wim_edge.wim.tables import labelled, table_cell
 
 NOT_SAID = "The document does not seem to say."
 _NAMED = 3.0
@@ -28,6 +29,7 @@ _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
 """Words of a short answer that is not said beside the quotation that holds it."""
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _WORD = re.compile(r"\w+")
 
 
@@ -75,14 +77,23 @@ def pointed_answer(
     cells = _looked_up(reading, found, question)
     evidence = _evidence(reading, found, question, bool(cells))
     candidates = [*cells, *_candidates(reading, found)]
-    answer = _pointed(reading, used, found, candidates, reading.support.support(evidence))
+    support = reading.support.support(evidence)
+    has_form = bool(cells) or not candidates or reading.kind != "fact" or fits(question, candidates[0].text)
+    answer = _pointed(reading, used, found, candidates, support, _status(support, has_form))
     return replace(answer, evidence=evidence)
 
 
+def _status(support: float, has_form: bool) -> events.Status:
+    """How sure the answer is; of another form than was asked for (no number, say) it is a step less sure."""
+    if support >= ANSWERED:
+        return "answered" if has_form else "unsure"
+    return "unsure" if support >= NOT_FOUND and has_form else "not_found"
+
+
 def _pointed(
-    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float
-) -> Answer:
-    status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
+    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float,
+    status: events.Status,
+) -> Answer:  # fmt: skip
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
     best = candidates[0]
@@ -100,7 +111,7 @@ def _pointed(
         short = "Yes" if _yes(reading, found) > 0.5 else "No"
         text = f"{short}."
     else:
-        text = short
+        text = _plain(short)
         if quotes and " ".join(quotes[0].text.split()) == short:
             carrier = ""
         elif len(short.split()) >= _LONG and carrier:  # it would be said twice
@@ -284,7 +295,13 @@ def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
     for quote in quotes:
         document = next(one for one in reading.plan.documents if one.name == quote.document)
         place = place_of(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
-        text = " ".join(quote.text.split())
-        header = f"{' '.join(quote.header.split())}\n" if quote.header else ""
-        shown.append(f"{header}“{text}”{f' ({place})' if place else ''}")
+        row = labelled(quote.header, quote.text) if quote.header else ""
+        header = f"{' '.join(quote.header.split())}\n" if quote.header and not row else ""
+        text = row or f"“{_plain(quote.text)}”"
+        shown.append(f"{header}{text}{f' ({place})' if place else ''}")
     return "\n".join(shown)
+
+
+def _plain(text: str) -> str:
+    """On one line, without the asterisks that make Markdown's words bold."""
+    return _BOLD.sub(r"\2", " ".join(text.split()))

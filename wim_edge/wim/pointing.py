@@ -228,7 +228,7 @@ _QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"',
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """The run without what is blank around it, or a comma or full stop at its end; not in brackets of its own."""
     start = min(_inked(text, start), end)
-    while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|"):
+    while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
         closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]
         if closes_abbreviation:
             break

@@ -93,6 +93,16 @@ def header_above(text: str, at: int) -> str:
     return text[slice(*table.header)] if table else ""
 
 
+def labelled(header: str, row: str) -> str:
+    """Returns a row as a person reads it, "Code: E7 · Meaning: pump blocked"; empty where its cells are not as many as
+    the labels."""
+    labels, cells = _cells(header, 0), _cells(row, 0)
+    if len(labels) < 2 or len(labels) != len(cells):
+        return ""
+    pairs = [(header[one.start : one.end], row[two.start : two.end]) for one, two in zip(labels, cells, strict=True)]
+    return " · ".join(f"{label}: {value}" if label else value for label, value in pairs if value)
+
+
 def _table_at(text: str, at: int) -> Table | None:
     every = tables(text)
     number = bisect_right([table.start for table in every], at) - 1
