@@ -8,7 +8,7 @@ from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents.document import Mark
 from wim_edge.support import Evidence, SupportWeights
 from wim_edge.testing import FakeModel
-from wim_edge.wim.answer_parts import NOT_SAID, unsupported
+from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID, unsupported
 
 MILL = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for the old mill."
 SURE, UNSURE, NONE = (SupportWeights(bias, 0, 0, 0, 0) for bias in (3, -0.5, -3))
@@ -66,6 +66,12 @@ def test_what_is_not_there_is_said_with_the_nearest_passage() -> None:
     assert answer.text == f"{NOT_SAID}\n\nNearest: “{answer.quotes[0].text}”"
 
 
+def test_where_the_nearest_passage_may_answer_the_words_are_weaker() -> None:
+    answer = ask(MILL, "What is the telephone number of Brandt?", "1921", SupportWeights(-1.5, 0, 0, 0, 0))
+    assert answer.status == "not_found"
+    assert answer.text.startswith(f"{MAY_NOT_SAY}\n\nNearest: “")
+
+
 def test_a_question_in_two_parts_is_answered_in_two() -> None:
     def reply(prompt: str) -> str:
         question = prompt.rsplit("Question: ", 1)[-1]
@@ -93,6 +99,15 @@ def test_a_question_for_yes_or_no_has_the_word_first() -> None:
     answer = ask(MILL, "Did Brandt buy the mill?", "1921")
     assert answer.short in ("Yes", "No")
     assert answer.text.startswith(f"{answer.short}.\n\n“")
+
+
+@pytest.mark.parametrize(("yes", "affirmed", "denied"), [(1.0, "Yes", "No"), (4.0, "Yes", "Yes"), (-1.0, "No", "No")])
+def test_a_sentence_that_says_no_is_hardly_a_yes(
+    monkeypatch: pytest.MonkeyPatch, yes: float, affirmed: str, denied: str
+) -> None:
+    monkeypatch.setattr("wim_edge.wim.answer_parts._yes", lambda reading, found: yes)
+    assert ask("Cars are carried.", "Are cars carried?", "Cars").short == affirmed
+    assert ask("Cars are not carried.", "Are cars carried?", "Cars").short == denied
 
 
 def test_a_list_has_all_its_items() -> None:
@@ -160,10 +175,11 @@ def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
     assert ask(MILL, "Why did Brandt pay so much?", "4,000 crowns", NONE, prose=True).text.startswith("Dr. Brandt")
 
 
-def test_what_has_not_the_form_that_is_asked_for_is_less_sure() -> None:
-    question, rest = "How many steps has it?", "by the river"
-    assert ask("The mill stood by the river.", question, rest).text.startswith("Perhaps: ")
-    assert ask("The mill stood by the river.", question, rest, UNSURE).status == "not_found"
+def test_what_has_not_the_form_that_is_asked_for_is_no_answer() -> None:
+    question = "How many steps has it?"
+    answer = ask("The mill stood by the river.", question, "by the river")
+    assert answer.status == "not_found"
+    assert answer.text.startswith(MAY_NOT_SAY)
     assert ask("It has forty steps by the river.", question, "forty").status == "answered"
 
 

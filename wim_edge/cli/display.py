@@ -117,7 +117,7 @@ def _better(unread: float | None) -> str:
     """Of the segments that were not read; nothing where there are none, or nothing is known of them."""
     if not unread:
         return ""
-    return f", a better one {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely among the rest"
+    return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better"
 
 
 def kept(event: events.ReadingFinished) -> str:
@@ -325,6 +325,8 @@ class Live(_Base):
         self._live.stop()
         if self._answered:
             self.console.print(self._text(self._wrap.rest()), soft_wrap=True)
+        elif event.text and event.finish_reason != "cancelled":
+            self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
         if event.sources:
             self.console.print(self._text("\nSources", "bold"))
         for source in event.sources:
@@ -355,9 +357,8 @@ class Live(_Base):
 
 def _plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
-    windows = f", in {event.windows} windows" if event.windows > 1 else ", each read alone" * (not event.windows)
-    scores = f", relevance {event.relevance}" if event.relevance else ""
-    scores += f" by {event.judge}" if event.judge else ""
+    windows = f", in {event.windows} windows" if event.windows > 1 else ""
+    scores = f", scored by {event.judge}" if event.judge else ""
     why = f" ({event.why})" if event.why else ""
     if event.read_segments:
         return f"reading on after {event.read_segments:,} of {event.segments:,} segments"
@@ -368,7 +369,7 @@ def _plan(event: events.ReadingStarted) -> str:
         scores += ", the promising segments first" if not event.windows else ""
     return (
         f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
-        f"{event.model}, pattern {event.pattern}{why}{scores}, context {event.n_ctx:,}"
+        f"{event.model}, pattern {event.pattern}{why}{scores}"
     )
 
 

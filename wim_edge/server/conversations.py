@@ -20,7 +20,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY, Conversation
 from wim_edge.server.question import FoundQuestion, asking_part, asks, find_question
 from wim_edge.server.store import Store
-from wim_edge.wim.answer_parts import NOT_SAID
+from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID
 from wim_edge.wim.chat import Message
 
 LONG = 1024
@@ -177,7 +177,7 @@ def _talk(turns: Sequence[Turn], is_long: Callable[[str], bool]) -> Conversation
 def short_answer(text: str) -> str:
     """Returns the short answer at the head of a reply; empty where it says that nothing was found."""
     line = text.strip().split("\n")[0].strip().removeprefix(_UNSURE)
-    return "" if line.startswith(NOT_SAID) else line.rstrip(".")
+    return "" if line.startswith((NOT_SAID, MAY_NOT_SAY)) else line.rstrip(".")
 
 
 def _document(text: str, number: int) -> Document:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
-from math import exp
+from math import exp, log
 
 from wim_edge import words
 from wim_edge.documents import Document
@@ -16,13 +16,16 @@ from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
+from wim_edge.wim.negation import LOSS, negates
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
 from wim_edge.wim.quotation import items_around, whole_value
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.tables import labelled, table_cell
 
-NOT_SAID = "The document does not seem to say."
+NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
+_HARDLY = 0.1
+"""Support below which the nearest passage is hardly an answer either."""
 _NAMED = 3.0
 """Log-odds of a passage's answering whose table has the cell that is asked for: 20 to 1, as of the surest others."""
 _NEAR = 0.2
@@ -84,10 +87,10 @@ def pointed_answer(
 
 
 def _status(support: float, has_form: bool) -> events.Status:
-    """How sure the answer is; of another form than was asked for (no number, say) it is a step less sure."""
-    if support >= ANSWERED:
-        return "answered" if has_form else "unsure"
-    return "unsure" if support >= NOT_FOUND and has_form else "not_found"
+    """How sure the answer is; of another form than was asked for (no number, say) it is none."""
+    if support < NOT_FOUND or not has_form:
+        return "not_found"
+    return "answered" if support >= ANSWERED else "unsure"
 
 
 def _pointed(
@@ -100,7 +103,7 @@ def _pointed(
     quotes = (_carrier(reading, best), *_quotes(reading, [index for index in used if index != best.index]))
     carrier = _shown(reading, quotes[:1])
     if status == "not_found":
-        nearest = f"{NOT_SAID}\n\nNearest: {carrier}" if carrier else NOT_SAID
+        nearest = f"{NOT_SAID if support < _HARDLY else MAY_NOT_SAY}\n\nNearest: {carrier}" if carrier else NOT_SAID
         return Answer(nearest, status, quotes=quotes, support=support)
     if reading.kind == "list":
         items = _items(reading, candidates)
@@ -108,7 +111,7 @@ def _pointed(
             return _listed(reading, items, quotes, status, support)
     short, span = best.text, (best.start, best.end)
     if reading.kind == "yesno":
-        short = "Yes" if _yes(reading, found) > 0.5 else "No"
+        short = "Yes" if _yes(reading, found) > (LOSS if _negated(reading, best, quotes[0]) else 0.0) else "No"
         text = f"{short}."
     else:
         text = _plain(short)
@@ -220,14 +223,21 @@ def _evidence(reading: Reading, found: dict[int, Pointed], question: str, named:
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 
+def _negated(reading: Reading, run: _Candidate, carrier: events.Quote) -> bool:
+    """Whether the sentence that carries the run says no."""
+    start = carrier.chars[0]
+    return negates(reading.plan.query, carrier.text, run.start - start, run.end - start)
+
+
 def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
-    """The probability of Yes, of the passages by their relevance and by whether they answer at all."""
+    """The log-odds of Yes, of the passages by their relevance and by whether they answer at all."""
     weights = {
         index: reading.ranking.relevance(index) / (1 + exp(-pointed.answers) if reading.model.has_adapter else 1)
         for index, pointed in found.items()
     }
     total = sum(weights.values()) or 1.0
-    return sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items()) / total
+    likely = sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items()) / total
+    return log(max(likely, 1e-9)) - log(max(1 - likely, 1e-9))
 
 
 # Lists

@@ -21,7 +21,7 @@ from wim_edge.wim.reading import Reading
 
 NEAR = 6.0
 """Nats below the likeliest run within which one may still win."""
-WEIGHT = 0.5
+WEIGHT = 0.3
 """Nats that a run gains for one of the question after its sentence (docs/choices.md)."""
 
 

@@ -379,7 +379,7 @@ function finished(event) {
 
 function better({ unread_probability: unread }) {
   if (unread == null) return "";  // not known, or of an older version
-  return `, a better one ${unread < 0.01 ? "under 1" : Math.round(unread * 100)}% likely among the rest`;
+  return `, ${unread < 0.01 ? "under 1" : Math.round(unread * 100)}% likely that another one answers better`;
 }
 
 const left = (seconds) => (!isFinite(seconds) ? "…" : seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`);
