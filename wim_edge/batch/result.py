@@ -146,7 +146,7 @@ def _schema(arrow: Any) -> Any:
     """Spelled out: rows that all failed, or have no margins, would else make another file."""
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
     span = arrow.list_(whole, 2)
-    place = [("segment", whole), ("page", whole), ("section", text), ("chars", span)]
+    place = [("segment", whole), ("page", whole), ("section", text), ("line", whole), ("chars", span)]
     margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_()),
               ("header", text), ("short", span)]  # fmt: skip
     source = [*place, ("relevance", real), ("margin", text), ("quote", span)]
