@@ -177,6 +177,8 @@ def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
 
 def test_what_has_not_the_form_that_is_asked_for_is_no_answer() -> None:
     question = "How many steps has it?"
+    near = ask("Forty steps lead to the river.", question, "the river")
+    assert near.text.startswith("Perhaps: the river\n\n“Forty steps")
     answer = ask("The mill stood by the river.", question, "by the river")
     assert answer.status == "not_found"
     assert answer.text.startswith(MAY_NOT_SAY)

@@ -81,16 +81,23 @@ def pointed_answer(
     evidence = _evidence(reading, found, question, bool(cells))
     candidates = [*cells, *_candidates(reading, found)]
     support = reading.support.support(evidence)
-    has_form = bool(cells) or not candidates or reading.kind != "fact" or fits(question, candidates[0].text)
-    answer = _pointed(reading, used, found, candidates, support, _status(support, has_form))
+    steps = 0 if cells or not candidates or reading.kind != "fact" else _out_of_form(reading, candidates[0], question)
+    answer = _pointed(reading, used, found, candidates, support, _status(support, steps))
     return replace(answer, evidence=evidence)
 
 
-def _status(support: float, has_form: bool) -> events.Status:
-    """How sure the answer is; of another form than was asked for (no number, say) it is none."""
-    if support < NOT_FOUND or not has_form:
-        return "not_found"
-    return "answered" if support >= ANSWERED else "unsure"
+def _status(support: float, steps: int) -> events.Status:
+    """How sure the answer is, so many steps less."""
+    levels: tuple[events.Status, ...] = ("answered", "unsure", "not_found")
+    return levels[min(2, steps + (support < ANSWERED) + (support < NOT_FOUND))]
+
+
+def _out_of_form(reading: Reading, best: _Candidate, question: str) -> int:
+    """Steps by which a run is less sure that has not the form that is asked for (no number, say): one where its
+    sentence has it, two where that has not either."""
+    if fits(question, best.text):
+        return 0
+    return 1 if fits(question, _carrier(reading, best).text) else 2
 
 
 def _pointed(
