@@ -25,7 +25,7 @@ from wim_edge.wim.expected import fits
         ("How much is it?", "in the military north", False),
         ("How many people came?", "both", True),
         ("Who built it?", "the miller", True),
-        ("Wer ist der Hausmeister?", "Uferstraße 20, links", False),
+        ("Who did it partner with?", "Level 3 Communications", True),
         ("whose house is it", "Ann's", True),
         ("What does it cost?", "the earth", True),
     ],
