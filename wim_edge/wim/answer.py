@@ -116,8 +116,8 @@ class Answering:
         asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
         if asked:
             return self._in_parts(asked)
-        found = {index: reading.pointed[index] for index in self.used if index in reading.pointed}
-        return pointed_answer(reading, self.used, weighed(reading, self.prompts, found, plan.query))
+        found = weighed(reading, self.prompts, reading.pointed_at(self.used), plan.query)
+        return pointed_answer(reading, self.used, found)
 
     def _not_there(self) -> Answer | None:
         """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""

@@ -76,7 +76,7 @@ def pointed_answer(
     """
     question = question or reading.plan.query
     if found is None:
-        found = {index: reading.pointed[index] for index in used if index in reading.pointed}
+        found = reading.pointed_at(used)
     cells = _looked_up(reading, found, question)
     evidence = _evidence(reading, found, question, bool(cells))
     candidates = [*cells, *_candidates(reading, found)]
@@ -153,7 +153,7 @@ def _said(answer: Answer) -> str:
 
 def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     """Returns the parts of an answer in the model's own words."""
-    found = {index: reading.pointed[index] for index in used if index in reading.pointed}
+    found = reading.pointed_at(used)
     scored = bool(reading.ranking.scores) and not reading.ranking.own
     evidence = _evidence(reading, found, reading.plan.query, False) if scored else None
     best = next(iter(_candidates(reading, found)), None)

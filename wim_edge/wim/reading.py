@@ -212,6 +212,10 @@ class Reading:
     def _relevant(self) -> list[int]:
         return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
 
+    def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
+        """Returns what the model points at in those of these segments that have a quotation."""
+        return {index: self.pointed[index] for index in segments if index in self.pointed}
+
     def point_again(self, segments: Seq[int], prompt: Seq[int], question: str) -> dict[int, Pointed]:
         """Returns what the model points at after another question's prompt, in those segments whose states are kept."""
         found = {}

@@ -7,7 +7,7 @@ measured that may still win: one or two, a short batch each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from math import log
@@ -44,18 +44,18 @@ def weighed(
         for (index, run), share in shares.items()
         if share >= least
     }
-    gains = _likelihoods(reading, Question(reading.model, prompts, question), {*carriers.values()})
+    gains = _likelihoods(reading, Question(reading.model, prompts, question), dict.fromkeys(carriers.values()))
     if len(gains) < 2:
         return dict(found)
     most = max(gains.values())
-    weighed = {key: WEIGHT * (gains[carrier] - most) for key, carrier in carriers.items()}
+    loss = {key: WEIGHT * (gains[carrier] - most) for key, carrier in carriers.items()}
     return {
         index: replace(
             pointed,
             runs=tuple(
                 sorted(
-                    (replace(run, logprob=run.logprob + weighed[index, run])
-                     for run in pointed.runs if (index, run) in weighed),
+                    (replace(run, logprob=run.logprob + loss[index, run])
+                     for run in pointed.runs if (index, run) in loss),
                     key=lambda run: -run.logprob,
                 )
             ),
@@ -65,7 +65,7 @@ def weighed(
 
 
 def _likelihoods(
-    reading: Reading, question: Question, carriers: set[tuple[int, Quotation]]
+    reading: Reading, question: Question, carriers: Iterable[tuple[int, Quotation]]
 ) -> dict[tuple[int, Quotation], float]:
     """log P(question | sentence alone), in nats; nothing where there is one alone, or no room."""
     texts = {carrier: _tokens(reading, *carrier) for carrier in carriers}
