@@ -56,7 +56,8 @@ def fill(
 ) -> tuple[Question, ...]:
     """Choose at most ``MAX_QUESTIONS``, of which some ``share`` has no answer, and put them into the words of a user.
 
-    A quarter of them is written as people type into a search box: in lower case, without a question mark.
+    A quarter of them is written as people type: in lower case, without a question mark; of the others every eighth as
+    keywords.
     """
     answered, without = _distinct(answerable), _distinct(absent)
     rng.shuffle(answered)
@@ -74,8 +75,25 @@ def _distinct(questions: Iterable[Question]) -> list[Question]:
     return list(found.values())
 
 
+_ASKS = re.compile(
+    r"^(?:(?:by|at|on|in|from|to|until|since) )?(?:what|which|who|whom|how (?:much|many|high|large|long|old|often)|when"
+    r"|where)(?: number| date| time)?(?: (?:is|are|was|were|does|do|did|has|have|must|can|will|should))?\b",
+    re.IGNORECASE,
+)
+_SMALL = re.compile(r"\b(?:the|a|an|is|are|was|were|does|do|did|has|have|been|be|it|its|there|i|my|we|they)\b ?")
+
+
+def keywords(question: str) -> str:
+    """Return a question as it is typed into a search box: "parking space number"."""
+    asked = _ASKS.match(question)
+    rest = _SMALL.sub("", question[asked.end() :].lower()) if asked else ""
+    return rest.rstrip("?. ").strip()
+
+
 def _typed(rng: random.Random, question: Question) -> Question:
     chance = rng.random()
+    if chance > 0.87 and question.target not in (YES, NO) and len(keywords(question.text).split()) > 1:
+        return replace(question, text=keywords(question.text))
     if chance < 0.25:
         return replace(question, text=question.text.lower().rstrip("?. "))
     if chance < 0.3:

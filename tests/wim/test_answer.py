@@ -138,6 +138,14 @@ def test_a_summary_is_the_beginning_and_the_sections() -> None:
     assert answer.text.endswith("Sections: Costs · Terms")
 
 
+def test_a_summary_begins_with_the_heading_above_all_others() -> None:
+    text = f"# The mill\n\n{MILL}\n\n## Terms\n\nPay within a month of the sale."
+    document = Document("mill.md", text, (Mark(0, section="The mill"), Mark(text.index("##"), section="Terms")))
+    answer = ask(document, "What is this about?", "river")
+    assert answer.text.startswith("The mill\n\n“")
+    assert answer.text.endswith("Sections: Terms")
+
+
 def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:
     filler = "".join(f"Somebody saw a heron there in year {n}. " for n in range(24))
     text = (
@@ -178,7 +186,7 @@ def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
 def test_what_has_not_the_form_that_is_asked_for_is_no_answer() -> None:
     question = "How many steps has it?"
     near = ask("Forty steps lead to the river.", question, "the river")
-    assert near.text.startswith("Perhaps: the river\n\n“Forty steps")
+    assert near.text.startswith("Perhaps: Forty\n\n“Forty steps")
     answer = ask("The mill stood by the river.", question, "by the river")
     assert answer.status == "not_found"
     assert answer.text.startswith(MAY_NOT_SAY)

@@ -253,7 +253,7 @@ class Live(_Base):
             case events.ReadingStarted():
                 self._several = self._library or len(event.documents) > 1
                 legend = self._margins and event.relevance
-                margins = "● relevant to the question, ○ not; " if legend else ""
+                margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
                 self.console.print(self._text(_plan(event), "dim"))
                 self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
                 self._by_segments = event.within == AUTO or event.read_segments > 0
@@ -331,7 +331,7 @@ class Live(_Base):
             self.console.print(self._text("\nSources", "bold"))
         for source in event.sources:
             where = place(source, self._several) + of_file(source, self._library)
-            self.console.print(self._text(f"  {where} · {source.relevance:.2f}", "green"))
+            self.console.print(self._text(f"  {where} · relevance {source.relevance:.2f}", "green"))
         self.console.print(self._text(outcome(event), "dim"))
 
     def _refresh(self) -> None:

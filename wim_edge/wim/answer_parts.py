@@ -28,6 +28,7 @@ _HARDLY = 0.1
 """Support below which the nearest passage is hardly an answer either."""
 _NAMED = 3.0
 """Log-odds of a passage's answering whose table has the cell that is asked for: 20 to 1, as of the surest others."""
+_UNSURE = (NOT_FOUND + ANSWERED) / 2
 _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
@@ -81,32 +82,29 @@ def pointed_answer(
     evidence = _evidence(reading, found, question, bool(cells))
     candidates = [*cells, *_candidates(reading, found)]
     support = reading.support.support(evidence)
-    steps = 0 if cells or not candidates or reading.kind != "fact" else _out_of_form(reading, candidates[0], question)
-    answer = _pointed(reading, used, found, candidates, support, _status(support, steps))
+    if candidates and not cells and reading.kind == "fact":
+        first = candidates[0]
+        candidates = sorted(candidates, key=lambda one: not fits(question, one.text))
+        support = min(support, _most(reading, first, candidates[0], question))
+    answer = _pointed(reading, used, found, candidates, support)
     return replace(answer, evidence=evidence)
 
 
-def _status(support: float, steps: int) -> events.Status:
-    """How sure the answer is, so many steps less."""
-    levels: tuple[events.Status, ...] = ("answered", "unsure", "not_found")
-    return levels[min(2, steps + (support < ANSWERED) + (support < NOT_FOUND))]
-
-
-def _out_of_form(reading: Reading, best: _Candidate, question: str) -> int:
-    """Steps by which a run is less sure that has not the form that is asked for (no number, say): one where its
-    sentence has it, two where that has not either."""
-    if fits(question, best.text):
-        return 0
-    return 1 if fits(question, _carrier(reading, best).text) else 2
+def _most(reading: Reading, first: _Candidate, best: _Candidate, question: str) -> float:
+    """The support at most of the best run that has the form that is asked for (a number, say), the first where none has
+    it: unsure where it is not the first, or only its sentence has the form; no answer where that has it neither."""
+    if not fits(question, best.text):
+        return _UNSURE if fits(question, _carrier(reading, best).text) else _HARDLY
+    return 1.0 if best is first else _UNSURE
 
 
 def _pointed(
-    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float,
-    status: events.Status,
-) -> Answer:  # fmt: skip
+    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float
+) -> Answer:
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
     best = candidates[0]
+    status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
     quotes = (_carrier(reading, best), *_quotes(reading, [index for index in used if index != best.index]))
     carrier = _shown(reading, quotes[:1])
     if status == "not_found":

@@ -69,8 +69,9 @@ def summary(documents: Seq[Document]) -> Answer:
         if not first:
             continue
         quotes.append(_quote(document, first))
-        title = document.title or (document.name if len(documents) > 1 else "")
         sections = list(dict.fromkeys(mark.section for mark in document.marks if mark.section))
+        title = document.title or _heading(document) or (document.name if len(documents) > 1 else "")
+        sections = [section for section in sections if section != title]
         more = " …" if len(sections) > _SECTIONS else ""
         shown = f"Sections: {' · '.join(sections[:_SECTIONS])}{more}" if sections else ""
         if not sections:
@@ -82,6 +83,12 @@ def summary(documents: Seq[Document]) -> Answer:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
     short = _plain(quotes[0].text)
     return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
+
+
+def _heading(document: Document) -> str:
+    """The heading of Markdown's first level with which the text begins; empty where it begins otherwise."""
+    first = next((mark for mark in document.marks if mark.section), None)
+    return first.section or "" if first and document.text.lstrip().startswith("# ") else ""
 
 
 def _quote(document: Document, span: events.Chars) -> events.Quote:
