@@ -139,6 +139,25 @@ def test_a_question_goes_on_alone_and_can_be_watched_from_anywhere(client: Clien
     assert client.asked(number)["events"] == len(whole)
 
 
+def test_a_question_that_goes_on_from_another_is_completed_by_it(make: Callable[..., Any], client: Client) -> None:
+    client.upload()
+    asked = {"documents": [1], "question": "Who may copy the licence in 2021?", "options": {}}
+    first = client.ok(client.post("/api/questions", json=asked))["id"]
+    client.wait(first)
+    later = client.ok(client.post("/api/questions", json={**asked, "question": "and in 2022?", "follows": first}))
+    assert later["question"] == "and in 2022?"
+    assert later["asked_as"] == "Who may copy the licence in 2022?"
+    client.wait(later["id"])
+    settled = client.events(f"/api/questions/{later['id']}/events")[1]
+    assert (settled["type"], settled["asked_as"]) == ("question.settled", later["asked_as"])
+    with serving(make()) as address, Client(base_url=address, timeout=30) as again:
+        assert again.asked(later["id"])["asked_as"] == later["asked_as"]
+    alone = client.ok(client.post("/api/questions", json={**asked, "follows": later["id"]}))
+    assert alone["asked_as"] == asked["question"]
+    gone = client.post("/api/questions", json={**asked, "follows": "0" * 32})
+    assert gone.status_code == 404
+
+
 def test_answer_now_and_cancel(client: Client, model: Slow) -> None:
     client.upload()
     model.seconds = 0.03

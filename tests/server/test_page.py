@@ -367,6 +367,19 @@ def test_an_answer_is_shown_in_its_parts(
     assert page.inner_text("mark") == "Anna Lind signed it."
 
 
+def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, long_text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(long_text[:1500])
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    ask(page, "Who may copy it in 2021?")
+    answered(page)
+    assert not page.is_visible("#settled")
+    ask(page, "and in 2022?")
+    answered(page)
+    assert page.inner_text("#settled") == "Asked as: Who may copy it in 2022?"
+
+
 def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:
     wrong = page.evaluate(
         """async () => {

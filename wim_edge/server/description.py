@@ -45,7 +45,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "Whole": {**_DOCUMENT, "text": "Contract of lease\n...", "marks": [{"start": 0, "page": 1, "section": None}]},
     "Mark": {"start": 0, "page": 1, "section": None},
     "Shown": {
-        "id": _ID, "documents": [1], "question": "Who may end the contract?", "options": {"pattern": "wim"},
+        "id": _ID, "documents": [1], "question": "Who may end the contract?",
+        "asked_as": "Who may end the contract?", "options": {"pattern": "wim"},
         "asked": 1767225600.0, "state": "done", "answer": "either party\n\n“may be ended by either party with "
         "three months' notice” (page 4)", "status": "answered", "short": "either party", "support": 0.93,
         "judged": {"4": False}, "events": 118,

@@ -19,6 +19,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge.errors import LibraryError
+from wim_edge.followup import Turn, completed
 from wim_edge.server.desk import Failed, Job, State
 from wim_edge.settings import contents
 from wim_edge.wim.events import Status
@@ -46,6 +47,8 @@ class Question:
     """What was told of it then."""
     ended: State = "done"
     """How it ended then."""
+    asked_as: str = ""
+    """The question as it is asked, completed by the one before it; empty where that is ``text``."""
 
     @property
     def state(self) -> State:
@@ -60,6 +63,13 @@ class Question:
     def finished(self) -> dict[str, Any] | None:
         """The latest answer's event, once it is whole. One that an older version stored lacks some fields."""
         return next((event for event in reversed(self.told) if event["type"] == "answer.finished"), None)
+
+    def followed_by(self, text: str) -> str:
+        """Returns a question that is asked after this one as it is to be asked; empty where it stands for itself."""
+        answer = self.finished or {}
+        short = answer.get("short", "") if answer.get("status") != "not_found" else ""
+        asked = completed(text, [Turn(self.asked_as or self.text, short)])
+        return asked if asked != text else ""
 
 
 class History:
@@ -125,7 +135,7 @@ def _as_written(question: Question) -> dict[str, Any]:
     told = [event for event in question.told if event["type"] not in _PASSING]
     return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
             "options": question.options, "judged": dict(question.judged), "ended": question.state,
-            "old": told}  # fmt: skip
+            "old": told, "asked_as": question.asked_as}  # fmt: skip
 
 
 class _Told(BaseModel):
@@ -162,6 +172,7 @@ class _Written(BaseModel):
     judged: dict[int, bool]
     ended: State
     old: list[_Told]
+    asked_as: str = ""
 
 
 def _read(path: Path) -> Question | None:
@@ -177,5 +188,6 @@ def _read(path: Path) -> Question | None:
         lost = Failed("EngineError", "the server ended before it was answered", "Ask again.").to_dict()
         found.ended, told = "failed", [*told, lost]
     return Question(
-        found.documents, found.text, found.options, found.id, found.asked, found.judged, old=told, ended=found.ended
-    )
+        found.documents, found.text, found.options, found.id, found.asked, found.judged, old=told, ended=found.ended,
+        asked_as=found.asked_as,
+    )  # fmt: skip

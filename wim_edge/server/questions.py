@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.followup import WHY
 from wim_edge.runtime import Runtime
 from wim_edge.server.desk import Job
 from wim_edge.server.history import Question
@@ -50,6 +51,10 @@ class Asked(Shape):
         max_length=64, description="Documents by their ids; none with the pattern llm."
     )
     question: str = Field(max_length=20_000, pattern=r"\S")
+    follows: str | None = Field(
+        default=None, pattern="^[0-9a-f]{32}$",
+        description="The question before, by its id: one that does not stand for itself is completed by it.",
+    )  # fmt: skip
     options: Options = Options()
     read_on: bool | None = Field(
         default=None, description="Read on after the answer until nothing is left or another request comes, and answer "
@@ -70,6 +75,7 @@ class Shown(BaseModel):
     id: str
     documents: list[int]
     question: str
+    asked_as: str = Field(description="Completed by the question before it; else as it was put.")
     options: dict[str, Any]
     asked: float = Field(description="Seconds since 1970.")
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -90,7 +96,10 @@ Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question
 
 def _entered(served: Served, asked: Asked) -> Question:
     """In line, before the response begins: what is wrong with the request is an error, not a stream."""
-    question = served.history.add(Question(asked.documents, asked.question, _given(asked.options)))
+    asked_as = served.history.get(asked.follows).followed_by(asked.question) if asked.follows else ""
+    question = served.history.add(
+        Question(asked.documents, asked.question, _given(asked.options), asked_as=asked_as)
+    )
     return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
 
@@ -235,9 +244,13 @@ def _enter(served: Service, question: Question, read_on: bool = False, idle: boo
     not kept, unless it was asked before."""
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
+        is_first = not question.told
 
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
-            return runtime.stream(documents, question.text, judged=question.judged, read_on=on)
+            if question.asked_as and is_first:
+                yield events.QuestionSettled(question.text, question.asked_as, WHY)
+            text = question.asked_as or question.text
+            yield from runtime.stream(documents, text, judged=question.judged, read_on=on)
 
         settings = served.settings_for(question.options)
         if not documents and settings.pattern != "llm":
@@ -262,8 +275,8 @@ def _given(options: Options) -> dict[str, Any]:
 def _shown(question: Question) -> Shown:
     answer = question.finished or {}
     return Shown(
-        id=question.id, documents=question.documents, question=question.text, options=question.options,
-        asked=question.asked, state=question.state, answer=answer.get("text"), status=answer.get("status"),
-        short=answer.get("short", ""), support=answer.get("support"), judged=dict(question.judged),
-        events=len(question.told),
+        id=question.id, documents=question.documents, question=question.text,
+        asked_as=question.asked_as or question.text, options=question.options, asked=question.asked,
+        state=question.state, answer=answer.get("text"), status=answer.get("status"), short=answer.get("short", ""),
+        support=answer.get("support"), judged=dict(question.judged), events=len(question.told),
     )  # fmt: skip

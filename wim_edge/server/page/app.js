@@ -117,7 +117,7 @@ async function openDocument(id, question = null) {
   $("title").textContent = state.document.title;
   $("notes").replaceChildren();
   $("reader").hidden = false;
-  $("answer").hidden = $("progress").hidden = true;
+  $("answer").hidden = $("progress").hidden = $("settled").hidden = true;
   $("go").disabled = false;
   buttons("idle");
   await Promise.all([listDocuments(), listQuestions()]);
@@ -185,6 +185,7 @@ async function enter() {
   const pattern = $("pattern").value;
   if (pattern) options.pattern = pattern;
   const body = { documents: [state.document.id], question: $("question").value, options, read_on: $("keep").checked };
+  if (state.question) body.follows = state.question.id;
   if (state.on) await api(`questions/${state.question.id}/cancel`, { method: "POST" });  // in the background
   await watch(await api("questions", { method: "POST", body }));
 }
@@ -206,6 +207,7 @@ async function watch(question) {
   $("sources").replaceChildren();
   $("sources-title").hidden = $("answer").hidden = true;
   $("progress").hidden = false;
+  $("settled").hidden = true;
   state.first = null;
   state.more = state.on = false;
   remember();
@@ -214,7 +216,7 @@ async function watch(question) {
 }
 
 const ENDS = ["answer.finished", "reading.finished", "error"];
-const EVENTS = ["queued", "reading.started", "segments.embedded", "reading.progress", "segment.read", "segment.scored", "margin.judged",
+const EVENTS = ["queued", "question.settled", "reading.started", "segments.embedded", "reading.progress", "segment.read", "segment.scored", "margin.judged",
   "reading.ranked", "answer.revised", "answer.delta", "warning", ...ENDS];
 
 function listen(url) {
@@ -260,6 +262,10 @@ function show(event) {
     case "queued":
       $("bar").removeAttribute("value");
       told(event.before ? `waiting behind ${event.before} other${event.before > 1 ? "s" : ""}` : "the model is being loaded");
+      break;
+    case "question.settled":
+      $("settled").textContent = `Asked as: ${event.asked_as}`;
+      $("settled").hidden = false;
       break;
     case "reading.started":
       reader.anew = !event.read_segments;
