@@ -124,6 +124,15 @@ def test_of_a_table_the_rows_that_share_words_with_the_question() -> None:
     assert answer.short == "Ann | North | 12; Cleo | North | 7"
 
 
+def test_what_one_sentence_lists() -> None:
+    text = "Nothing. The owner may keep back: (a) the cost of cleaning; (b) rent, not paid; and (c) keys. So be it."
+    answer = ask(text, "What are the things that the owner may keep back?", "rent, not paid", answer="list")
+    assert answer.short == "the cost of cleaning; rent, not paid; keys"
+    towns = ask("Its partners are Oslo, Bonn and Graz.", "Which towns are its partners?", "Oslo, Bonn and Graz")
+    assert towns.text.startswith("3 found:\n- Oslo\n- Bonn\n- Graz")
+    assert ask("Its partner is Oslo, so far.", "Which towns are its partners?", "Oslo").short == "Oslo"
+
+
 def test_one_item_in_the_singular_answers_a_question_in_the_plural() -> None:
     text = "Delivered:\n- Lifejacket, 150 N, adult\n- Sheet, 8 mm\n- Lifejacket, child\n"
     answer = ask(text, "Which lifejackets were bought?", "Sheet", answer="list")

@@ -19,7 +19,7 @@ from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, negates
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
-from wim_edge.wim.quotation import items_around, whole_value
+from wim_edge.wim.quotation import enumerated, items_around, joined, quotation, whole_value
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.tables import labelled, table_cell
 
@@ -250,9 +250,12 @@ def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
 
 def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
     """All items of the list or rows of the table in which the best run stands, or of those the ones that share most
-    words with the question; else the best run of each passage that is nearly as likely."""
+    words with the question; what its sentence lists; else the best run of each passage that is nearly as likely."""
     best = candidates[0]
     around = items_around(best.document.text, best.start, best.end)
+    within = [] if around else _listed_within(reading, best)
+    if within:
+        return [_Candidate(best.index, best.document, start, end, best.share) for start, end in within]
     if around:
         texts = [best.document.text[start:end] for start, end in around]
         asked = words.without_endings(reading.plan.query)
@@ -265,6 +268,14 @@ def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
         if one.share >= _NEAR * best.share and one.index not in {other.index for other in each.values()}:
             each.setdefault(_key(one.text), one)
     return list(each.values())
+
+
+def _listed_within(reading: Reading, run: _Candidate) -> list[events.Chars]:
+    """What the sentence lists by marks, "(a) ..."; else what the run joins."""
+    segment = reading.plan.segments[run.index].segment
+    whole = quotation(run.document, segment, run.start, run.end, len(segment.text))
+    marked = enumerated(run.document.text, whole.start, whole.end)
+    return marked or joined(run.document.text, run.start, run.end)
 
 
 def _listed(

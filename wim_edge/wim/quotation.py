@@ -22,6 +22,11 @@ _LABEL = 60
 _NO_WORDS = re.compile(r"[\W_]*|\W*(?:page|seite|p\.)?\W*\d{1,4}\W*(?:(?:of|von|/)\W*\d{1,4}\W*)?", re.I)
 _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
 _ITEM = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
+_MARK = re.compile(r"(?<!\w)\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
+_JOIN = re.compile(r",\s+(?:(?:and|or|und|oder|et|ou|y|o|e)\s+)?|\s+(?:and|und|et|y)\s+")
+_END_OF_ITEM = re.compile(r"(?:[\s,;.]|\b(?:and|or|und|oder|et|ou|y|o)$)+$")
+_ITEM_WORDS = 6
+"""Words of an item that a comma parts from the next one."""
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
@@ -125,6 +130,29 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
         if len(found) > 1:
             return [_inked(text, left, right) for left, right in found]
     return []
+
+
+def enumerated(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns the items of "(a) ...; (b) ..." between these characters; none where there are no two."""
+    marks = list(_MARK.finditer(text, start, end))
+    ends = [*(mark.start() for mark in marks[1:]), end]
+    return _items(text, [(mark.end(), after) for mark, after in zip(marks, ends, strict=True)]) if marks else []
+
+
+def joined(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns what "A, B and C" joins, which these characters are; none where that is one, or no words but clauses."""
+    joins = list(_JOIN.finditer(text, start, end))
+    starts, ends = [start, *(join.end() for join in joins)], [*(join.start() for join in joins), end]
+    parts = list(zip(starts, ends, strict=True))
+    return [] if any(len(text[slice(*part)].split()) > _ITEM_WORDS for part in parts) else _items(text, parts)
+
+
+def _items(text: str, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Several parts without what is blank or ends them; none where there is one."""
+    inked = [_inked(text, *part) for part in parts]
+    found = [(start, start + len(_END_OF_ITEM.sub("", text[start:end]))) for start, end in inked]
+    found = [(start, end) for start, end in found if start < end]
+    return found if len(found) > 1 else []
 
 
 def _inked(text: str, start: int, end: int) -> tuple[int, int]:
