@@ -16,7 +16,6 @@ from wim_edge.wim.plan import BLANK_LINE, Piece, margin_prompt, place_of
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.sentences import weighed
 from wim_edge.wim.whole import counted_answer, summary
 
 _BEST_ANYHOW = 2  # passages to answer from when no segment was judged relevant
@@ -116,8 +115,7 @@ class Answering:
         asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
         if asked:
             return self._in_parts(asked)
-        found = weighed(reading, self.prompts, reading.pointed_at(self.used), plan.query)
-        return pointed_answer(reading, self.used, found)
+        return pointed_answer(reading, self.used)
 
     def _not_there(self) -> Answer | None:
         """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""
@@ -140,7 +138,6 @@ class Answering:
             pointed = reading.point_again(self.used, prompt, question)
             if not pointed:
                 return pointed_answer(reading, self.used)
-            pointed = weighed(reading, self.prompts, pointed, question)
             found.append((part, pointed))
             turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed, question).short)]
         return answer_in_parts(reading, self.used, found)
