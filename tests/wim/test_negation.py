@@ -18,6 +18,7 @@ from wim_edge.wim.negation import negates
         ("Is the pool open?", "The pool is open from May on.", "open", False),
         ("Darf ich rauchen?", "Rauchen ist im Treppenhaus verboten.", "Treppenhaus", True),
         ("Can he come?", "He can’t come.", "He", True),
+        ("Is it shut on Friday?", "| Fri | training, shut | | nobody! |", "training", False),
     ],
 )
 def test_what_is_negated(question: str, sentence: str, run: str, does: bool) -> None:

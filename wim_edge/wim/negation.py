@@ -1,7 +1,7 @@
 """Whether a sentence says no: a small model reads "cars are not carried" as a yes to "are cars carried".
 
-Rules tell it, in four languages, so that they can be read and tested. What stands behind a "but" or a semicolon is
-another matter.
+Rules tell it, in four languages, so that they can be read and tested. What stands behind a "but" or a semicolon, or
+in another cell, is another matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _OTHERWISE = re.compile(
-    r";|\b(?:but|except|unless|although|though|while|aber|außer|sondern|obwohl|mais|sauf|pero|salvo|sino)\b",
+    r"[;|\t]|\b(?:but|except|unless|although|though|while|aber|außer|sondern|obwohl|mais|sauf|pero|salvo|sino)\b",
     re.IGNORECASE,
 )
 
