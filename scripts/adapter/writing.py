@@ -13,7 +13,8 @@ A text file holds kinds of documents, each from a line `@ name` on. The lines:
     ! question | question                 questions that no line of the document answers
 
 `{kind}` or `{kind:key}` is a value (values.py), `{key=a/b}` one of the given, `{key}` the same again. A line that is
-left out, or that lies outside the cut, leaves its questions without an answer.
+left out, or that lies outside the cut, leaves its questions without an answer. A line in several wordings may have an
+answer, with its questions, for each; only those are asked whose answer stands there.
 """
 
 from __future__ import annotations

@@ -368,3 +368,13 @@ def test_small_segments_keep_most_of_their_room() -> None:
         read = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
         assert max(read) <= segment_tokens
         assert sum(read) / len(read) > 0.4 * segment_tokens
+
+
+def test_where_an_adapter_tells_segments_apart_the_first_alone_are_scored() -> None:
+    model = FakeModel(reply)
+    model.has_adapter = True
+    found = asked(SMALL.but(within="all"), text(12, 3), model=model)
+    (ranked,) = (event for event in found if isinstance(event, events.ReadingRanked))
+    scored = [one.segment for one in ranked.ranking if one.score is not None]
+    assert len(ranked.ranking) == len(read(found)) > len(scored) > 0
+    assert {one.segment for one in ranked.ranking if one.chosen} <= set(scored)

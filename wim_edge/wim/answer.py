@@ -60,7 +60,7 @@ class Answering:
             yield events.AnswerDelta(self.answer.text)
             return
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
-        focus = bool(reading.ranking.scores) and (reading.choices.pattern.focus or reading.window.number > 0)
+        focus = bool(reading.ranking.known) and (reading.choices.pattern.focus or reading.window.number > 0)
         yield from self._choose(focus)
         if self.before is not None:
             if sorted(self.before.used) == sorted(self.used):
@@ -120,7 +120,7 @@ class Answering:
     def _not_there(self) -> Answer | None:
         """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""
         reading = self.reading
-        if not reading.ranking.scores or reading.ranking.own or reading.kind in ("list", "summary", "free"):
+        if not reading.ranking.known or reading.ranking.own or reading.kind in ("list", "summary", "free"):
             return None
         if reading.similarity is not None:  # what is asked in other words may be there all the same
             return None
@@ -179,7 +179,7 @@ class Answering:
             chosen = [index for index in chosen if index in reading.margins]
         if not chosen and reading.chosen():
             yield events.Warning("stopped before a margin was written; answering from the context alone")
-        elif not chosen and reading.ranking.scores:
+        elif not chosen and reading.ranking.known:
             most = min(_BEST_ANYHOW, reading.choices.max_passages)
             chosen = reading.ranking.unjudged()[:most] if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
@@ -201,8 +201,8 @@ class Answering:
         plan = self.reading.plan
         segment = plan.segments[index].segment
         name, chars = plan.documents[segment.document].name, (segment.start, segment.end)
-        ranking = self.reading.ranking
-        return events.Ranked(index, name, chars, ranking.relevance(index), index in self.used, ranking.scores[index])
+        ranking, chosen = self.reading.ranking, index in self.used
+        return events.Ranked(index, name, chars, ranking.relevance(index), chosen, ranking.scores.get(index))
 
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
         """As many of these, most relevant first, as the final prompt holds; in its order."""

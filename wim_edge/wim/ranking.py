@@ -26,6 +26,7 @@ class Ranking:
     n_segments: int
     own: bool = False
     scores: dict[int, float] = field(default_factory=dict)
+    """Where an adapter tells the segments apart (``answers``), of those alone that were among the first when read."""
     judged: Mapping[int, bool] = field(default_factory=dict)
     """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
     answers: dict[int, float] = field(default_factory=dict)
@@ -33,9 +34,14 @@ class Ranking:
     outlook: Outlook | None = None
     """What is known of the segments before they are scored; None: all count alike."""
 
+    @property
+    def known(self) -> list[int]:
+        """The segments of which something is known but their words: by the scores, or by the adapter."""
+        return list(dict.fromkeys([*self.answers, *self.scores])) if self.outlook else list(self.scores)
+
     def relevance(self, index: int) -> float:
         """Returns 0 to 1, as of all that has been scored so far."""
-        if index not in self.scores:
+        if index not in self.scores and index not in self.known:
             return 0.0
         if self.own:
             return float(1 / (1 + np.exp(-self.scores[index])))
@@ -50,12 +56,13 @@ class Ranking:
         logits = self._logits()
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
-        return float(max(0.0, 1 - shares[list(self.scores)].sum())) if len(self.scores) < self.n_segments else 0.0
+        known = self.known
+        return float(max(0.0, 1 - shares[known].sum())) if len(known) < self.n_segments else 0.0
 
     def order(self) -> list[int]:
         """Returns the scored segments, most relevant first."""
         logits = None if self.own or self.outlook is None else self._logits()
-        by = self.scores if logits is None else {index: float(logits[index]) for index in self.scores}
+        by = self.scores if logits is None else {index: float(logits[index]) for index in self.known}
         return sorted(by, key=lambda index: (-by[index], index))
 
     def unjudged(self) -> list[int]:
@@ -74,7 +81,7 @@ class Ranking:
         if self.own:
             least = _PROBABLE if threshold is None else threshold
         else:
-            best = [index for index in best if max(self.scores[index], self.answers.get(index, 0.0)) > 0]
+            best = [index for index in best if max(self.scores.get(index, 0.0), self.answers.get(index, 0.0)) > 0]
             least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 

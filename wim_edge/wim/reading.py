@@ -268,15 +268,19 @@ class Reading:
     ) -> Iterator[events.Event]:
         with self.clock.stage("relevance"):
             before = relevance.evaluated_tokens
-            score = relevance.score(index, self.window.sequence, margin.text if margin else piece.segment.text)
-            odds = self.writer.log_odds(self.window.sequence) if self._asks_adapter else None
+            first = True
+            if self._asks_adapter:  # which tells the segments apart; the rest is evidence for what it finds
+                self.ranking.answers[index] = self.writer.log_odds(self.window.sequence)
+                ranking = self.ranking
+                alike = ranking.own or ranking.outlook is None
+                first = alike or index in ranking.unjudged()[: self.choices.max_passages]
+            text = margin.text if margin else piece.segment.text
+            score = relevance.score(index, self.window.sequence, text) if first else None
         if score is not None:
             self.ranking.scores[index] = score
-        if odds is not None:
-            self.ranking.answers[index] = odds
         if margin is None and relevance.evaluated_tokens > before:
             yield from self._evaluated(piece)
-        rank = None if score is None else self.ranking.order().index(index) + 1
+        rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
         if not self.choices.pattern.deep and self._needs_reading and index in self.chosen():
             self._keep(index)
