@@ -233,8 +233,8 @@ class Ranked:
     """Whether the answer draws on it."""
     score: float | None = None
     """What the relevance method gave it: nats by which it makes the question likelier (likelihood), log-odds
-    (verdict), BM25. Unlike the relevance no share among segments: comparable over documents. None where an adapter tells
-    the segments apart, and it was not among the first when it was read."""
+    (verdict), BM25. Unlike the relevance no share among segments: comparable over documents. None where an adapter
+    tells the segments apart, and it was not among the first when it was read."""
 
 
 @dataclass(frozen=True)
