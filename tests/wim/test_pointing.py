@@ -90,6 +90,11 @@ def test_where_the_words_of_the_question_are_a_run_is_preferred() -> None:
     assert moved.start >= 18
 
 
+def test_no_run_goes_over_two_rows_of_a_table() -> None:
+    text = "Saw\t12 kg\tHart\nDrill\t3 kg\tLind\n"
+    assert best(FakeModel(lambda prompt: "Hart\nDrill"), text) in ("Hart", "Drill")
+
+
 def test_nothing_is_pointed_at_where_no_word_is() -> None:
     assert point(FakeModel(lambda prompt: "x"), " \n \n ").runs == ()
 

@@ -23,11 +23,14 @@ from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.beams import hand_on
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.wim.offsets import char_offsets
+from wim_edge.wim.tables import ROW
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
 OTHER_FORM = 3.0
 """Nats that a run loses which has not the form that is asked for."""
+_ACROSS = 20.0
+"""Nats that a run over two rows of a table loses: more than any other one that there is."""
 LONGEST = 40
 """Tokens of the longest run, where a margin may be as long: where the model does not end it, it ends there."""
 NONE, YES, NO = " none", " Yes", " No"
@@ -136,7 +139,7 @@ class Pointer:
             may_end=[end and not bar for end, bar in zip([*ends, True], barred, strict=False)],
             words=[0, *accumulate(any(map(str.isalnum, text[start:end])) for start, end in pairwise(chars))],
             far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked],
-            lost=lambda place, n: 0.0 if fits(text[chars[place] : chars[place + n]]) else OTHER_FORM,
+            lost=lambda place, n: _lost(text, chars[place], chars[place + n], fits),
         )  # fmt: skip
         found, spent = self._search(sequence, ground)
         runs: list[Run] = []
@@ -205,6 +208,14 @@ class Pointer:
             tokens = self.model.tokenize(other) if piece.strip() else []
             self._forms[token] = tokens[0] if len(tokens) == 1 else token
         return self._forms[token]
+
+
+def _lost(text: str, start: int, end: int, fits: Callable[[str], bool]) -> float:
+    """Nats that a run loses for its form, or because it begins in one row of a table and ends in another."""
+    stop = text.find("\n", start, end)
+    if stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip()):
+        return _ACROSS
+    return 0.0 if fits(text[start:end]) else OTHER_FORM
 
 
 def _inked(text: str, start: int) -> int:
