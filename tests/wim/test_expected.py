@@ -28,6 +28,10 @@ from wim_edge.wim.expected import fits
         ("Who did it partner with?", "Level 3 Communications", True),
         ("whose house is it", "Ann's", True),
         ("What does it cost?", "the earth", True),
+        ("What does E3 mean?", "E3", False),
+        ("yearly fee ordinary members", "ordinary", False),
+        ("Which is larger, Bonn or Graz?", "Graz", True),
+        ("Is the school closed on Friday?", "school closed", True),
     ],
 )
 def test_the_form_of_an_answer(question: str, answer: str, does: bool) -> None:

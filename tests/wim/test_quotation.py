@@ -34,6 +34,20 @@ def test_the_whole_sentence_is_quoted() -> None:
     assert carrier(text, "1921") == ("Dr. A. Brandt bought it in 1921.", "")
 
 
+def test_the_first_item_comes_with_the_others_below_their_label() -> None:
+    text = "Nothing else.\n\nNot covered:\n\n- bulbs and seals;\n- glass;\n- wear.\n\nCall us."
+    assert carrier(text, "bulbs")[0] == "Not covered:\n\n- bulbs and seals;\n- glass;\n- wear."
+    assert carrier(text, "bulbs", 45)[0] == "Not covered:\n\n- bulbs and seals;\n- glass;"
+    assert carrier(text, "glass")[0] == "- glass;"
+
+
+def test_a_sentence_with_another_code_loses_more_than_one_with_other_words() -> None:
+    text = "Code E3 stands for an empty tank. What the display means with E4 is heat."
+    segment = whole(text)[1]
+    first, second = (loss for _, _, loss in words_lost(segment, "What does E3 on the display mean?"))
+    assert first < second
+
+
 def test_a_run_over_two_sentences_has_both() -> None:
     text = "One is here. Two is there. Three is gone."
     assert carrier(text, "here. Two is")[0] == "One is here. Two is there."

@@ -36,7 +36,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take addre
 EPILOG = """\b
 Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
 5 does not fit; 6 engine; 7 download; 8 libraries and saved readings;
-10 stopped early with Ctrl-C and answered; 130 cancelled.
+10 stopped early with Ctrl-C and answered; 11 not in the document; 130 cancelled.
 \b
 Environment: WIM_EDGE_HOME moves configuration, models and saved data to one
 folder; WIM_EDGE_MODEL, WIM_EDGE_N_CTX and so on set defaults; WIM_EDGE_OFFLINE=yes

@@ -1,4 +1,4 @@
-"""What form an answer has, as far as the question's first words tell: whether it is a number.
+"""What form an answer has, as far as the question's words tell: that it is a number, and says more than they do.
 
 A model that points well in one language may miss in another that "wie hoch" asks for one. Rules tell the form, so that
 they can be read and tested; what has another form is not excluded.
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 
+from wim_edge.kinds import kind_of
+
+_WORD = re.compile(r"\w+")
+_CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?:(?:in|on|at|by|from|for|to|within|about|auf|um|für|à|en|de|por)\s+)?"
     r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?)\b",
@@ -26,6 +30,10 @@ _NUMBER = re.compile(
 
 
 def fits(question: str, answer: str) -> bool:
-    """Returns whether an answer has the form that the question asks for; True where it asks for none in particular."""
+    """Returns whether an answer has the form that the question asks for; True where it asks for none in particular. One
+    of the question's own words alone has none, but where it offers a choice."""
+    said = set(_WORD.findall(answer.casefold()))
+    if said <= set(_WORD.findall(question.casefold())) and kind_of(question) == "fact" and not _CHOICE.search(question):
+        return False
     counts = _COUNT.match(question.strip().lstrip("¿"))
     return counts is None or _NUMBER.search(answer) is not None

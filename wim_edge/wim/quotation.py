@@ -46,6 +46,9 @@ _NUMBERED = re.compile(
     re.I,
 )
 _HEADING_WORDS = 8
+_IS_CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d_])\w")
+_CODE = 12.0
+"""How many times more a word of letters and digits weighs."""
 _LONGEST_BARE = 300
 """Characters of a line that can be a heading, a dot leader or a page number."""
 _NEAR = 200
@@ -65,7 +68,8 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     """Returns what carries the characters ``[start, end)`` of the document, which stand in the segment.
 
     A sentence, row or item of more than ``longest`` characters is cut around them, at clauses where there are any. A
-    line that names what stands below it ("Account:") comes along.
+    line that names what stands below it ("Account:") comes along, and with it as many items below it as there is room
+    for: the first one alone would look like all.
     """
     text, at = segment.text, start - segment.start
     spans = [row for span in sentences(text) for row in _rows(text, *span)]
@@ -74,6 +78,11 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     before = text[slice(*spans[first - 1])].strip() if first else ""
     if before.endswith(":") and len(before) <= _LABEL:
         first -= 1
+        begin = spans[first][0]
+        while last + 1 < len(spans) and _ITEM.match(text[slice(*spans[last])].strip() + " "):
+            if not _ITEM.match(text[slice(*spans[last + 1])].strip()) or spans[last + 1][1] - begin > longest:
+                break
+            last += 1
     left, right = segment.start + spans[first][0], segment.start + spans[last][1]
     if right - left > longest:
         left, right = _around(document.text, left, right, start, end, longest)
@@ -85,12 +94,14 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
     """Returns the sentences and rows of a segment, as characters of its text, with the weight of the question's words
-    that each lacks and the best one has. A word weighs log(1 + N / n), n of the N sentences having it."""
+    that each lacks and the best one has. A word weighs log(1 + N / n), n of the N sentences having it; a
+    code (E3) more, for a row with another one is of something else."""
     spans = [row for span in sentences(segment.text) for row in _rows(segment.text, *span)]
     asked = words.without_endings(question)
     held = [words.without_endings(segment.text[start:end]) & asked for start, end in spans]
     counts = Counter(word for found in held for word in found)
-    weights = [sum(math.log(1 + len(spans) / counts[word]) for word in found) for found in held]
+    worth = {word: math.log(1 + len(spans) / n) * (_CODE if _IS_CODE.match(word) else 1) for word, n in counts.items()}
+    weights = [sum(worth[word] for word in found) for found in held]
     most = max(weights, default=0.0)
     return [(start, end, most - weight) for (start, end), weight in zip(spans, weights, strict=True)]
 
