@@ -109,6 +109,6 @@ def test_what_does_not_ask(text: str) -> None:
 def test_parts_of_an_answer() -> None:
     assert short_answer("Perhaps: Anna.\n\n“Anna signed.”") == "Anna"
     assert short_answer("The document does not seem to say.\n\nNearest: x") == ""
-    assert short_answer("The document may not say this.\n\nNearest: x") == ""
+    assert short_answer("The document may not say this.\n\nPerhaps here: x") == ""
     assert asking_part("Be brief. Who signed? Answer in German.") == "Who signed?"
     assert find_question("Who is it?").body == ""

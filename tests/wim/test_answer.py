@@ -69,7 +69,7 @@ def test_what_is_not_there_is_said_with_the_nearest_passage() -> None:
 def test_where_the_nearest_passage_may_answer_the_words_are_weaker() -> None:
     answer = ask(MILL, "What is the telephone number of Brandt?", "1921", SupportWeights(-1.5, 0, 0, 0, 0))
     assert answer.status == "not_found"
-    assert answer.text.startswith(f"{MAY_NOT_SAY}\n\nNearest: “")
+    assert answer.text.startswith(f"{MAY_NOT_SAY}\n\nPerhaps here: “")
 
 
 def test_a_question_in_two_parts_is_answered_in_two() -> None:

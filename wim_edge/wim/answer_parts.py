@@ -108,7 +108,8 @@ def _pointed(
     quotes = (_carrier(reading, best), *_quotes(reading, [index for index in used if index != best.index]))
     carrier = _shown(reading, quotes[:1])
     if status == "not_found":
-        nearest = f"{NOT_SAID if support < _HARDLY else MAY_NOT_SAY}\n\nNearest: {carrier}" if carrier else NOT_SAID
+        said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
+        nearest = f"{said}\n\n{where}: {carrier}" if carrier else NOT_SAID
         return Answer(nearest, status, quotes=quotes, support=support)
     if reading.kind == "list":
         items = _items(reading, candidates)
