@@ -85,6 +85,13 @@ class Ranking:
             least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
+    def is_first(self, index: int, n: int) -> bool:
+        """Returns whether a segment is among the first n by its words and the adapter's word alone, without scores."""
+        assert self.outlook is not None
+        weight, prior = self.outlook.weights.answers, self.outlook.prior
+        logits = {one: prior[one] + weight * odds for one, odds in self.answers.items()}
+        return sum(logit >= logits[index] for one, logit in logits.items() if one != index) < n
+
     def _logits(self) -> np.ndarray:
         """Returns the logit of each segment, as a vector."""
         indices, scores = list(self.scores), np.array(list(self.scores.values()))

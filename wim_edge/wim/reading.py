@@ -273,7 +273,7 @@ class Reading:
                 self.ranking.answers[index] = self.writer.log_odds(self.window.sequence)
                 ranking = self.ranking
                 alike = ranking.own or ranking.outlook is None
-                first = alike or index in ranking.unjudged()[: self.choices.max_passages]
+                first = alike or ranking.is_first(index, self.choices.max_passages)
             text = margin.text if margin else piece.segment.text
             score = relevance.score(index, self.window.sequence, text) if first else None
         if score is not None:
