@@ -48,7 +48,10 @@ class Question:
     ended: State = "done"
     """How it ended then."""
     asked_as: str = ""
-    """The question as it is asked, completed by the one before it; empty where that is ``text``."""
+    """The question as it is asked, completed by the one before it; empty: as ``text``."""
+
+    def __post_init__(self) -> None:
+        self.asked_as = self.asked_as or self.text
 
     @property
     def state(self) -> State:
@@ -65,11 +68,10 @@ class Question:
         return next((event for event in reversed(self.told) if event["type"] == "answer.finished"), None)
 
     def followed_by(self, text: str) -> str:
-        """Returns a question that is asked after this one as it is to be asked; empty where it stands for itself."""
+        """Returns a question that is asked after this one as it is to be asked."""
         answer = self.finished or {}
         short = answer.get("short", "") if answer.get("status") != "not_found" else ""
-        asked = completed(text, [Turn(self.asked_as or self.text, short)])
-        return asked if asked != text else ""
+        return completed(text, [Turn(self.asked_as, short)])
 
 
 class History:

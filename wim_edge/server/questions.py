@@ -247,10 +247,9 @@ def _enter(served: Service, question: Question, read_on: bool = False, idle: boo
         is_first = not question.told
 
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
-            if question.asked_as and is_first:
+            if question.asked_as != question.text and is_first:
                 yield events.QuestionSettled(question.text, question.asked_as, WHY)
-            text = question.asked_as or question.text
-            yield from runtime.stream(documents, text, judged=question.judged, read_on=on)
+            yield from runtime.stream(documents, question.asked_as, judged=question.judged, read_on=on)
 
         settings = served.settings_for(question.options)
         if not documents and settings.pattern != "llm":
@@ -276,7 +275,7 @@ def _shown(question: Question) -> Shown:
     answer = question.finished or {}
     return Shown(
         id=question.id, documents=question.documents, question=question.text,
-        asked_as=question.asked_as or question.text, options=question.options, asked=question.asked,
+        asked_as=question.asked_as, options=question.options, asked=question.asked,
         state=question.state, answer=answer.get("text"), status=answer.get("status"), short=answer.get("short", ""),
         support=answer.get("support"), judged=dict(question.judged), events=len(question.told),
     )  # fmt: skip

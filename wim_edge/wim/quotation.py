@@ -79,9 +79,8 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     if before.endswith(":") and len(before) <= _LABEL:
         first -= 1
         begin = spans[first][0]
-        while last + 1 < len(spans) and _ITEM.match(text[slice(*spans[last])].strip() + " "):
-            if not _ITEM.match(text[slice(*spans[last + 1])].strip()) or spans[last + 1][1] - begin > longest:
-                break
+        is_item = [_ITEM.match(text[slice(*span)].strip()) is not None for span in spans]
+        while last + 1 < len(spans) and is_item[last] and is_item[last + 1] and spans[last + 1][1] - begin <= longest:
             last += 1
     left, right = segment.start + spans[first][0], segment.start + spans[last][1]
     if right - left > longest:

@@ -37,11 +37,12 @@ class Ranking:
     @property
     def known(self) -> list[int]:
         """The segments of which something is known but their words: by the scores, or by the adapter."""
-        return list(dict.fromkeys([*self.answers, *self.scores])) if self.outlook else list(self.scores)
+        alone = self.own or self.outlook is None
+        return list(self.scores) if alone else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
         """Returns 0 to 1, as of all that has been scored so far."""
-        if index not in self.scores and index not in self.known:
+        if index not in self.known:
             return 0.0
         if self.own:
             return float(1 / (1 + np.exp(-self.scores[index])))
@@ -86,8 +87,10 @@ class Ranking:
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Returns whether a segment is among the first n by its words and the adapter's word alone, without scores."""
-        assert self.outlook is not None
+        """Returns whether a segment is among the first n by its words and the adapter's word alone, without scores;
+        True where these do not count, and the score alone does."""
+        if self.own or self.outlook is None:
+            return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
         logits = {one: prior[one] + weight * odds for one, odds in self.answers.items()}
         return sum(logit >= logits[index] for one, logit in logits.items() if one != index) < n

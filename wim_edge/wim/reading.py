@@ -271,9 +271,7 @@ class Reading:
             first = True
             if self._asks_adapter:  # which tells the segments apart; the rest is evidence for what it finds
                 self.ranking.answers[index] = self.writer.log_odds(self.window.sequence)
-                ranking = self.ranking
-                alike = ranking.own or ranking.outlook is None
-                first = alike or ranking.is_first(index, self.choices.max_passages)
+                first = self.ranking.is_first(index, self.choices.max_passages)
             text = margin.text if margin else piece.segment.text
             score = relevance.score(index, self.window.sequence, text) if first else None
         if score is not None:
