@@ -38,14 +38,14 @@ def check(runs: Runs, text: np.ndarray, run: list[int], places: list[int]) -> No
     assert np.diff(edges).tolist() == [following.count(token) for token in tokens.tolist()]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(PARTS, st.lists(st.integers(0, 4), max_size=6))
 def test_runs_anywhere(parts: list[list[int]], run: list[int]) -> None:
     text = text_of(parts)
     check(Runs.of(text), text, run, [at for at in range(len(text)) if text[at] != END])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(PARTS, st.data())
 def test_runs_from_the_beginning_of_a_part(parts: list[list[int]], data: st.DataObject) -> None:
     text = text_of(parts)
@@ -55,7 +55,7 @@ def test_runs_from_the_beginning_of_a_part(parts: list[list[int]], data: st.Data
     check(Runs.of(text, begins), text, run, begins.tolist())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(PARTS, st.lists(st.integers(0, 4), max_size=6), st.data())
 def test_runs_inside_some_parts(parts: list[list[int]], run: list[int], data: st.DataObject) -> None:
     text = text_of(parts)

@@ -215,7 +215,7 @@ def test_an_empty_document_is_an_error() -> None:
         runtime.stream(Document("d", " \n"), "Which colour?")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(
     sentences=st.integers(1, 60),
     n_ctx=st.integers(300, 2500),
