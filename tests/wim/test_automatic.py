@@ -89,7 +89,7 @@ def test_models_toml_is_told(tmp_path: Path) -> None:
         '[models."mine".settings]\npattern = "rag"\n'
     )
     with Runtime(PLAIN.but(model="mine", answer_tokens=2)) as runtime:
-        for why, asked in (("as models.toml has it", runtime), (None, runtime.but(pattern="wim-shallow"))):
+        for why, asked in (("measured best with this model", runtime), (None, runtime.but(pattern="wim-shallow"))):
             started = next(asked.stream(Document("d", text(400, 1)), "Who?"))  # so long that its length is looked at
             assert isinstance(started, events.ReadingStarted)
             assert started.why == why

@@ -7,7 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, quotation, whole_value, words_lost
+from wim_edge.wim.quotation import bare_lines, joined, quotation, whole_value, words_lost
 from wim_edge.wim.tables import header_above
 
 TABLE = (
@@ -167,3 +167,16 @@ def test_sentences_and_rows_lose_the_words_of_the_question_that_others_have() ->
 )
 def test_a_number_or_a_date_ends_no_sentence(text: str, run: str, found: str) -> None:
     assert carrier(text, run)[0] == found
+
+
+@pytest.mark.parametrize(
+    ("run", "items"),
+    [
+        ("Plots 7, 12 and 19", ["7", "12", "19"]),
+        ("Sections 4.1, 5.2 and 6", ["4.1", "5.2", "6"]),
+        ("14 May, 11 June and 3 July", ["14 May", "11 June", "3 July"]),
+        ("Ann, Ben and Cy", ["Ann", "Ben", "Cy"]),
+    ],
+)
+def test_a_word_before_several_numbers_is_of_all_of_them(run: str, items: list[str]) -> None:
+    assert [run[start:end] for start, end in joined(run, 0, len(run))] == items

@@ -121,7 +121,7 @@ def _with_pattern(loaded: Loaded, documents: Seq[Document]) -> tuple[Settings, s
     """The settings with a pattern, and why it is that one, where neither the user nor models.toml names it."""
     settings, model = loaded.settings, loaded.model()
     if settings.pattern is not None or not documents:
-        return settings, "as models.toml has it" if loaded.suggests_pattern else None
+        return settings, "measured best with this model" if loaded.suggests_pattern else None
     sample = "".join(document.text[:_SAMPLE] for document in documents)[:_SAMPLE]
     size = sum(len(document.text) for document in documents)
     tokens = len(model.tokenize(sample)) * size // max(1, len(sample))

@@ -30,8 +30,8 @@ class Weights:
     """A standard deviation of the similarities."""
     nats: float
     """A nat of its score, once it is read."""
-    scored: float
-    """Any score at all."""
+    known: float
+    """Being read, whatever comes of it: a score or the adapter's word."""
     answers: float = 0.0
     """A nat of the log-odds with which an adapter says that it answers, once it is read."""
 
@@ -39,8 +39,8 @@ class Weights:
 # Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.15, 1.8, 0.125, -1.5)
-BY_ADAPTER = Weights(0.45, 0.0, 0.02, 0.0, 0.85)
-BY_BOTH = Weights(0.15, 1.8, 0.02, 0.0, 0.85)
+BY_ADAPTER = Weights(0.45, 0.0, 0.02, 1.0, 0.85)
+BY_BOTH = Weights(0.15, 1.8, 0.02, 1.0, 0.85)
 _CONTENTS = -5.0
 """A table of contents has the question's words and answers nothing."""
 _REFERENCES = -2.0

@@ -27,6 +27,8 @@ _JOIN = re.compile(r",\s+(?:(?:and|or|und|oder|et|ou|y|o|e)\s+)?|\s+(?:and|und|e
 _END_OF_ITEM = re.compile(r"(?:[\s,;.]|\b(?:and|or|und|oder|et|ou|y|o)$)+$")
 _ITEM_WORDS = 6
 """Words of an item that a comma parts from the next one."""
+_NUMBER = re.compile(r"[\W\d]*\d[\W\d]*")
+_NAMED = re.compile(r"(?P<name>[^\W\d]+\s+)[\W\d]*\d[\W\d]*")
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
@@ -154,7 +156,13 @@ def joined(text: str, start: int, end: int) -> list[tuple[int, int]]:
     joins = list(_JOIN.finditer(text, start, end))
     starts, ends = [start, *(join.end() for join in joins)], [*(join.start() for join in joins), end]
     parts = list(zip(starts, ends, strict=True))
-    return [] if any(len(text[slice(*part)].split()) > _ITEM_WORDS for part in parts) else _items(text, parts)
+    if any(len(text[slice(*part)].split()) > _ITEM_WORDS for part in parts):
+        return []
+    found = _items(text, parts)
+    named = _NAMED.fullmatch(text[slice(*found[0])]) if found else None
+    if named and all(_NUMBER.fullmatch(text[slice(*item)]) for item in found[1:]):
+        found[0] = (found[0][0] + named.end("name"), found[0][1])  # "plots 7, 12 and 19": the word is of all three
+    return found
 
 
 def _items(text: str, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -103,7 +103,8 @@ class Ranking:
             logits[indices] = scores
             return logits
         weights, logits = self.outlook.weights, np.array(self.outlook.prior)
-        logits[indices] += weights.nats * scores + weights.scored
+        logits[self.known] += weights.known
+        logits[indices] += weights.nats * scores
         told = list(self.answers)
         logits[told] += weights.answers * np.array([self.answers[index] for index in told])
         return logits
