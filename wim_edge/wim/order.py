@@ -39,8 +39,8 @@ class Weights:
 # Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.15, 1.8, 0.125, -1.5)
-BY_ADAPTER = Weights(0.45, 0.0, 0.02, 1.0, 0.85)
-BY_BOTH = Weights(0.15, 1.8, 0.02, 1.0, 0.85)
+BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
+BY_BOTH = Weights(0.15, 1.8, 0.02, 0.5, 0.7)
 _CONTENTS = -5.0
 """A table of contents has the question's words and answers nothing."""
 _REFERENCES = -2.0
