@@ -1,8 +1,9 @@
 """Text -> segments: whole, in order, none above its budget of tokens, broken where it hurts least.
 
 The tokenizer is the dear part (about a microsecond a character), so a segment's end is guessed from
-the characters a token took so far, corrected, and moved back to the best break before it. Counts are
-neither additive nor monotone, so every segment is tokenized as it is before it is accepted.
+the characters a token took so far, and moved back to the best break before it; only where that makes it
+too long or too short is the guess corrected first. Counts are neither additive nor monotone, so every
+segment is tokenized as it is before it is accepted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ Tokenize = Callable[[str], Sequence[int]]
 _CHARS_A_TOKEN = 4.0
 _FULL, _AIM = 0.85, 0.93
 """A guess is good from this share of the budget on, and aims at that one."""
+_FULL_AT_ONCE = 0.7
+"""A first guess is good from this share on: half of the tokenizing is saved, segments are 2% shorter."""
+_LEARNT = 0.3
+"""Weight of the last segment's characters a token among those of all before it."""
 _GUESSES = 8
 """After so many, doubling and halving find the end, whatever the tokenizer does."""
 _TRIES = 3
@@ -70,18 +75,40 @@ def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list
     segments: list[Segment] = []
     start, ratio = 0, _CHARS_A_TOKEN
     while start < len(text):
-        end, tokens = _fit(text, start, budget, tokenize, ratio)
-        ratio = max(0.1, (end - start) / max(1, len(tokens)))
-        if end < len(text):
-            half = start + round((end - start) * budget / 2 / max(1, len(tokens)))
-            for cut in _cuts(text, start, half, end):
-                fewer = tokens if cut == end else tuple(tokenize(text[start:cut]))
-                if len(fewer) <= budget:
-                    end, tokens = cut, fewer
-                    break
+        end, tokens = _at_once(text, start, budget, tokenize, ratio) or _corrected(text, start, budget, tokenize, ratio)
+        ratio += _LEARNT * ((end - start) / max(1, len(tokens)) - ratio)
         segments.append(Segment(document, start, end, text[start:end], tokens))
         start = end
     return segments
+
+
+def _guess(text: str, start: int, budget: int, ratio: float) -> int:
+    # A rest that should just fit is tried whole: better than a few words left for a last segment.
+    return len(text) if len(text) - start <= ratio * budget else start + max(1, int(ratio * budget * _AIM))
+
+
+def _at_once(
+    text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
+) -> tuple[int, tuple[int, ...]] | None:
+    """Returns the best break before the guess, and the tokens up to it; None where the guess is no good."""
+    guess = _guess(text, start, budget, ratio)
+    end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
+    tokens = tuple(tokenize(text[start:end]))
+    filled = len(tokens) * (guess - start) / (end - start)  # what all of the guess would be, at this density
+    is_good = len(tokens) <= budget and (end == len(text) or filled >= _FULL_AT_ONCE * budget)
+    return (end, tokens) if is_good else None
+
+
+def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
+    """Returns the best break before an end that nearly fills the budget, and the tokens up to it."""
+    end, tokens = _fit(text, start, budget, tokenize, ratio)
+    if end < len(text):
+        half = start + round((end - start) * budget / 2 / max(1, len(tokens)))
+        for cut in _cuts(text, start, half, end):
+            fewer = tokens if cut == end else tuple(tokenize(text[start:cut]))
+            if len(fewer) <= budget:
+                return cut, fewer
+    return end, tokens
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -112,8 +139,7 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
     """An end such that the tokens up to it nearly fill the budget, or reach the end of the text."""
     tokens: tuple[int, ...] = ()
     good, bad = start, len(text) + 1  # good fits, bad does not
-    # A rest that should just fit is tried whole: better than a few words left for a last segment.
-    guess = len(text) if len(text) - start <= ratio * budget else start + int(ratio * budget * _AIM)
+    guess = _guess(text, start, budget, ratio)
     for guesses in range(len(text) - start + 1):
         guess = min(max(guess, good + 1), bad - 1)
         counted = tuple(tokenize(text[start:guess]))
