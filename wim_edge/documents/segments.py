@@ -76,7 +76,7 @@ def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list
     start, ratio = 0, _CHARS_A_TOKEN
     while start < len(text):
         end, tokens = _at_once(text, start, budget, tokenize, ratio) or _corrected(text, start, budget, tokenize, ratio)
-        ratio += _LEARNT * ((end - start) / max(1, len(tokens)) - ratio)
+        ratio += (_LEARNT if segments else 1.0) * ((end - start) / max(1, len(tokens)) - ratio)
         segments.append(Segment(document, start, end, text[start:end], tokens))
         start = end
     return segments
