@@ -17,6 +17,13 @@ _COUNT = re.compile(
     r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?)\b",
     re.IGNORECASE,
 )
+_QUANTITY = re.compile(
+    r"(?:what(?:'s|\s+(?:is|was|are|were))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
+    r"(?:price|cost|fee|rent|deposit|amount|total|salary|wage|rate|percentage|age|height|weight|length|width|depth"
+    r"|temperature|speed|capacity|number)s?(?:\s+(?:of|for|per)\b|\W*$)",
+    re.IGNORECASE,
+)
+"""A quantity by its name: "unit price of the harness"."""
 _NUMBER = re.compile(
     r"\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
@@ -35,5 +42,6 @@ def fits(question: str, answer: str) -> bool:
     said = set(_WORD.findall(answer.casefold()))
     if said <= set(_WORD.findall(question.casefold())) and kind_of(question) == "fact" and not _CHOICE.search(question):
         return False
-    counts = _COUNT.match(question.strip().lstrip("¿"))
+    asked = question.strip().lstrip("¿")
+    counts = _COUNT.match(asked) or _QUANTITY.match(asked)
     return counts is None or _NUMBER.search(answer) is not None
