@@ -7,7 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, joined, quotation, whole_value, words_lost
+from wim_edge.wim.quotation import bare_lines, introduced, joined, quotation, whole_value, words_lost
 from wim_edge.wim.tables import header_above
 
 TABLE = (
@@ -180,3 +180,20 @@ def test_a_number_or_a_date_ends_no_sentence(text: str, run: str, found: str) ->
 )
 def test_a_word_before_several_numbers_is_of_all_of_them(run: str, items: list[str]) -> None:
     assert [run[start:end] for start, end in joined(run, 0, len(run))] == items
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "items"),
+    [
+        ("Good cause is in particular that\n\n(a) rent is late;\n(b) it burns.\n\nNotice is given.", "in particular",
+         ["(a) rent is late;", "(b) it burns."]),
+        ("You need:\n- a pen\n- paper\n\nCome early.", "You need", ["- a pen", "- paper"]),
+        ("Bring a pen.\n- first\n- second\n", "a pen", []),
+        ("Paul wrote to Ann about these things:\n- keys\n- boots\n", "Paul", []),
+        ("You need:\n- a pen\n\nCome early.", "You need", []),
+        ("You need:", "You need", []),
+    ],
+)  # fmt: skip
+def test_the_list_that_a_line_introduces(text: str, run: str, items: list[str]) -> None:
+    at = text.index(run)
+    assert [text[start:end] for start, end in introduced(text, at, at + len(run))] == items

@@ -19,7 +19,7 @@ from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, negates
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
-from wim_edge.wim.quotation import enumerated, items_around, joined, quotation, whole_value
+from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, quotation, whole_value
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.tables import labelled, table_cell
 
@@ -35,6 +35,8 @@ _LONG = 8
 """Words of a short answer that is not said beside the quotation that holds it."""
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _WORD = re.compile(r"\w+")
+_WHAT = re.compile(r"\W*(?:what|which|was|welche\w?|que|quels?|quelles?|qué|cuáles)\b", re.IGNORECASE)
+"""A question whose answer may be a list, though its words do not ask for one."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def _pointed(
         said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
         nearest = f"{said}\n\n{where}: {carrier}" if carrier else NOT_SAID
         return Answer(nearest, status, quotes=quotes, support=support)
-    if reading.kind == "list":
+    if reading.kind == "list" or (reading.kind == "fact" and _WHAT.match(reading.plan.query) and _below(best)):
         items = _items(reading, candidates)
         if len(items) > 1:
             return _listed(reading, items, quotes, status, support)
@@ -253,7 +255,7 @@ def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
     """All items of the list or rows of the table in which the best run stands, or of those the ones that share most
     words with the question; what its sentence lists; else the best run of each passage that is nearly as likely."""
     best = candidates[0]
-    around = items_around(best.document.text, best.start, best.end)
+    around = items_around(best.document.text, best.start, best.end) or _below(best)
     within = [] if around else _listed_within(reading, best)
     if within:
         return [_Candidate(best.index, best.document, start, end, best.share) for start, end in within]
@@ -269,6 +271,11 @@ def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
         if one.share >= _NEAR * best.share and one.index not in {other.index for other in each.values()}:
             each.setdefault(_key(one.text), one)
     return list(each.values())
+
+
+def _below(run: _Candidate) -> list[events.Chars]:
+    """The list that the run introduces."""
+    return introduced(run.document.text, run.start, run.end)
 
 
 def _listed_within(reading: Reading, run: _Candidate) -> list[events.Chars]:

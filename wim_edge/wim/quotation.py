@@ -29,6 +29,8 @@ _ITEM_WORDS = 6
 """Words of an item that a comma parts from the next one."""
 _NUMBER = re.compile(r"[\W\d]*\d[\W\d]*")
 _NAMED = re.compile(r"(?P<name>[^\W\d]+\s+)[\W\d]*\d[\W\d]*")
+_BEFORE_ITEMS = 2
+"""Words between what is pointed at and the list that it introduces."""
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
@@ -142,6 +144,18 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
         if len(found) > 1:
             return [_inked(text, left, right) for left, right in found]
     return []
+
+
+def introduced(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns the items of the list that begins below the line of these characters, where the line ends with them and
+    not with a sentence ("You need:", "Good cause is in particular that"); none where it does not."""
+    stop = text.find("\n", end)
+    rest = text[end:stop].strip() if stop >= 0 else ""
+    if stop < 0 or rest.endswith((".", "!", "?")) or len(rest.split()) > _BEFORE_ITEMS:
+        return []
+    below = stop + _blank(text[stop : stop + _NEAR])
+    begun = _ITEM.match(text[below : below + _LABEL]) and not text[start:end].endswith((".", "!", "?"))
+    return items_around(text, below, below + 1) if begun else []
 
 
 def enumerated(text: str, start: int, end: int) -> list[tuple[int, int]]:
