@@ -14,12 +14,20 @@ PAGE = """<!doctype html><html><head><title>The  Page</title><style>p{}</style><
 def test_a_page(read) -> None:
     document = read("a.html", PAGE)
     assert document.text == (
-        "Before & bolder x\n\nSecond\nline\n\nPart One\n\na\nb\n\nH1 | H2\n1 |\n\ntail\n\n  x\n    y"
+        "Before & bolder x\n\nSecond\nline\n\nPart One\n\na\nb\n\n| H1 | H2\n1 |\n\ntail\n\n  x\n    y"
     )
     assert [mark.section for mark in document.marks] == ["The Page", "Part One"]
     start = document.text.index("Part One")
     assert document.place(start, start + 5).section == "Part One"
     assert document.place(start - 3, start).section == "The Page"
+    assert document.place(start, start + 5).line is None  # an editor shows other lines
+
+
+def test_a_first_row_of_headings_names_the_columns(read) -> None:
+    rows = "<tr><th><th>A<th>B</tr><tr><th>1<td>2<td>3</tr><tr><th>x<th>y<th>z</tr>"
+    info = "<table><tr><th>Born<td>1950</tr><tr><th colspan=2>Works</tr></table>"
+    document = read("a.html", f"<html><body><p>Before<table>{rows}</table>{info}</body></html>")
+    assert document.text == "Before\n\n| | A | B\n1 | 2 | 3\nx | y | z\n\nBorn | 1950\nWorks"
 
 
 def test_content_names_it_where_the_name_does_not(read) -> None:

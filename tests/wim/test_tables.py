@@ -122,3 +122,17 @@ def test_the_answer_is_the_cell_with_its_row_and_header() -> None:
     assert answer.quotes[0].text == "| 113 | Ben Rook | potter, glazes | B.15 | |"
     assert answer.quotes[0].header == "| Ext. | Name | Job | Room | E-mail |"
     assert answer.text.startswith("B.15\n\nExt.: 113 · Name: Ben Rook · Job: potter, glazes · Room: B.15")
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How much does the D40-W weigh?", "14.9 kg"),
+        ("how heavy is the D40", "14.6 kg"),
+        ("How tall is the D40-W?", "58 cm"),
+        ("How loud is the D40-W?", None),
+    ],
+)
+def test_a_measure_has_several_names(question: str, found: str | None) -> None:
+    text = "| | D40 | D40-W |\n| --- | --- | --- |\n| Weight | 14.6 kg | 14.9 kg |\n| Height | 57 cm | 58 cm |\n"
+    assert cell(text, question) == found

@@ -20,6 +20,8 @@ from wim_edge.errors import DocumentError
 INSTALL_HINT = "pip install lxml pypdfium2 python-docx"
 
 _SECTION_CHARS = 200
+_CONVERTED = frozenset({".html", ".htm", ".xhtml", ".epub", ".docx", ".pdf", ".jsonl", ".gz"})
+"""Endings of files whose text has other lines than they have."""
 _INK = re.compile(r"\S")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _T = TypeVar("_T")
@@ -27,13 +29,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a piece of text stands: characters ``[start, end)``, its page (from 1), its section, and the line of the
-    text (from 1) in which it begins."""
+    """Where a piece of text stands: characters ``[start, end)``, its page (from 1), its section, and the line (from 1)
+    in which it begins, as an editor shows the file; None where that shows other lines than the text has."""
 
     chars: tuple[int, int]
     page: int | None
     section: str | None
-    line: int
+    line: int | None
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,12 @@ class Document:
         """Page, section and line of the first non-blank character in ``text[start:end]``."""
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
-        line = bisect_right(self._line_starts, at)
+        line = bisect_right(self._line_starts, at) if self._has_lines else None
         return Place((start, end), _latest(self._pages, at), _latest(self._sections, at), line)
+
+    @cached_property
+    def _has_lines(self) -> bool:
+        return (self.path or Path(self.name)).suffix.lower() not in _CONVERTED
 
     @cached_property
     def _line_starts(self) -> list[int]:

@@ -68,6 +68,10 @@ class _Writer:
         self._in_title = self._titled = self._in_heading = False
         self._first_cell = True
         self._cell_start = False
+        self._row: list[str] | None = None
+        """The tags of the cells so far, in the first row of a table."""
+        self._row_at: int | None = None
+        """The piece that this row begins with."""
 
     def start(self, tag: str, attributes: object) -> None:
         self._depth += 1
@@ -82,11 +86,13 @@ class _Writer:
             self._in_heading = tag != "pre"
             self._pre += tag == "pre"
         elif tag in _CELLS:
-            self._cell()
+            self._cell(tag)
         elif tag == "br":
             self._line_break()
         else:
             self._first_cell = tag == "tr" or self._first_cell
+            if tag == "table":
+                self._row, self._row_at = [], None
             self._boundary(tag)
 
     def end(self, tag: str) -> None:
@@ -100,9 +106,12 @@ class _Writer:
             self._in_heading = False
             self._pre -= tag == "pre"
         elif tag in _CELLS:
-            self._gap = 0
+            if not self._cell_start:  # an empty one changes nothing
+                self._gap = 0
             self._cell_start = False
         else:
+            if tag == "tr":
+                self._end_row()
             self._boundary(tag)
 
     def data(self, text: str) -> None:
@@ -131,7 +140,16 @@ class _Writer:
         if not self._cell_start:
             self._gap = max(self._gap, _PARAGRAPH if tag in _BLOCKS else _LINE if tag in _LINES else 0)
 
-    def _cell(self) -> None:
+    def _end_row(self) -> None:
+        # Where all cells of the first row are headings they name the columns, and a pipe before them says so
+        at, cells = self._row_at, self._row or []
+        if at is not None and at < len(self._pieces) and len(cells) > 1 and set(cells) == {"th"}:
+            self._pieces.insert(at, "| ")
+        self._row = self._row_at = None
+
+    def _cell(self, tag: str) -> None:
+        if self._row is not None:
+            self._row.append(tag)
         if not self._first_cell:
             self._space = True
             self._write("|")
@@ -154,6 +172,8 @@ class _Writer:
             self._pieces.append(" ")
         self._gap = 0
         self._space = self._cell_start = False
+        if self._row and self._row_at is None:
+            self._row_at = len(self._pieces)
         self._pieces.append(text)
 
     def _flush(self) -> None:

@@ -288,6 +288,6 @@ def place_of(document: Document, start: int, end: int, several: bool, *, lines: 
         parts.append(f"page {place.page}")
     elif place.section:
         parts.append(place.section[:60])
-    elif lines and "\n" in document.text.strip():
+    elif lines and place.line is not None and "\n" in document.text.strip():
         parts.append(f"line {place.line}")
     return ", ".join(parts)

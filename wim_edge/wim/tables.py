@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,10 +27,18 @@ _MOST_ROWS = 2000
 _EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
 """A number or code in a question, which must stand there to the letter."""
 _NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
-_ALIKE = (frozenset({"price", "cost", "fee", "charge"}), frozenset({"phone", "telephone", "tel"}))
+_ALIKE = tuple(
+    frozenset(group.split())
+    for group in (
+        "price cost fee charge", "phone telephone tel", "weigh weight heavy", "high tall height", "wide width",
+        "deep depth", "long length duration", "old age", "big large size dimension", "fast speed", "loud noise",
+        "often frequency interval",
+    )
+)  # fmt: skip
+"""Words of a question and labels that mean the same."""
 _SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
 _TELLS_NOTHING = words.without_endings(
-    "address number value name entry please tell me give show exact exactly currently current much many long high old "
+    "address number value name entry please tell me give show exact exactly currently current much many long high old so far yet been "
     "de la le les du des der die das den dem el los las un une ein eine pour para für et y und e l d"
 )
 """Words of a question that need not be told: they ask, or join others."""
@@ -142,14 +150,14 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
             continue
         keys = [key for key in _key_columns(rows) if key != column]
         rest = asked - columns[column]
-        best = _only_best([len(rest & frozenset().union(*(row[key].words for key in keys))) for row in rows])
+        best = _only_best([_shared(rest, frozenset().union(*(row[key].words for key in keys))) for row in rows])
         if best is None:
             continue
         row, cell = rows[best], rows[best][column]
         line = text[row[0].start : row[-1].end].casefold()
         told = above.union(*(one.words for one in row), *columns)
         known = f"{line} {' '.join(names).casefold()} {document.title.casefold()}"
-        certain = asked <= told and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
+        certain = _shared(asked, told) == len(asked) and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
         if certain and cell.words and segment.start <= cell.start and cell.end <= segment.end:
             return cell.start, cell.end
     return None
@@ -200,6 +208,11 @@ def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
         for row in rows
     )
     return (0, 1) if codes else (0,)
+
+
+def _shared(asked: Iterable[str], told: frozenset[str] | set[str]) -> int:
+    """How many words of the question are among these, or one that means the same is."""
+    return sum(word in told or any(word in group and not told.isdisjoint(group) for group in _ALIKE) for word in asked)
 
 
 def _is_of(word: str, label: str) -> bool:
