@@ -38,7 +38,8 @@ _ALIKE = tuple(
 """Words of a question and labels that mean the same."""
 _SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
 _TELLS_NOTHING = words.without_endings(
-    "address number value name entry please tell me give show exact exactly currently current much many long high old so far yet been "
+    "address number value name entry please tell me give show exact exactly currently current much many long high old "
+    "so far yet been "
     "de la le les du des der die das den dem el los las un une ein eine pour para für et y und e l d"
 )
 """Words of a question that need not be told: they ask, or join others."""
@@ -145,7 +146,9 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
             continue
         names = [header[cell.start : cell.end] for cell in labels]
         columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
-        column = _only_best([len(found) for found in columns])
+        # Of "D40" and "D40-W" the one is meant that is named in full
+        in_full = [0.5 if found and label.words <= asked else 0.0 for found, label in zip(columns, labels, strict=True)]
+        column = _only_best([len(found) + full for found, full in zip(columns, in_full, strict=True)])
         if column is None:
             continue
         keys = [key for key in _key_columns(rows) if key != column]
@@ -157,7 +160,8 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
         line = text[row[0].start : row[-1].end].casefold()
         told = above.union(*(one.words for one in row), *columns)
         known = f"{line} {' '.join(names).casefold()} {document.title.casefold()}"
-        certain = _shared(asked, told) == len(asked) and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
+        certain = _shared(asked, told) == len(asked)
+        certain = certain and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
         if certain and cell.words and segment.start <= cell.start and cell.end <= segment.end:
             return cell.start, cell.end
     return None
