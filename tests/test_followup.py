@@ -93,6 +93,7 @@ def test_any_text_is_completed_and_nothing_of_it_is_lost(last: str, question: st
     ("question", "asked"),
     [
         ("Who may end the contract, and when?", ["Who may end the contract?", "When may end the contract?"]),
+        ("Who found the asbestos and when?", ["Who found the asbestos?", "When was the asbestos found?"]),
         ("When and where was she born?", ["When was she born?", "Where was she born?"]),
         ("How long is the warranty, and from when?", ["How long is the warranty?", "From when is the warranty?"]),
         ("Where is the meeting and who chairs it?", ["Where is the meeting?", "Who chairs it?"]),

@@ -96,6 +96,11 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 """The words that a question begins with, and that say what it asks for."""
+_DONE = re.compile(
+    r"(?P<verb>\w+ed|found|built|wrote|made|took|gave|sold|bought|left|won|lost|paid|sent|said|held|led|met|began|chose"
+    r"|kept|brought|caught|taught) (?P<what>(?:the|an?|this|that|his|her|its|their|our|my|[A-Z]\w*|\d+)\b.*)"
+)
+"""What somebody did, of which one may ask when it was done."""
 _INNER = re.compile(rf"\b(?:between|whether|if|(?!was\b|que\b){_WH})\b", re.IGNORECASE)
 """What shows that a question speaks of another one, or of two things at once."""
 
@@ -161,7 +166,9 @@ def parts(question: str) -> tuple[Part, ...]:
     if not _content(f"{rest_first} {rest_second}"):
         return ()
     if not rest_second:
-        second = f"{asks_second[0].strip()} {rest_first}"
+        done = _DONE.fullmatch(rest_first) if asks_first[0].casefold() == "who" else None
+        about = f"was {done['what']} {done['verb']}" if done else rest_first
+        second = f"{asks_second[0].strip()} {about}"
     elif not rest_first:
         first = f"{asks_first[0].strip()} {rest_second}"
     return Part(found[0], _asked(first)), Part(found[1], _asked(second))

@@ -41,7 +41,7 @@ _LIST = re.compile(
     r"(?:please )?(?:list|name|enumerate|give)\b.*\b(?:all|every|each|the \w+s)\b|list\b"
     r"|(?:what|which) (?:are|were) (?:all|the \w+(?: \w+)*s)\b|who (?:are|were)\b"
     r"|(?:which|what) (?:\w+ )?(?!is\b|was\b|this\b|class\b|bus\b|process\b|clause\b|house\b)\w+[^s\s]s"
-    r" (?:are|were|have|had|do|did|can|must|may|need|belong|come|has)\b"
+    r" (?:are|were|have|had|do|does|did|can|could|should|will|would|must|may|need|belong|come|has)\b"
     r"|all (?:the )?\w+s\b|what (?:are|were) the .*\bmost (?:common|frequent)\b",
     re.IGNORECASE,
 )

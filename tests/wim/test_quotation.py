@@ -7,7 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, introduced, joined, quotation, whole_value, words_lost
+from wim_edge.wim.quotation import bare_lines, introduced, joined, listed_on, quotation, whole_value, words_lost
 from wim_edge.wim.tables import header_above
 
 TABLE = (
@@ -197,3 +197,20 @@ def test_a_word_before_several_numbers_is_of_all_of_them(run: str, items: list[s
 def test_the_list_that_a_line_introduces(text: str, run: str, items: list[str]) -> None:
     at = text.index(run)
     assert [text[start:end] for start, end in introduced(text, at, at + len(run))] == items
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "ends"),
+    [
+        ("The club owns Toppers, six Lasers (ILCAs, that is), and a barge.", "Toppers", "and a barge"),
+        ("Aiders are Hugo Tindall, Jo Abara and Ann Lee in the hall, Odette at the mill and Lunn at sea.", "Hugo Tindall",
+         "Lunn at sea"),
+        ("We sell pears and plums.", "pears", None),
+        ("In May, the mill reopened.", "May", None),
+        ("The mill, which was old, burned down.", "mill", None),
+    ],
+)  # fmt: skip
+def test_what_goes_on_as_a_list(text: str, run: str, ends: str | None) -> None:
+    at = text.index(run)
+    end = listed_on(text, at, at + len(run), len(text))
+    assert (end and text[at:end].endswith(ends) and text[end:] in (".", "")) if ends else end is None

@@ -19,7 +19,7 @@ from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, negates
 from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
-from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, quotation, whole_value
+from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, listed_on, quotation, whole_value
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.tables import labelled, table_cell
 
@@ -117,6 +117,8 @@ def _pointed(
         items = _items(reading, candidates)
         if len(items) > 1:
             return _listed(reading, items, quotes, status, support)
+        goes_on = listed_on(best.document.text, best.start, best.end, quotes[0].chars[1])
+        best = replace(best, end=goes_on or best.end)
     short, span = best.text, (best.start, best.end)
     if reading.kind == "yesno":
         short = "Yes" if _yes(reading, found) > (LOSS if _negated(reading, best, quotes[0]) else 0.0) else "No"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from wim_edge.documents.segments import MONTH
 from wim_edge.kinds import kind_of
 
 _WORD = re.compile(r"\w+")
@@ -24,6 +25,25 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 """A quantity by its name: "unit price of the harness"."""
+_WHEN = re.compile(
+    r"(?:(?:since|until|till|from|by|ab|seit|bis|depuis|desde) )?(?:when|wann|quand|cuándo)\b"
+    r"|(?:(?:in|on|at|by) )?(?:which|what) (?:date|day|month|year|time)\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    rf"\d|\b(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:mon|tue|wed|thu|fri|sat|sun)\b"
+    r"|when|after|before|during|while|until|till|since|as soon as|once|at|on|in|upon|by|from|every|ago|then"
+    r"|always|never|daily|weekly|monthly|yearly|immediately|soon|later|earlier|today|tomorrow|yesterday|now|noon"
+    r"|midnight|easter|christmas|lent|ramadan|\w*tags?|nach|vor|bis|seit|am|im|um|ab|heute|morgen|wochen?|monate?"
+    r"|jahre?|ostern|weihnachten|quand|après|avant|dès|pendant|jours?|semaines?|mois|années?|lundi|mardi|mercredi"
+    r"|jeudi|vendredi|samedi|dimanche|noël|cuando|después|antes|hoy|mañana|días?|semanas?|mes(?:es)?|años?|lunes|martes"
+    r"|miércoles|jueves|viernes|sábado|domingo|navidad)\b"
+    r"|\b(?:second|minute|hour|day|night|morning|afternoon|evening|week|month|year|decade|century|centuries|season"
+    r"|spring|summer|autumn|winter|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twel|thirt|twent"
+    r"|first|third|fourth|fifth)",
+    re.IGNORECASE,
+)
+"""Said of a time: wide, for what it does not hold is no time at all."""
 _NUMBER = re.compile(
     r"\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
@@ -43,5 +63,7 @@ def fits(question: str, answer: str) -> bool:
     if said <= set(_WORD.findall(question.casefold())) and kind_of(question) == "fact" and not _CHOICE.search(question):
         return False
     asked = question.strip().lstrip("¿")
+    if _WHEN.match(asked):
+        return _TIME.search(answer) is not None
     counts = _COUNT.match(asked) or _QUANTITY.match(asked)
     return counts is None or _NUMBER.search(answer) is not None

@@ -24,6 +24,7 @@ _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
 _ITEM = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
 _MARK = re.compile(r"(?<!\w)\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
 _JOIN = re.compile(r",\s+(?:(?:and|or|und|oder|et|ou|y|o|e)\s+)?|\s+(?:and|und|et|y)\s+")
+_AND = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e)\b")
 _END_OF_ITEM = re.compile(r"(?:[\s,;.]|\b(?:and|or|und|oder|et|ou|y|o)$)+$")
 _ITEM_WORDS = 6
 """Words of an item that a comma parts from the next one."""
@@ -177,6 +178,23 @@ def joined(text: str, start: int, end: int) -> list[tuple[int, int]]:
     if named and all(_NUMBER.fullmatch(text[slice(*item)]) for item in found[1:]):
         found[0] = (found[0][0] + named.end("name"), found[0][1])  # "plots 7, 12 and 19": the word is of all three
     return found
+
+
+def listed_on(text: str, start: int, end: int, stop: int) -> int | None:
+    """Returns the end of what goes on from these characters as a list, "A, B (of C), and D"; None where no two more
+    items follow before ``stop``, the last after an "and"."""
+    joins = [
+        join for join in _JOIN.finditer(text, end, stop)
+        if text.count("(", end, join.start()) == text.count(")", end, join.start())
+    ]  # fmt: skip
+    last = next((n for n in range(len(joins) - 1, 0, -1) if _AND.search(joins[n].group())), None)
+    if last is None or "," not in joins[0].group() or text[end : joins[0].start()].strip():
+        return None
+    starts, ends = [join.end() for join in joins[: last + 1]], [join.start() for join in joins[1 : last + 1]]
+    if any(len(text[left:right].split()) > _ITEM_WORDS * 2 for left, right in zip(starts, ends, strict=False)):
+        return None
+    close = re.compile(r"[,;:]\s|[.!?]?\s*$").search(text, starts[-1], stop)
+    return close.start() if close else stop
 
 
 def _items(text: str, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
