@@ -144,7 +144,24 @@ def test_a_summary_is_the_beginning_and_the_sections() -> None:
     document = Document("mill.txt", text, (Mark(0, section="Costs"), Mark(text.index("Terms"), section="Terms")))
     answer = ask(document, "What is this about?", "river")
     assert answer.quotes[0].text.startswith("The mill stood by the river.")
-    assert answer.text.endswith("Sections: Costs · Terms")
+    assert answer.text.endswith("\n\n- Costs\n- Terms: “Pay within a month of the sale.”")
+
+
+def test_a_text_that_sums_itself_up_is_told_in_those_words() -> None:
+    summed_up = "The mill burned. It is rebuilt."
+    parts = {"Minutes": "We met in the hall at noon.", "1. Summary": summed_up, "2. Cost": "It is dear now."}
+    text = "\n\n".join(f"{name}\n\n{said}" for name, said in parts.items())
+    document = Document("mill.txt", text, tuple(Mark(text.index(name), section=name) for name in parts))
+    answer = ask(document, "Summarize this.", "river")
+    assert answer.text.startswith("“The mill burned. It is rebuilt.”\n\n- Minutes: “We met in the hall at noon.”")
+    assert answer.text.endswith("- 1. Summary\n- 2. Cost: “It is dear now.”")
+
+
+def test_of_very_many_sections_the_first_are_named() -> None:
+    text = "\n\n".join(f"Part {n}\n\nThis is what part {n} says." for n in range(30))
+    marks = tuple(Mark(text.index(f"Part {n}\n"), section=f"Part {n}") for n in range(30))
+    answer = ask(Document("mill.txt", text, marks), "Summarize this.", "river")
+    assert " · Part 19 …\n“This is what part " in " ".join(answer.text.split("\n\n")[-2:]).replace(" “", "\n“")
 
 
 def test_a_summary_begins_with_the_heading_above_all_others() -> None:
@@ -152,7 +169,7 @@ def test_a_summary_begins_with_the_heading_above_all_others() -> None:
     document = Document("mill.md", text, (Mark(0, section="The mill"), Mark(text.index("##"), section="Terms")))
     answer = ask(document, "What is this about?", "river")
     assert answer.text.startswith("The mill\n\n“")
-    assert answer.text.endswith("Sections: Terms")
+    assert answer.text.endswith("- Terms: “Pay within a month of the sale.”")
 
 
 def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:

@@ -203,7 +203,7 @@ def test_the_list_that_a_line_introduces(text: str, run: str, items: list[str]) 
     ("text", "run", "ends"),
     [
         ("The club owns Toppers, six Lasers (ILCAs, that is), and a barge.", "Toppers", "and a barge"),
-        ("Aiders are Hugo Tindall, Jo Abara and Ann Lee in the hall, Odette at the mill and Lunn at sea.", "Hugo Tindall",
+        ("Aiders are Hugo Tindall, Jo Abara and Ann Lee here, Odette at the mill and Lunn at sea.", "Hugo Tindall",
          "Lunn at sea"),
         ("We sell pears and plums.", "pears", None),
         ("In May, the mill reopened.", "May", None),

@@ -29,10 +29,16 @@ _RIGHTS = re.compile(
     r"|all rights reserved|alle rechte vorbehalten|tous droits réservés"
     r"|derechos reservados|\bcopy and distribute verbatim copies\b", re.IGNORECASE,
 )  # fmt: skip
+_SUMMARIZES = re.compile(
+    r"[\W\d]*(?:executive |management )?(?:summary|abstract|overview|in brief|at a glance|zusammenfassung|kurzfassung"
+    r"|überblick|auf einen blick|résumé|synthèse|resumen|sumario)\W*", re.IGNORECASE,
+)  # fmt: skip
+"""A section's title, where it is the document's own summary."""
 _MOST_COMMON = re.compile(
     r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)(?:ly used)? words?"
     r"(?: (?:in|of) (?:the|this|that|my|these)(?: (?:above|following|whole))? \w+)?\s*(?:[?.!]|$)", re.IGNORECASE,
 )  # fmt: skip
+_MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
 _USUAL = 10
 _WORD = re.compile(r"[^\W\d_]+")
@@ -59,30 +65,67 @@ def _read_parts(document: Document) -> Seq[events.Chars]:
 
 
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns how each document begins, in its own words, and the titles of its sections; of one without sections the
-    sentence of each of its parts that has most of the words that the whole has often (the centroid of Radev et al.
-    2004)."""
+    """Returns how each document begins, or its own summary, in its own words, and its sections with their first
+    sentences; of one without sections, or with very many, the sentence of each of its parts that has most of the words
+    that the whole has often (the centroid of Radev et al. 2004)."""
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
-        first = _first_sentences(document, spans)
+        first = _abstract(document, spans) or _first_sentences(document, spans)
         if not first:
             continue
         quotes.append(_quote(document, first))
-        sections = list(dict.fromkeys(mark.section for mark in document.marks if mark.section))
         title = document.title or _heading(document) or (document.name if len(documents) > 1 else "")
-        sections = [section for section in sections if section != title]
-        more = " …" if len(sections) > _SECTIONS else ""
-        shown = f"Sections: {' · '.join(sections[:_SECTIONS])}{more}" if sections else ""
-        if not sections:
+        sections = [section for section in _sections(document) if section[0] != title]
+        shown = []
+        if len(sections) > _SECTIONS:
+            shown.append(f"Sections: {' · '.join(name for name, _, _ in sections[:_SECTIONS])} …")
+        elif sections:
+            told = [(name, _told(document, spans, start, end, first)) for name, start, end in sections]
+            quotes += [_quote(document, span) for _, span in told if span]
+            shown.append("\n".join(
+                f"- {name}: “{_MARKER.sub('', _plain(document.text[slice(*span)]))}”" if span else f"- {name}"
+                for name, span in told
+            ))  # fmt: skip
+        if not 0 < len(sections) <= _SECTIONS:
             central = [_quote(document, span) for span in _central_sentences(document, spans, first)]
             quotes += central
-            shown = "\n".join(f"“{_plain(quote.text)}”" for quote in central)
-        parts.append("\n\n".join(part for part in (title, f"“{_plain(document.text[slice(*first)])}”", shown) if part))
+            shown.append("\n".join(f"“{_plain(quote.text)}”" for quote in central))
+        parts.append("\n\n".join(part for part in (title, f"“{_plain(document.text[slice(*first)])}”", *shown) if part))
     if not parts:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
     short = _plain(quotes[0].text)
     return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
+
+
+def _sections(document: Document) -> list[tuple[str, int, int]]:
+    """The sections by their titles, each with its first characters ``[start, end)``."""
+    found: dict[str, tuple[int, int]] = {}
+    starts = [(mark.start, mark.section) for mark in document.marks if mark.section]
+    for (start, name), (end, _) in pairwise([*starts, (len(document.text), "")]):
+        found.setdefault(name, (start, end))
+    return [(name, start, end) for name, (start, end) in found.items()]
+
+
+def _abstract(document: Document, spans: list[events.Chars]) -> events.Chars | None:
+    """The first sentences of the document's own summary, if a section is called so and has any."""
+    for name, start, end in _sections(document):
+        if _SUMMARIZES.fullmatch(name):
+            inside = [span for span in spans if start <= span[0] and span[1] <= end and _is_whole(document, span)]
+            return (inside[0][0], inside[: _SENTENCES + 1][-1][1]) if inside else None
+    return None
+
+
+def _told(
+    document: Document, spans: list[events.Chars], start: int, end: int, but: events.Chars
+) -> events.Chars | None:
+    """The first whole sentence of a section that is not shown already and not too long; None where there is none."""
+    fits = (
+        span for span in spans
+        if start <= span[0] and span[1] <= end and not (but[0] <= span[0] < but[1]) and _is_whole(document, span)
+        and len(document.text[slice(*span)].split()) <= _WORDS[1]
+    )  # fmt: skip
+    return next(fits, None)
 
 
 def _heading(document: Document) -> str:
