@@ -32,7 +32,8 @@ _WHEN = re.compile(
 )
 _TIME = re.compile(
     rf"\d|\b(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:mon|tue|wed|thu|fri|sat|sun)\b"
-    r"|when|after|before|during|while|until|till|since|as soon as|once|at|on|in|upon|by|from|every|ago|then"
+    r"|when|after|before|during|while|until|till|since|as soon as|once|every|ago|then|in advance"
+    r"|(?:up)?on \w+(?:al|ing|ure|ion|ery|ment)|at (?:the|its) (?:\w+ )?(?:end|beginning|start|close|latest)"
     r"|always|never|daily|weekly|monthly|yearly|immediately|soon|later|earlier|today|tomorrow|yesterday|now|noon"
     r"|midnight|easter|christmas|lent|ramadan|\w*tags?|nach|vor|bis|seit|am|im|um|ab|heute|morgen|wochen?|monate?"
     r"|jahre?|ostern|weihnachten|quand|après|avant|dès|pendant|jours?|semaines?|mois|années?|lundi|mardi|mercredi"
