@@ -45,6 +45,14 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 """Said of a time: wide, for what it does not hold is no time at all."""
+_WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)
+_NOBODY = re.compile(
+    r"(?:as|when|while|if|after|before|during|because|since|although|in|on|at|als|wenn|nach|weil|im|am|quand|après"
+    r"|pendant|dans|cuando|después|durante|en)\b.*|[\W\d]*"
+    rf"|[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)?[\W\d]*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What begins as no person does, or is a date or number alone."""
 _NUMBER = re.compile(
     r"\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
@@ -66,5 +74,7 @@ def fits(question: str, answer: str) -> bool:
     asked = question.strip().lstrip("¿")
     if _WHEN.match(asked):
         return _TIME.search(answer) is not None
+    if _WHO.match(asked):
+        return _NOBODY.fullmatch(answer) is None
     counts = _COUNT.match(asked) or _QUANTITY.match(asked)
     return counts is None or _NUMBER.search(answer) is not None
