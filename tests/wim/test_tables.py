@@ -8,7 +8,7 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
 from wim_edge.testing import FakeModel
-from wim_edge.wim.tables import labelled, table_cell
+from wim_edge.wim.tables import extreme_cell, labelled, table_cell
 
 STAFF = (
     "| Ext. | Name | Job | Room | E-mail |\n| --- | --- | --- | --- | --- |\n"
@@ -136,3 +136,30 @@ def test_the_answer_is_the_cell_with_its_row_and_header() -> None:
 def test_a_measure_has_several_names(question: str, found: str | None) -> None:
     text = "| | D40 | D40-W |\n| --- | --- | --- |\n| Weight | 14.6 kg | 14.9 kg |\n| Height | 57 cm | 58 cm |\n"
     assert cell(text, question) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Which mode is the quietest?", "Quiet"),
+        ("which is the loudest mode", "Turbo"),
+        ("Which mode needs the most power?", None),  # no word tells what needing is
+        ("the mode with the highest power", "Turbo"),
+        ("Which mode has the lowest power?", None),  # two have it
+        ("Which mode is the cheapest?", None),  # no column says it
+        ("Which mode is not the quietest?", None),
+    ],
+)
+def test_the_row_with_the_most_or_least(question: str, found: str | None) -> None:
+    text = (
+        "| Mode | Noise | Power |\n| --- | --- | --- |\n| Auto | 36–44 dB | 300 W |\n"
+        "| Cellar | 41 dB | 225 W |\n| Quiet | 34 dB | 225 W |\n"
+        "| Turbo | 52 dB | 1,310 W |\n"
+    )
+    given = extreme_cell(Document("d", text), Segment(0, 0, len(text), text, ()), question)
+    assert (text[slice(*given)] if given else None) == found
+
+
+def test_values_of_several_units_have_no_order() -> None:
+    text = "| Walk | Length |\n| --- | --- |\n| Round | 900 m |\n| Ascent | 11 km |\n"
+    assert extreme_cell(Document("d", text), Segment(0, 0, len(text), text, ()), "Which walk is the longest?") is None

@@ -21,7 +21,7 @@ from wim_edge.wim.plan import place_of
 from wim_edge.wim.pointing import Pointed, Run
 from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, listed_on, quotation, whole_value
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.tables import labelled, table_cell
+from wim_edge.wim.tables import extreme_cell, labelled, table_cell
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1
@@ -205,7 +205,7 @@ def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[_C
     for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)) if reading.kind == "fact" else ():
         segment = reading.plan.segments[index].segment
         document = reading.plan.documents[segment.document]
-        cell = table_cell(document, segment, question)
+        cell = table_cell(document, segment, question) or extreme_cell(document, segment, question)
         if cell:
             cells.append(_Candidate(index, document, *cell, 1.0))
     return cells

@@ -44,6 +44,33 @@ _TELLS_NOTHING = words.without_endings(
 )
 """Words of a question that need not be told: they ask, or join others."""
 
+_DIGITS = r"-?\d{1,12}(?:,\d{3})*(?:\.\d{1,9})?"
+_NUMBER = re.compile(rf"(?P<before>[^\d-]*)(?P<low>{_DIGITS})(?:(?:–|-| to )(?P<high>{_DIGITS}))?(?P<after>[^\d]*)")
+"""A value with its unit, or a range of values."""
+
+
+@dataclass(frozen=True)
+class _Extreme:
+    """A superlative in a question, and the words that a measure of it may have; none: the question names it."""
+
+    word: re.Pattern[str]
+    is_most: bool
+    measures: str = ""
+
+
+_EXTREMES = tuple(
+    _Extreme(re.compile(rf"\b(?:{word})\b", re.IGNORECASE), is_most, measures)
+    for word, is_most, measures in (
+        ("cheapest|least expensive", False, "price"), ("most expensive|dearest|costliest", True, "price"),
+        ("quietest", False, "noise"), ("loudest", True, "noise"), ("lightest", False, "weight"),
+        ("heaviest", True, "weight"), ("shortest", False, "length"), ("longest", True, "length"),
+        ("tallest", True, "height"), ("narrowest", False, "width"), ("widest", True, "width"),
+        ("deepest", True, "depth"), ("smallest", False, "size"), ("largest|biggest", True, "size"),
+        ("slowest", False, "speed"), ("fastest", True, "speed"), ("youngest", False, "age"), ("oldest", True, "age"),
+        ("most|highest|greatest|maximum", True, ""), ("fewest|least|lowest|minimum", False, ""),
+    )
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Table:
@@ -165,6 +192,45 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
         if certain and cell.words and segment.start <= cell.start and cell.end <= segment.end:
             return cell.start, cell.end
     return None
+
+
+def extreme_cell(document: Document, segment: Segment, question: str) -> tuple[int, int] | None:
+    """Returns the cell that names the row with the highest or lowest value, as characters of the document, where the
+    question asks for it ("Which mode is the quietest?", "the room with the most seats"); None where there is no table,
+    no single such row, or a word of the question that no label or title tells."""
+    asked, text = words.without_endings(question), document.text
+    found = next((one for one in _EXTREMES if one.word.search(question)), None)
+    if found is None or _NOT.search(question) or _EXACT.search(question):
+        return None
+    asked -= words.without_endings(found.word.search(question)[0])  # type: ignore[index]
+    place = document.place(segment.start, segment.end)
+    above = words.without_endings(f"{document.title} {place.section or ''}") | _TELLS_NOTHING
+    for table in tables(text):
+        if table.end <= segment.start or table.start >= segment.end or not table.is_marked:
+            continue
+        labels = _cells(text[slice(*table.header)], 0)
+        rows = _rows(text, table, len(labels))
+        measures = found.measures.split() or asked
+        columns = [number for number, label in enumerate(labels) if number and _shared(measures, label.words)]
+        told = above.union(*(label.words for label in labels))
+        if len(columns) != 1 or len(rows) < 2 or _shared(asked, told) < len(asked):
+            continue
+        values = [_NUMBER.fullmatch(text[row[columns[0]].start : row[columns[0]].end]) for row in rows]
+        bounds = [(_value(one["low"]), _value(one["high"] or one["low"])) for one in values if one]
+        if len(bounds) < len(rows) or len({(one["before"], one["after"]) for one in values if one}) > 1:
+            continue
+        best = (max if found.is_most else min)(range(len(rows)), key=lambda n: bounds[n])
+        others = [one for n, one in enumerate(bounds) if n != best]
+        low, high = bounds[best]
+        is_alone = low > max(one[1] for one in others) if found.is_most else high < min(one[0] for one in others)
+        cell = rows[best][0]
+        if is_alone and cell.words and segment.start <= cell.start and cell.end <= segment.end:
+            return cell.start, cell.end
+    return None
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
