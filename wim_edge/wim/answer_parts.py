@@ -145,7 +145,8 @@ def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dic
     status: events.Status = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
     text = "\n".join([*lines, "", _shown(reading, quotes)])
     short = "; ".join(own.short for own in told)
-    return replace(best, text=text, status=status, short=short, span=told[0].span, quotes=quotes)
+    support = min(own.support or 0.0 for _, own in found)  # an answer to all of it is as likely as to the least of it
+    return replace(best, text=text, status=status, short=short, span=told[0].span, quotes=quotes, support=support)
 
 
 def _said(answer: Answer) -> str:
