@@ -36,7 +36,7 @@ from wim_edge.wim.expected import fits
         ("When is the deposit due?", "on delivery", True),
         ("When does he pay?", "at the very end of the lease", True),
         ("Wann war das?", "die Mieter", False),
-        ("Wann war das?", "Wohnung 14", False),
+        ("Wann war das?", "Wohnung 14, Nummer 3307-14-2", False),
         ("Wann war das?", "am 9. März", True),
         ("When does it open?", "9 a.m.", True),
         ("When may it be used?", "once the paint is dry", True),

@@ -31,7 +31,7 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:1\d|20)\d\d\b|\d(?:[:.h/-]\d| ?(?:[ap]\.?m\b|uhr\b|h\b|st\b|nd\b|rd\b|th\b|o'clock))"
+    r"\b(?:1\d|20)\d\d\b|\d(?:[:.h/]\d| ?(?:[ap]\.?m\b|uhr\b|h\b|st\b|nd\b|rd\b|th\b|o'clock))"
     rf"|\b(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:mon|tue|wed|thu|fri|sat|sun)\b"
     r"|when|after|before|during|while|until|till|since|as soon as|once|every|ago|then|in advance"
     r"|(?:up)?on \w+(?:al|ing|ure|ion|ery|ment)|at (?:the|its) (?:\w+ )?(?:end|beginning|start|close|latest)"
