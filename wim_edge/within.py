@@ -11,7 +11,8 @@ AUTO, ALL = "auto", "all"
 WANTED = "auto, 20s, 5m, 10% or all"
 PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
 """The form, as JSON Schema has it."""
-_UNLIKELY = 0.05
+UNLIKELY = 0.05
+"""Probability of a better segment below which none is read, where nothing else is said."""
 _MAX_SEGMENTS = 32
 """Where nothing that was read fits the question, the rest seldom does either: what is gained behind so many is in
 docs/choices.md."""
@@ -31,7 +32,7 @@ class Within:
     def parse(cls, text: str | None) -> Within:
         """Returns the bounds; None is auto. Raises ValueError for a text of another form."""
         if text is None or text == AUTO:
-            return cls(unread=_UNLIKELY, segments=_MAX_SEGMENTS)
+            return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
         if text == ALL:
             return cls()
         found = _FORM.fullmatch(text)

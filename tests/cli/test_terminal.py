@@ -111,6 +111,7 @@ def test_enter_reads_on_until_all_is_read(monkeypatch: pytest.MonkeyPatch, tmp_p
                      monkeypatch=monkeypatch)  # fmt: skip
     assert "32 of " in shown
     assert "likely that another one answers better" in shown
+    assert "--within all reads the rest" in " ".join(shown.split())
     assert "reading on after 32 of " in shown
     assert len(asked) == 1
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.wim import events
-from wim_edge.within import ALL, AUTO, Within
+from wim_edge.within import ALL, AUTO, UNLIKELY, Within
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,7 +117,9 @@ def _better(unread: float | None) -> str:
     """Of the segments that were not read; nothing where there are none, or nothing is known of them."""
     if not unread:
         return ""
-    return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better"
+    # Above the bound it was how much was read that ended the reading: who wants more is told how
+    more = "; --within all reads the rest" if unread >= UNLIKELY else ""
+    return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better{more}"
 
 
 def kept(event: events.ReadingFinished) -> str:
