@@ -25,6 +25,22 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 """A quantity by its name: "unit price of the harness"."""
+_COST = re.compile(
+    r"how much\b.*\b(?:costs?|pay|paid|charged?|charges|price)\b"
+    r"|(?:what(?:'s|\s+(?:is|was))\s+)?(?:the\s+)?(?:\w+\s+){0,2}(?:price|cost|fee)\b",
+    re.IGNORECASE,
+)
+_SPAN = re.compile(
+    r"(?<!per )(?<!an )(?<!a )(?<!each )(?<!every )"
+    r"\b(?:second|minute|hour|day|week|month|year|decade|metre|meter|mile|litre|liter|gram)s?\W*$",
+    re.IGNORECASE,
+)
+"""An amount of something else than money."""
+_MONEY = re.compile(
+    r"[\d£€$]|\b(?:free|nothing|none|no (?:charge|fee)|included?|hundred|thousand|million|half|quarter|third|pounds?"
+    r"|euros?|dollars?|pence|cents?|marks?|francs?|same)\b",
+    re.IGNORECASE,
+)
 _WHEN = re.compile(
     r"(?:(?:since|until|till|from|by|ab|seit|bis|depuis|desde) )?(?:when|wann|quand|cuándo)\b"
     r"|(?:(?:in|on|at|by) )?(?:which|what) (?:date|day|month|year|time)\b",
@@ -78,4 +94,6 @@ def fits(question: str, answer: str) -> bool:
     if _WHO.match(asked):
         return _NOBODY.fullmatch(answer) is None
     counts = _COUNT.match(asked) or _QUANTITY.match(asked)
+    if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(answer)):
+        return False
     return counts is None or _NUMBER.search(answer) is not None
