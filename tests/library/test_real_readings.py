@@ -55,7 +55,7 @@ def test_the_second_question_of_another_process_reads_nothing(
     which: str, pattern: str, model_file: Callable[[str], Path]
 ) -> None:
     options = {
-        "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 56, "answer_tokens": 12,
+        "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 64, "answer_tokens": 12,
         "margin_tokens": 8,
         "max_passages": 1, "n_threads": 1, "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
         "within": "all",

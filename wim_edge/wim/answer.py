@@ -18,7 +18,6 @@ from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.whole import counted_answer, summary
 
-_BEST_ANYHOW = 2  # passages to answer from when no segment was judged relevant
 _EVALUATED = 16
 """Tokens of a joined passage that see what stands before it: the ones that a text's attention comes back to."""
 
@@ -180,8 +179,7 @@ class Answering:
         if not chosen and reading.chosen():
             yield events.Warning("stopped before a margin was written; answering from the context alone")
         elif not chosen and reading.ranking.known:
-            most = min(_BEST_ANYHOW, reading.choices.max_passages)
-            chosen = reading.ranking.unjudged()[:most] if focus else []
+            chosen = reading.nearest() if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
             yield events.Warning(f"nothing was judged relevant; answering from {rest}")
         self.used = self._that_fit(chosen, focus)

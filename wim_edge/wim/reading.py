@@ -47,6 +47,9 @@ from wim_edge.wim.similarity import AT_ONCE, Similarity
 from wim_edge.wim.window import Window
 from wim_edge.within import Within
 
+_NEAREST = 2
+"""Passages at most, where no segment was judged relevant."""
+
 
 @dataclass
 class Reading:
@@ -209,6 +212,10 @@ class Reading:
         # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
         return chosen if chosen or self.choices.prose else self.ranking.unjudged()[:1]
 
+    def nearest(self) -> list[int]:
+        """Returns the passages that the answer is given from where none is chosen, most relevant first."""
+        return self.ranking.unjudged()[: min(_NEAREST, self.choices.max_passages)]
+
     def _relevant(self) -> list[int]:
         return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
 
@@ -280,7 +287,7 @@ class Reading:
             yield from self._evaluated(piece)
         rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
-        if not self.choices.pattern.deep and self._needs_reading and index in self.chosen():
+        if not self.choices.pattern.deep and self._needs_reading and index in (self.chosen() or self.nearest()):
             self._keep(index)
 
     def _evaluated(self, piece: Piece) -> Iterator[events.Event]:
@@ -292,8 +299,8 @@ class Reading:
             yield events.ReadingProgress(self.window.read_tokens, self.plan.tokens)
 
     def _keep(self, index: int) -> None:
-        """The states of the segments that would be chosen now, and no others."""
-        chosen = self.chosen()
+        """The states of the segments that an answer would be given from now, and no others."""
+        chosen = self.chosen() or self.nearest()
         self.kept = {segment: state for segment, state in self.kept.items() if segment in chosen}
         self.kept[index] = self.window.sequence.snapshot()
 
