@@ -163,3 +163,11 @@ def test_the_row_with_the_most_or_least(question: str, found: str | None) -> Non
 def test_values_of_several_units_have_no_order() -> None:
     text = "| Walk | Length |\n| --- | --- |\n| Round | 900 m |\n| Ascent | 11 km |\n"
     assert extreme_cell(Document("d", text), Segment(0, 0, len(text), text, ()), "Which walk is the longest?") is None
+
+
+def test_a_sum_is_not_the_most_and_a_row_of_other_cells_might_be() -> None:
+    costs = "| Part | Cost |\n| --- | --- |\n| Roof | 801 |\n| Lift | 598 |\n"
+    for text, found in ((f"{costs}| Total | 1399 |\n", "Roof"), (f"{costs}| Fees | 9,377 | late |\n", None)):
+        segment = Segment(0, 0, len(text), text, ())
+        given = extreme_cell(Document("d", text), segment, "Which part is the most expensive?")
+        assert (text[slice(*given)] if given else None) == found

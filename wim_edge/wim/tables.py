@@ -71,6 +71,9 @@ _EXTREMES = tuple(
     )
 )  # fmt: skip
 
+_SUMS = words.without_endings("total totals sum altogether overall gesamt summe somme suma")
+"""What names the row in which the others are added up."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -161,17 +164,13 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
         return None
     asked, text = words.without_endings(question), document.text
     exact = [found.casefold().rstrip(".,:") for found in _EXACT.findall(question)]
-    place = document.place(segment.start, segment.end)
-    above = words.without_endings(f"{document.title} {place.section or ''}") | _TELLS_NOTHING
-    for table in tables(text):
-        if table.end <= segment.start or table.start >= segment.end or not table.is_marked:
-            continue
-        header = text[slice(*table.header)]
-        labels = _cells(header, 0)
+    above = _told_above(document, segment)
+    for table in _tables_in(text, segment):
+        labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
         if len(labels) < 2 or not rows:
             continue
-        names = [header[cell.start : cell.end] for cell in labels]
+        names = [text[cell.start : cell.end] for cell in labels]
         columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
         # Of "D40" and "D40-W" the one is meant that is named in full
         in_full = [0.5 if found and label.words <= asked else 0.0 for found, label in zip(columns, labels, strict=True)]
@@ -189,7 +188,7 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
         known = f"{line} {' '.join(names).casefold()} {document.title.casefold()}"
         certain = _shared(asked, told) == len(asked)
         certain = certain and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
-        if certain and cell.words and segment.start <= cell.start and cell.end <= segment.end:
+        if certain and _is_in(segment, cell):
             return cell.start, cell.end
     return None
 
@@ -198,18 +197,20 @@ def extreme_cell(document: Document, segment: Segment, question: str) -> tuple[i
     """Returns the cell that names the row with the highest or lowest value, as characters of the document, where the
     question asks for it ("Which mode is the quietest?", "the room with the most seats"); None where there is no table,
     no single such row, or a word of the question that no label or title tells."""
-    asked, text = words.without_endings(question), document.text
-    found = next((one for one in _EXTREMES if one.word.search(question)), None)
-    if found is None or _NOT.search(question) or _EXACT.search(question):
+    if _NOT.search(question) or _EXACT.search(question):
         return None
-    asked -= words.without_endings(found.word.search(question)[0])  # type: ignore[index]
-    place = document.place(segment.start, segment.end)
-    above = words.without_endings(f"{document.title} {place.section or ''}") | _TELLS_NOTHING
-    for table in tables(text):
-        if table.end <= segment.start or table.start >= segment.end or not table.is_marked:
-            continue
-        labels = _cells(text[slice(*table.header)], 0)
+    said = ((one, one.word.search(question)) for one in _EXTREMES)
+    found, word = next(((one, match[0]) for one, match in said if match), (None, ""))
+    if found is None:
+        return None
+    asked, text = words.without_endings(question) - words.without_endings(word), document.text
+    above = _told_above(document, segment)
+    for table in _tables_in(text, segment):
+        labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
+        if len(rows) < sum(1 for line in line_spans(text, table.start, table.end) if not _is_rule(text, *line)):
+            continue  # one with other cells might be the one
+        rows = [row for row in rows if row[0].words.isdisjoint(_SUMS)]
         measures = found.measures.split() or asked
         columns = [number for number, label in enumerate(labels) if number and _shared(measures, label.words)]
         told = above.union(*(label.words for label in labels))
@@ -224,9 +225,29 @@ def extreme_cell(document: Document, segment: Segment, question: str) -> tuple[i
         low, high = bounds[best]
         is_alone = low > max(one[1] for one in others) if found.is_most else high < min(one[0] for one in others)
         cell = rows[best][0]
-        if is_alone and cell.words and segment.start <= cell.start and cell.end <= segment.end:
+        if is_alone and _is_in(segment, cell):
             return cell.start, cell.end
     return None
+
+
+def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
+    """The tables that lie in the segment, in part at least, and whose columns are surely named."""
+    return (one for one in tables(text) if one.end > segment.start and one.start < segment.end and one.is_marked)
+
+
+def _told_above(document: Document, segment: Segment) -> set[str]:
+    """The words that a question need not find in a table: the titles above have them, or they tell nothing."""
+    section = document.place(segment.start, segment.end).section
+    return words.without_endings(f"{document.title} {section or ''}") | _TELLS_NOTHING
+
+
+def _is_in(segment: Segment, cell: _Cell) -> bool:
+    """Whether a cell says something, and stands in the segment."""
+    return bool(cell.words) and segment.start <= cell.start and cell.end <= segment.end
+
+
+def _is_rule(text: str, start: int, end: int) -> bool:
+    return RULE.fullmatch(text[start:end].strip()) is not None
 
 
 def _value(number: str) -> float:
@@ -237,7 +258,7 @@ def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
     """The rows with as many cells as there are labels."""
     rows = []
     for start, end in line_spans(text, table.start, table.end):
-        if RULE.fullmatch(text[start:end].strip()):
+        if _is_rule(text, start, end):
             continue
         cells = _cells(text[start:end], start)
         if len(cells) == n:
@@ -282,7 +303,12 @@ def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
 
 def _shared(asked: Iterable[str], told: frozenset[str] | set[str]) -> int:
     """How many words of the question are among these, or one that means the same is."""
-    return sum(word in told or any(word in group and not told.isdisjoint(group) for group in _ALIKE) for word in asked)
+    return sum(not told.isdisjoint(_alike(word)) for word in asked)
+
+
+def _alike(word: str) -> frozenset[str]:
+    """The word, and those that mean the same."""
+    return frozenset({word}).union(*(group for group in _ALIKE if word in group))
 
 
 def _is_of(word: str, label: str) -> bool:
@@ -292,7 +318,7 @@ def _is_of(word: str, label: str) -> bool:
             if len(other) > 3 and word.startswith(other[:-1]):
                 return True
             other = other[:-1]
-        if any({word, other.rstrip("s")} <= group for group in _ALIKE):
+        if other.rstrip("s") in _alike(word):
             return True
         short, long = sorted((word, other), key=len)
         if short == long or short == long.rstrip("s"):

@@ -169,12 +169,16 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
 
 
 def _first_sentences(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """The first sentences that follow each other, as characters; None where there are none."""
-    spans = [span for span in spans if span[0] < _BEGINNING] or spans[:1]
+    """The first sentences of the beginning that follow each other, as characters; None where there are none."""
+    return _following(document, [span for span in spans if span[0] < _BEGINNING] or spans[:1], _SENTENCES)
+
+
+def _following(document: Document, spans: list[events.Chars], most: int) -> events.Chars | None:
+    """The first whole sentence with those that follow it directly, so many at most."""
     if not spans:
         return None
     first = last = next((n for n, span in enumerate(spans) if _is_whole(document, span)), 0)
-    for (_, end), (start, _) in pairwise(spans[first : first + _SENTENCES]):
+    for (_, end), (start, _) in pairwise(spans[first : first + most]):
         if document.text[end:start].strip():
             break
         last += 1
