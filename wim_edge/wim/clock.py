@@ -36,6 +36,10 @@ class Clock:
                     return
             yield item
 
+    def of_stage(self, name: str) -> float:
+        """Returns the seconds of one stage so far, not rounded."""
+        return self._stages.get(name, 0.0)
+
     def seconds(self) -> dict[str, float]:
         """Seconds by stage and ``total``, to the millisecond."""
         total = time.perf_counter() - self._started

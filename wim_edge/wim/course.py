@@ -37,7 +37,7 @@ def course(asked: Asked) -> Iterator[events.Event]:
         with suppress(Interrupted):
             yield from reading.run()
         if reading.settings.save:
-            speeds.note(reading.model, reading.window.read_tokens, reading.clock.seconds().get("prefill", 0))
+            speeds.note(reading.model, reading.window.read_tokens, reading.clock.of_stage("prefill"))
         for note in reading.saved.notes if reading.saved else ():
             yield events.Warning(note)
     if not plan.query:
