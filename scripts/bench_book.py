@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.rows import parse_rows, text_of
+from wim_edge.documents.data_files import parse_rows, text_of
 from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.split import PARTS, take_part
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.library import Library
+from wim_edge.library import ReadingStore
 
 TEXT = Path(__file__).parents[1] / "examples" / "gpl-3.0.txt"
 ASKED = ("What is allowed here?", "Who may copy it?", "What is said of patents?", "What does a user have to do?")
@@ -58,8 +58,8 @@ def ask(given: argparse.Namespace) -> int:
     warm, seconds, resident, files, reused = 0, [], [], [], 0
     with Runtime(settings) as runtime:
         one = runtime.ask(documents[0], ASKED[0])
-        limit = Library.of(settings).index.total() * given.documents // 3
-        runtime = runtime.but(library_bytes=limit)
+        limit = ReadingStore.of(settings).index.total() * given.documents // 3
+        runtime = runtime.but(readings_bytes=limit)
         while len(seconds) < given.questions if end is None else time.monotonic() < end:
             asked = documents[rng.randrange(len(documents))] if len(seconds) >= WARM else documents[len(seconds)]
             begun = time.perf_counter()
@@ -71,7 +71,7 @@ def ask(given: argparse.Namespace) -> int:
             if len(seconds) % 50 == 0 or len(seconds) == WARM:
                 now = f"{resident[-1] / 1e6:6.0f} MB, {files[-1]} files, {seconds[-1]:.1f} s"
                 print(f"{len(seconds):5}: {now}", flush=True)
-        held = Library.of(settings).index.total()
+        held = ReadingStore.of(settings).index.total()
     warm, last = max(resident[:WARM]), max(resident[-50:])
     half = len(seconds) // 2
     print(f"{len(seconds)} questions of {len(documents)} documents, {reused} of them on a text that was known")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from wim_edge import Runtime, Settings, events
-from wim_edge.engine.api import Model
+from wim_edge.engine.protocols import Model
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.evaluation.example import as_documents
 from wim_edge.evaluation.tasks.questions import load_multidoc

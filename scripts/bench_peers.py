@@ -47,7 +47,7 @@ from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.table import rows
 from wim_edge.evaluation.tasks import Options
 from wim_edge.evaluation.tasks.documents import TASK, score
-from wim_edge.wim.clock import peak_rss_bytes
+from wim_edge.wim.timings import peak_rss_bytes
 
 ANSWER_TOKENS = 100  # as `wim-edge eval` has it
 

@@ -179,7 +179,7 @@ def reference(options: argparse.Namespace) -> Run:
     """Returns the runs of the paper's own code on the same text; their peak memory holds both engines."""
     import reference_reading
 
-    from wim_edge.wim.clock import peak_rss_bytes
+    from wim_edge.wim.timings import peak_rss_bytes
 
     sizes = (options.segment_tokens, options.margin_tokens, options.answer_tokens)
     with runtime(options, "wim") as opened:
@@ -196,7 +196,7 @@ def reference(options: argparse.Namespace) -> Run:
 
 def decode(options: argparse.Namespace) -> Run:
     """Tokens a second of 1, 2 and 4 texts decoded together after a segment, and Python's share of a step."""
-    from wim_edge.engine.native import lib
+    from wim_edge.engine.bindings import lib
     from wim_edge.engine.sampling import Sampler
     from wim_edge.wim.generate import Generation, together
 

@@ -123,7 +123,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made_once(shared: Path, path: Path, make: Callable[[Path], object]) -> Path:
     """The model at this path, which ``make`` writes to the path that it is given."""
-    from wim_edge.engine import trial
+    from wim_edge.engine import load_check
 
     with FileLock(shared / f"{path.stem}.lock"):
         if not path.exists():
@@ -132,7 +132,7 @@ def made_once(shared: Path, path: Path, make: Callable[[Path], object]) -> Path:
             unfinished.replace(path)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("WIM_EDGE_HOME", str(shared))
-                trial.check(path)
+                load_check.check(path)
     return path
 
 

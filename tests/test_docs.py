@@ -158,7 +158,7 @@ def test_the_example_with_a_scripted_model() -> None:
 def test_the_lines_of_the_worker_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.server.slow import SMALL, TEXT, Slow
     from wim_edge import Runtime
-    from wim_edge.server.child import serve
+    from wim_edge.server.worker_protocol import serve
 
     monkeypatch.chdir(tmp_path)
     Path("contract.pdf").write_text(TEXT)

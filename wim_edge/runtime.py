@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Self
 
 from wim_edge.documents import Document, read_documents, told_apart
-from wim_edge.engine.api import Embedder, Interrupted, Model
+from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
-from wim_edge.library.collection import Collection
-from wim_edge.loaded import Loaded
+from wim_edge.library.library import Library
+from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.index import load_index, open_index
 from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
 from wim_edge.wim.asked import Asked, prepare
 from wim_edge.wim.chat import Message
-from wim_edge.wim.clock import Clock
 from wim_edge.wim.completion import Completer
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.course import course, stopped
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.stream import Stream
+from wim_edge.wim.timings import Clock
 
 Source = str | Path | Document
 _PATIENCE = 1.0  # seconds
@@ -43,9 +43,9 @@ class Runtime:
 
     Args:
         settings: see `wim_edge.settings.Settings`; by default the defaults and ``WIM_EDGE_*`` variables.
-        model: an opened engine model (anything that implements `wim_edge.engine.api.Model`), instead of
+        model: an opened engine model (anything that implements `wim_edge.engine.protocols.Model`), instead of
             the one that ``settings.model`` names. It stays the caller's to close.
-        embedder: likewise (`wim_edge.engine.api.Embedder`), instead of ``settings.embedding_model``.
+        embedder: likewise (`wim_edge.engine.protocols.Embedder`), instead of ``settings.embedding_model``.
 
     One question at a time; `answer_now` and `cancel` may be called from any thread.
     """
@@ -53,7 +53,7 @@ class Runtime:
     def __init__(
         self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None
     ) -> None:
-        self._loaded = Loaded(settings or Settings.from_environment(), model, embedder)
+        self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder)
         self._asked: Asked | None = None
         """The last question."""
         self._recaller: tuple[tuple[str, str], Recaller] | None = None
@@ -237,18 +237,18 @@ class Runtime:
         return course(asked)
 
     def _recalling(
-        self, library: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
+        self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
         judged: Mapping[int, bool] | None, stack: ExitStack, clock: Clock, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recall from a library, and go on reading; without documents (None) do not."""
         given = None if documents is None else _read(documents, self.settings)
-        collection = Collection(library)
-        if not len(collection):
-            raise LibraryError(f"library {library} holds no documents", f"wim-edge library add --to {library} FILE...")
+        library = Library(name)
+        if not len(library):
+            raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
 
         def found() -> Iterator[events.Event]:
             try:
-                recaller, passages = yield from self._recall(collection, query, clock, control)
+                recaller, passages = yield from self._recall(library, query, clock, control)
             except Interrupted:
                 yield from self._stopped(clock, asked=True)
                 return
@@ -257,7 +257,7 @@ class Runtime:
             texts = {document.text for document in given}
             recalled = [one for one in recaller.documents(passages) if one.text not in texts]
             if not any(passage.chosen for passage in passages):
-                nothing = f"nothing in library {library} has words in common with the question"
+                nothing = f"nothing in library {name} has words in common with the question"
                 if not given:
                     raise LibraryError(nothing, "Use --chooser hybrid or recall.")
                 yield events.Warning(nothing)
@@ -267,12 +267,12 @@ class Runtime:
         return found()
 
     def _recall(
-        self, collection: Collection, query: str, clock: Clock, control: Control
-    ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.Recalled, ...]]]:
+        self, library: Library, query: str, clock: Clock, control: Control
+    ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:
         """The passages of the library, best first, and who knows their documents."""
-        recaller = yield from self._open_recaller(collection, control)
+        recaller = yield from self._open_recaller(library, control)
         control.attach(recaller.open(query))
-        passages: tuple[events.Recalled, ...] = ()
+        passages: tuple[events.RecalledPassage, ...] = ()
         recalled = recaller.recall(query, self.settings.chooser, most=self.settings.recall_passages)
         for event in clock.each("recall", recalled):
             yield event
@@ -280,22 +280,22 @@ class Runtime:
             passages = event.passages if isinstance(event, events.PassagesRecalled) else ()
         return recaller, passages
 
-    def _open_recaller(self, collection: Collection, control: Control) -> Generator[events.Event, None, Recaller]:
+    def _open_recaller(self, library: Library, control: Control) -> Generator[events.Event, None, Recaller]:
         """The one of the last question, if the library is as it was; its prompts are in the cache."""
         model, (chat, _) = self.open(), self._loaded.chat()
-        key = (str(collection.folder), collection.version)
+        key = (str(library.folder), library.version)
         if self._recaller is None or self._recaller[0] != key:
             if self._recaller is not None:
                 self._recaller[1].close()
                 self._recaller = None
-            index = load_index(collection, model)
+            index = load_index(library, model)
             if index is None:
                 yield events.Warning(
-                    f"library {collection.name} is indexed for {model.info.name}, once for all questions"
+                    f"library {library.name} is indexed for {model.info.name}, once for all questions"
                 )
-                index = open_index(collection, model, lambda _done, _of: control.check())
+                index = open_index(library, model, lambda _done, _of: control.check())
             prompts = Prompts(self.settings.templates, chat=chat.is_chat)
-            self._recaller = (key, Recaller(model, chat, prompts, collection, index))
+            self._recaller = (key, Recaller(model, chat, prompts, library, index))
         return self._recaller[1]
 
     def _completing(

@@ -133,7 +133,7 @@ class Settings(Limits):
     """Keep what was read on disk, so that the next question on the same text need not read it again."""
     readings: Path | None = None
     """The folder of saved readings; None: in the user's cache directory."""
-    library_bytes: int | None = None
+    readings_bytes: int | None = None
     """What saved readings may take; None: a tenth of the disk's free space, at most 20 GB."""
 
     # Sampling of the answer and the margins; verdicts are never sampled
@@ -170,7 +170,7 @@ class Settings(Limits):
             ("within", _is_within(self.within), WANTED),
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
-            ("library_bytes", self.library_bytes is None or self.library_bytes >= 0, "0 or more"),
+            ("readings_bytes", self.readings_bytes is None or self.readings_bytes >= 0, "0 or more"),
             ("chooser", self.chooser in CHOOSERS, "one of " + ", ".join(CHOOSERS)),
             ("recall_passages", 1 <= self.recall_passages <= 64, "1 to 64"),
             ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),

@@ -9,7 +9,7 @@ import json
 import os
 from contextlib import suppress
 
-from wim_edge.engine.api import Model
+from wim_edge.engine.protocols import Model
 from wim_edge.settings import Paths, contents
 
 _LEAST = 256  # tokens: fewer tell little

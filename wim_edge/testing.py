@@ -21,8 +21,17 @@ from typing import Self
 
 import numpy as np
 
-from wim_edge.engine import api
-from wim_edge.engine.api import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, StateFile, Vector
+from wim_edge.engine import protocols
+from wim_edge.engine.protocols import (
+    N_SEQUENCES,
+    Interrupted,
+    Logits,
+    MemoryKind,
+    ModelInfo,
+    Snapshot,
+    StateFile,
+    Vector,
+)
 from wim_edge.errors import ContextOverflowError, EngineError
 
 CHATML = (
@@ -37,7 +46,7 @@ _NUMBERS = itertools.count()
 
 
 class FakeModel:
-    """Implements `wim_edge.engine.api.Model`. A token is a white-space character, a punctuation mark
+    """Implements `wim_edge.engine.protocols.Model`. A token is a white-space character, a punctuation mark
     or up to eight letters.
 
     Args:
@@ -113,7 +122,7 @@ class FakeModel:
 
 
 class FakeContext:
-    """Implements `wim_edge.engine.api.Context`; counts cells as a unified cache does."""
+    """Implements `wim_edge.engine.protocols.Context`; counts cells as a unified cache does."""
 
     def __init__(self, model: FakeModel, n_ctx: int) -> None:
         self.model, self.n_ctx, self.n_batch = model, n_ctx, model.n_batch
@@ -142,7 +151,7 @@ class FakeContext:
     def resume(self) -> None:
         self._interrupted = False
 
-    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
+    def append_each(self, parts: Seq[tuple[protocols.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
         self.model.history.append(("together", 0, len(parts)))
         rows = [len(tokens) if all_rows else 1 for _, tokens in parts]
         if not parts:
@@ -164,7 +173,7 @@ class FakeContext:
 
 
 class FakeSequence:
-    """Implements `wim_edge.engine.api.Sequence` on a list of tokens."""
+    """Implements `wim_edge.engine.protocols.Sequence` on a list of tokens."""
 
     def __init__(self, context: FakeContext, seq_id: int, tokens: Seq[int] = ()) -> None:
         self.context, self.id, self.tokens = context, seq_id, list(tokens)
@@ -261,7 +270,7 @@ class FakeSequence:
 
 
 class FakeEmbedder:
-    """Implements `wim_edge.engine.api.Embedder`: ``near`` says how similar a text is to any question, 0 to 1."""
+    """Implements `wim_edge.engine.protocols.Embedder`: ``near`` says how similar a text is to any question, 0 to 1."""
 
     def __init__(self, near: Callable[[str], float]) -> None:
         self.near, self.closed = near, False

@@ -6,7 +6,7 @@
 ...         print(event)
 
 A worker that crashed, or was killed, is started again with the next request; the one under way raises EngineError.
-The other half, and what goes to and fro, is `wim_edge.server.child`.
+The other half, and what goes to and fro, is `wim_edge.server.worker_protocol`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from wim_edge import errors, process
+from wim_edge import errors, subprocesses
 from wim_edge.documents import Document, read_document
 from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.wim import events
@@ -43,7 +43,7 @@ class Worker:
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
-        self._command = list(command or process.command("wim_edge", "worker", *_verbosity()))
+        self._command = list(command or subprocesses.command("wim_edge", "worker", *_verbosity()))
         self._settings = _plain(settings)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
@@ -175,7 +175,7 @@ class Worker:
             apart: dict[str, Any] = {"process_group": 0} if os.name != "nt" else {"creationflags": _NEW_GROUP}
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
-                env=process.environment(), **apart,
+                env=subprocesses.environment(), **apart,
             )  # fmt: skip
         return self._process
 

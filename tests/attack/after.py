@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.attack.faults import SHORT
 from wim_edge import Runtime, Settings
-from wim_edge.library.collection import Collection
+from wim_edge.library.library import Library
 from wim_edge.server.history import History
 
 home = Path(sys.argv[1])
@@ -16,9 +16,9 @@ with Runtime(Settings(model="tiny", segment_tokens=int(SHORT[3]), answer_tokens=
     answer = runtime.ask(home / "texts/old.txt", "When does the ferry sail?")
     if "reading" in sys.argv[2:]:
         assert answer.usage.reused_tokens, "the reading is lost"
-library = Collection("default")
+library = Library("default")
 assert any(entry.title == "old" for entry in library.entries()), "a document of the library is lost"
 assert json.loads((home / "config/tuned.json").read_bytes()), "what was tuned is lost"
-given = Collection("given")
+given = Library("given")
 assert any(entry.title == "kept" for entry in given.entries()), "what was uploaded is lost"
 assert any(one.text == "kept?" for one in History(given.folder / "questions").all()), "a question is lost"

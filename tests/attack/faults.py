@@ -56,7 +56,7 @@ class Scene:
 SCENES = (
     Scene("read", ("read", "{home}/texts/new.txt", *SHORT[:4])),
     Scene("ask", ("ask", "{home}/texts/new.txt", "When does the ferry sail?", *SHORT)),
-    Scene("forget", ("library", "clear", "--yes"), keeps=False),
+    Scene("forget", ("readings", "clear", "--yes"), keeps=False),
     Scene("add", ("library", "add", "{home}/texts/new.txt", "{home}/texts/more", "--model", "tiny")),
     Scene("recall", ("ask", "--library", "default", "When does the ferry sail?", *SHORT)),
     Scene("tune", ("tune", "tiny"), "tests.attack.tune", keeps=False),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.models import TEMPLATES
-from wim_edge.wim.template import SECONDS, TemplateError, rendered
+from wim_edge.wim.chat_template import SECONDS, TemplateError, rendered
 
 pytestmark = pytest.mark.real  # a template is rendered by a process of its own
 

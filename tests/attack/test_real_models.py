@@ -22,16 +22,16 @@ from tests.attack.models import absurd, changed, truncated  # noqa: E402
 from tests.tiny import write_tiny  # noqa: E402
 from wim_edge import Runtime, Settings  # noqa: E402
 from wim_edge.documents import Document  # noqa: E402
-from wim_edge.engine import trial  # noqa: E402
+from wim_edge.engine import load_check  # noqa: E402
 from wim_edge.errors import ModelFileError  # noqa: E402
-from wim_edge.wim.template import rendered  # noqa: E402
+from wim_edge.wim.chat_template import rendered  # noqa: E402
 
 
 @pytest.fixture
 def forked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Children that try a file are forks of one that has imported what they need, and have little time: one of the
     files takes for ever."""
-    with closing(ForkServer(modules=("wim_edge.engine.model", "wim_edge.engine.trial"))) as server:
+    with closing(ForkServer(modules=("wim_edge.engine.model", "wim_edge.engine.load_check"))) as server:
 
         def run(command: Sequence[str], *, timeout: float, env: Mapping[str, str], **_: Any) -> CompletedProcess[bytes]:
             with TemporaryFile(dir=tmp_path) as out, TemporaryFile(dir=tmp_path) as err:
@@ -43,14 +43,14 @@ def forked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
                 err.seek(0)
                 return CompletedProcess(command, ended[0], out.read(), err.read())
 
-        monkeypatch.setattr(trial, "subprocess", SimpleNamespace(run=run, TimeoutExpired=TimeoutExpired))
+        monkeypatch.setattr(load_check, "subprocess", SimpleNamespace(run=run, TimeoutExpired=TimeoutExpired))
         yield
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "lfm2"])
 def test_a_damaged_file_is_refused_or_works(tmp_path: Path, architecture: str, forked: None) -> None:
     good = write_tiny(tmp_path / "good.gguf", architecture).read_bytes()
-    trial.check(tmp_path / "good.gguf")
+    load_check.check(tmp_path / "good.gguf")
     found = [*truncated(good), *absurd(good, random.Random(3)), *changed(good)]
     sample = random.Random(f"{architecture} 2").sample(found, 25)
 
@@ -58,7 +58,7 @@ def test_a_damaged_file_is_refused_or_works(tmp_path: Path, architecture: str, f
         path = tmp_path / f"{hash(case)}.gguf"
         path.write_bytes(case[1])
         try:
-            trial.check(path)
+            load_check.check(path)
         except ModelFileError as error:
             return str(error)
         finally:
@@ -85,16 +85,16 @@ def test_no_module_of_the_working_directory_runs(tmp_path: Path, monkeypatch: py
     for name in ("json", "numpy", "jinja2"):
         (tmp_path / f"{name}.py").write_text("open('was-here', 'w').close()\nraise SystemExit(9)\n")
     monkeypatch.chdir(tmp_path)
-    trial.check(path)
+    load_check.check(path)
     rendered("{{ messages[0].content }} in a folder", [("user", "a")], "", "", {})
     assert not (tmp_path / "was-here").exists()
 
 
 def test_a_file_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_tiny(tmp_path / "good.gguf", "llama")
-    trial.check(path)
+    load_check.check(path)
     monkeypatch.setattr("subprocess.run", None)
-    trial.check(path)
+    load_check.check(path)
     path.write_bytes(path.read_bytes() + b"\0")
     with pytest.raises(TypeError, match="not callable"):
-        trial.check(path)
+        load_check.check(path)

@@ -1,10 +1,10 @@
-"""`wim_edge.engine.trial`, whose patience is short: `python -m tests.attack.tried FILE`."""
+"""`wim_edge.engine.load_check`, whose patience is short: `python -m tests.attack.tried FILE`."""
 
 import sys
 from pathlib import Path
 
-from wim_edge.engine import trial
+from wim_edge.engine import load_check
 
 if __name__ == "__main__":
-    trial._SECONDS = 1
-    sys.exit(trial.main(Path(sys.argv[1]), embeds=False))
+    load_check._SECONDS = 1
+    sys.exit(load_check.main(Path(sys.argv[1]), embeds=False))

@@ -14,8 +14,8 @@ import pytest
 
 from tests.batch.conftest import MACHINE
 from tests.batch.test_real_batch import batch, wim_edge, write_documents
-from wim_edge.cluster import Cluster, place, same
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
+from wim_edge.ray_cluster import Cluster, place, same
 
 if TYPE_CHECKING:
     from ray.cluster_utils import Cluster as Machines

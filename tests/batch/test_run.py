@@ -11,12 +11,12 @@ import pyarrow.parquet
 import pytest
 
 from wim_edge import Runtime, Settings
-from wim_edge.batch.answerer import answers, fetch
+from wim_edge.batch.ask import answers, fetch
 from wim_edge.batch.questions import Group, Question, read_questions
 from wim_edge.batch.result import Result
 from wim_edge.batch.run import PARQUET, RESULTS, here, run
 from wim_edge.errors import EngineError, InvalidRequestError, ModelError
-from wim_edge.loaded import Identity
+from wim_edge.loaded_models import Identity
 from wim_edge.testing import FakeModel
 
 SMALL = Settings(segment_tokens=64, answer_tokens=8, margin_tokens=16, max_passages=2, pattern="wim")

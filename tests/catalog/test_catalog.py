@@ -114,7 +114,7 @@ class TestOwnFile:
             (entry_text(source='kind = "package"\nfile = "a.gguf"\nparts = []'), "models.mine.source.parts"),
             (entry_text(more="[models.mine.settings]\nmodel = 'x'"), "models.mine.settings.model"),
             (entry_text(more="[models.mine.settings]\nrpc = 'host:1'"), "models.mine.settings.rpc"),
-            (entry_text(more="[models.mine.settings]\nlibrary_bytes = 1"), "models.mine.settings.library_bytes"),
+            (entry_text(more="[models.mine.settings]\nreadings_bytes = 1"), "models.mine.settings.readings_bytes"),
             (entry_text(more="[models.mine.settings]\nseed = 'x'"), "models.mine.settings.seed"),
             (entry_text(more="[models.mine.settings]\nmax_passages = 0"), "models.mine.settings: max_passages"),
         ],

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.wim.test_reading import TEXT, reply
-from wim_edge import loaded
+from wim_edge import loaded_models
 from wim_edge.cli import main
 from wim_edge.testing import FakeModel
 
@@ -23,7 +23,7 @@ SMALL = [
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Every runtime opened by a command gets this model."""
     fake = FakeModel(reply)
-    monkeypatch.setattr(loaded.Loaded, "model", lambda self: fake)
+    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
     return fake
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from tests.tiny import write_tiny
 from wim_edge.catalog import EMBEDDED, Catalog
 from wim_edge.cli import main
-from wim_edge.engine import budget
+from wim_edge.engine import available_memory
 from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
@@ -34,7 +34,7 @@ def facts(*args: object, code: int = 0) -> dict[str, Any]:
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model that is not tried in a process of its own first."""
-    monkeypatch.setattr("wim_edge.engine.trial.check", lambda path: None)
+    monkeypatch.setattr("wim_edge.engine.load_check.check", lambda path: None)
     return write_tiny(tmp_path / "tiny.gguf", "llama")
 
 
@@ -49,8 +49,8 @@ def limit(monkeypatch: pytest.MonkeyPatch, folder: Path, size: int, used: int = 
     (folder / "own").write_text("0::/\n")
     for name, text in (("max", size), ("current", used), ("stat", "anon 1")):
         (folder / f"memory.{name}").write_text(f"{text}\n")
-    monkeypatch.setattr(budget, "_CGROUPS", folder)
-    monkeypatch.setattr(budget, "_OWN", folder / "own")
+    monkeypatch.setattr(available_memory, "_CGROUPS", folder)
+    monkeypatch.setattr(available_memory, "_OWN", folder / "own")
 
 
 def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
 def test_json_says_the_same(tiny: Path) -> None:
     found = facts("--model", tiny)
     assert set(found) == {"machine", "recommended", "use", "speed"}
-    assert 0 < found["machine"]["memory_available"] <= found["recommended"]["memory_total"] == budget.total()
+    assert 0 < found["machine"]["memory_available"] <= found["recommended"]["memory_total"] == available_memory.total()
     assert "CPU" in [device["name"] for device in found["machine"]["devices"]]
     assert found["use"]["file"] == str(tiny)
     assert found["use"]["largest_context"] == 4096  # what it was trained for

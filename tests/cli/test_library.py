@@ -1,4 +1,4 @@
-"""`wim-edge read`, `chat` and `library` on a scripted engine."""
+"""`wim-edge library add`, `show`, `drop` and `ask --library` on a scripted engine."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.wim.test_reading import TEXT, reply
-from wim_edge import loaded
+from tests.recall.test_recaller import DOCUMENTS, writes
+from wim_edge import loaded_models
 from wim_edge.cli import main
+from wim_edge.errors import ModelNotFoundError
 from wim_edge.testing import FakeModel
-
-SMALL = ("--pattern", "wim", "--relevance", "verdict", "--margins", "free", "--segment-tokens", "160")
 
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
-    fake = FakeModel(reply)
-    monkeypatch.setattr(loaded.Loaded, "model", lambda self: fake)
+    fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
+    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
     return fake
 
 
 @pytest.fixture
-def story(tmp_path: Path) -> str:
-    path = tmp_path / "story.txt"
-    path.write_text(TEXT, encoding="utf-8")
+def rows(tmp_path: Path) -> str:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps({"title": title, "text": text}) + "\n" for title, text in DOCUMENTS))
     return str(path)
 
 
@@ -34,119 +33,163 @@ def run(*args: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(main, args, input=stdin)
 
 
-def listed() -> list[dict[str, object]]:
-    return json.loads(run("library", "list", "--json").stdout)  # type: ignore[no-any-return]
-
-
-def test_read_ahead_then_ask(story: str) -> None:
-    result = run("read", *SMALL, story)
+def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
+    result = run("library", "add", "--to", "port", rows)
     assert result.exit_code == 0, result.output
-    assert result.stderr.splitlines()[-1].startswith("all of ")
-    result = run("ask", *SMALL, story, "Which colour?")
-    assert "tokens known · 0 tokens read" in result.stderr
-    events = [json.loads(line) for line in run("read", *SMALL, "--json", story).stdout.splitlines()]
-    assert events[-1]["type"] == "reading.finished"
-    assert events[-1]["usage"]["prefilled_tokens"] == 0
+    assert "library port: 4 documents; files: 1 added" in result.stdout
+    assert "indexing 4 documents for fake" in result.stderr
+    again = run("library", "add", "--to", "port", rows)
+    assert "files: 1 unchanged" in again.stdout
+    assert "indexing" not in again.stderr
+    assert run("library", "list").stdout.startswith("port: 4 documents of 1 file,")
+    assert run("library", "show", "port").stdout.startswith(f"{rows}: 4 documents")
+    (shown,) = json.loads(run("library", "list", "--json").stdout)
+    assert (shown["name"], shown["documents"], shown["files"]) == ("port", 4, 1)
+
+    asked = run("ask", "--library", "port", "--recall-passages", "1", "when was the lighthouse built?")
+    assert asked.exit_code == 0, asked.output
+    assert "title: Lighthouse" in asked.stderr
+    assert "recalled: Lighthouse, characters 0-" in asked.stdout
+    assert "an answer" in asked.stdout
+    events = run("ask", "--library", "port", "--chooser", "bm25", "--json", "when was the lighthouse built?").stdout
+    types = [json.loads(line)["type"] for line in events.splitlines()]
+    assert types[:3] == ["recall.started", "recall.passages", "reading.started"]
+
+    assert "1 file removed; 0 documents stay" in run("library", "remove", "port", rows).stdout
+    assert run("library", "remove", "port", rows).exit_code == 8
+    assert run("library", "remove", "port", stdin="n\n").exit_code == 1
+    assert "freed" in run("library", "remove", "port", "--yes").stdout
+    assert run("library", "list").stdout.startswith("no libraries")
+    assert run("library", "remove", "port", "--yes").exit_code == 8
 
 
-def test_each_document_alone_or_all_together(story: str, tmp_path: Path) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text(TEXT[:400])
-    run("read", *SMALL, story, str(other))
-    assert sorted(str(row["title"]) for row in listed()) == ["other.txt", "story.txt"]
-    run("read", *SMALL, "--together", story, str(other))
-    assert "story.txt, other.txt" in {row["title"] for row in listed()}
-
-
-def test_ask_without_saving(story: str) -> None:
-    assert run("ask", *SMALL, "--no-save", story, "Which colour?").exit_code == 0
-    assert listed() == []
-
-
-def test_list_info_remove_clear_path(story: str) -> None:
-    assert run("library", "list").stdout.startswith("0 readings, 0 MB of at most ")
-    run("read", *SMALL, story)
-    run("read", *SMALL, "--pattern", "wim-shallow", story)
-    first, second = listed()
-    assert {first["shape"], second["shape"]} == {"deep", "shallow"}
-    table = run("library", "list").stdout
-    assert "story.txt" in table
-    assert "2 readings" in table
-    shown = run("library", "info", str(first["id"])).stdout
-    assert story in shown
-    assert json.loads(run("library", "info", str(first["id"]), "--json").stdout) == first
-    missing = run("library", "remove", "99", str(first["id"]))
-    assert (missing.exit_code, "there is no reading 99" in missing.stderr) == (8, True)
-    assert len(listed()) == 2
-    assert run("library", "remove", str(first["id"])).exit_code == 0
-    assert listed() == [second]
-    folder = Path(run("library", "path").stdout.strip())
-    assert list(folder.glob("*.reading"))
-    assert run("library", "clear", stdin="n\n").exit_code == 1
-    assert run("library", "clear", "--yes").exit_code == 0
-    assert not list(folder.glob("*.reading"))
-
-
-def test_a_library_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, story: str) -> None:
-    (tmp_path / "file").write_text("x")
-    monkeypatch.setenv("WIM_EDGE_READINGS", str(tmp_path / "file"))
-    for command in (("library", "list"), ("read", story)):
-        result = run(*command)
-        assert result.exit_code == 8
-        assert "readings cannot be saved" in result.stderr
-        assert "hint: " in result.stderr
-
-
-@pytest.mark.parametrize("save", ["--save", "--no-save"])
-def test_chat_reads_once(save: str, story: str, tmp_path: Path) -> None:
-    result = run("chat", *SMALL, save, "--json", story, stdin="Which colour?\n\nAnd what else?\n")
+def test_chat_with_a_library(rows: str) -> None:
+    run("library", "add", rows)
+    result = run("chat", "--library", "default", stdin="when was the lighthouse built?\nand where?\n")
     assert result.exit_code == 0, result.output
-    events = [json.loads(line) for line in result.stdout.splitlines()]
-    first, second = (event["usage"] for event in events if event["type"] == "answer.finished")
-    assert first["reused_tokens"] == second["prefilled_tokens"] == 0
-    assert second["reused_tokens"] == first["prefilled_tokens"] > 0
-    assert len(listed()) == (save == "--save")
+    assert result.stdout.count("recalled: Lighthouse") == 2
+    assert result.stdout.count("an answer") == 2
+    assert run("chat", stdin="a?").exit_code == 2
+    assert run("chat", "--library", "other", stdin="a?").exit_code == 8
 
 
-def test_chat_goes_on_after_a_question_that_fails(story: str) -> None:
-    result = run("chat", "--quiet", "--answer-tokens", "16", *SMALL, story, stdin="why " * 9000 + "\nWhich colour?\n")
+def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) -> None:
+    result = run("library", "add", rows, str(tmp_path / "missing.pdf"))
+    assert result.exit_code == 3
+    assert "failed" in result.stderr
+    assert "1 file could not be added" in result.stderr
+    assert "library default: 4 documents" in result.stdout
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert run("library", "add", "--to", "none", str(folder)).exit_code == 3
+    assert "none" not in run("library", "list").stdout  # nothing was added: nothing is made
+    (folder / "bad.txt").write_bytes(b"\0\1")
+    (folder / "code.py").write_text("x")
+    assert run("library", "add", str(folder)).exit_code == 3
+    (folder / "good.txt").write_text("Some words.")
+    result = run("library", "add", str(folder))
+    assert result.exit_code == 0  # what a folder holds besides is told, and no error
+    assert "failed" in result.stderr
+    assert "1 file of other kinds skipped (.py)" in result.stderr
+
+
+def test_a_damaged_library_hides_no_other_one(rows: str, tmp_path: Path) -> None:
+    run("library", "add", "--to", "good", rows)
+    run("library", "add", "--to", "bad", rows)
+    (tmp_path / "home" / "libraries" / "bad" / "documents.sqlite").write_bytes(b"no database" * 500)
+    result = run("library", "list")
     assert result.exit_code == 0
-    assert "error: question and prompts do not fit" in result.stderr
-    assert result.stdout == "the answer is blue\n"
+    assert result.stdout.startswith("good: 4 documents")
+    assert "remove bad" in result.stderr
+    assert "freed" in run("library", "remove", "bad", "--yes").stdout
 
 
-def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
-    lines = "What was blue in 2023?\nand in 2022?\n/help\n/exit\nWhich colour?\n"
-    result = run("chat", *SMALL, story, stdin=lines)
-    assert result.exit_code == 0, result.output
-    assert "asked as: What was blue in 2022?" in result.stdout
-    assert result.stdout.count("asked as: ") == 1
-    assert "/help     this" in result.stdout
-    assert result.stdout.count("answer: ") == 2  # what comes after the end is not asked
-    result = run("chat", *SMALL, "--json", story, stdin=lines)
-    told = [json.loads(line) for line in result.stdout.splitlines()]
-    (completed,) = (event for event in told if event["type"] == "question.settled")
-    assert (completed["question"], completed["asked_as"]) == ("and in 2022?", "What was blue in 2022?")
-    assert "/help     this" in result.stderr
-    quiet = run("chat", *SMALL, "--quiet", story, stdin=lines)
-    assert "asked as: What was blue in 2022?" in quiet.stderr
-    assert "asked as" not in quiet.stdout
+def test_json_says_what_came_of_each_file(rows: str) -> None:
+    result = run("library", "add", "--json", rows)
+    (line,) = result.stdout.splitlines()
+    assert json.loads(line) == {"path": rows, "state": "added", "documents": 4, "note": ""}
 
 
-def test_chat_says_at_a_terminal_how_to_ask_and_how_to_leave(
-    story: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = iter(["/help", "Which colour?", "/quit", "never asked"])
-    monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    main(["chat", *SMALL, story], standalone_mode=False)
-    shown = capsys.readouterr().out
-    assert shown.startswith("Type a question and press Enter.")
-    assert "/quit ends" in shown.splitlines()[0]
-    assert shown.count("answer: ") == 1
-    assert next(lines) == "never asked"
+def test_without_a_model_the_documents_are_kept(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self: object) -> FakeModel:
+        raise ModelNotFoundError("no model is on this disk")
+
+    monkeypatch.setattr(loaded_models.LoadedModels, "model", none)
+    result = run("library", "add", rows)
+    assert result.exit_code == 0
+    assert "not indexed yet" in result.stderr
+    assert run("library", "add", "--model", "x", rows).exit_code == 4
 
 
-def test_chat_takes_its_questions_from_standard_input() -> None:
-    result = run("chat", "-", stdin="x\n")
-    assert (result.exit_code, "brings the questions" in result.stderr) == (2, True)
+def test_wrong_requests(rows: str) -> None:
+    run("library", "add", rows)
+    assert run("library", "add", "--to", "../x", rows).exit_code == 2
+    assert run("ask", "--library", "other", "a?").exit_code == 8
+    assert "There are: default." in run("ask", "--library", "other", "a?").stderr
+    assert run("ask", rows, "--chooser", "bm25", "a?").exit_code == 2
+    assert run("ask", "--library", "default", "--chooser", "best", "a?").exit_code == 2
+    assert run("ask", "--library", "default", "--recall-passages", "0", "a?").exit_code == 2
+    assert run("ask", "a?").exit_code == 2
+    assert run("library", "show", "other").exit_code == 8
+    assert run("library", "remove", "other").exit_code == 8  # before anything is asked
+
+
+def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"Words of {name}.")
+    run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    result = run("library", "remove", "default", str(tmp_path / "a.txt"), str(tmp_path / "c.txt"))
+    assert result.exit_code == 8
+    assert "holds nothing of" in result.stderr
+    assert "c.txt" in result.stderr
+    assert "2 documents" in run("library", "list").stdout
+
+
+def test_equal_titles_are_shown_by_their_names_and_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(f"# Report\n\nThe {name} branch sold nine boats.")
+    run("library", "add", str(tmp_path / "a.md"), str(tmp_path / "b.md"))
+    shown = run("library", "show", "default").stdout
+    assert "a.md: Report," in shown
+    assert "b.md: Report (2)," in shown
+    asked = run("ask", "--library", "default", "--chooser", "bm25", "What did the b branch sell?").stdout
+    assert f"in {tmp_path / 'b.md'} (relevance" in asked
+
+
+def test_a_file_that_changed_since_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The lighthouse was built in 1904.")
+    run("library", "add", str(path))
+    assert "has changed" not in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    path.write_text("First. The lighthouse was built in 1904.")
+    assert "its file has changed since" in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    path.unlink()
+    assert "has changed" not in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+
+
+def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The lighthouse was built in 1904.")
+    run("library", "add", str(path))
+    result = run("ask", "--library", "default", "--json", str(path), "When was the lighthouse built?")
+    started = next(found for line in result.stdout.splitlines() if (found := json.loads(line))["type"] ==
+                   "reading.started")  # fmt: skip
+    assert started["documents"] == ["a.txt"]
+
+
+def test_an_empty_path_is_not_the_current_folder(rows: str) -> None:
+    run("library", "add", rows)
+    assert run("library", "add", "").exit_code == 2
+    assert run("library", "remove", "default", "").exit_code == 2
+    assert "4 documents" in run("library", "list").stdout
+
+
+def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wim_edge.library import ingest
+
+    def stops(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ingest, "_one", stops)
+    assert run("library", "add", rows).exit_code == 130
+    assert run("library", "list").stdout.startswith("no libraries")

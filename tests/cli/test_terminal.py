@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.test_ask import SMALL
 from tests.wim.story import TEXT, reply
-from wim_edge import loaded
+from wim_edge import loaded_models
 from wim_edge.cli import main
 from wim_edge.testing import FakeModel
 
@@ -59,7 +59,7 @@ def colours(text: str) -> set[int]:
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model but a scripted one, and none of the variables that the test's own terminal has."""
     model = FakeModel(reply)
-    monkeypatch.setattr(loaded.Loaded, "model", lambda self: model)
+    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: model)
     for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -82,7 +82,7 @@ def test_colours_unless_they_are_not_wanted(monkeypatch: pytest.MonkeyPatch, sto
 
 
 @pytest.mark.parametrize("command", [("ask", *ASK[1:], "--json", "STORY", "Which colour?"), ("read", "--json", "STORY"),
-                                     ("models", "list", "--json"), ("library", "list", "--json")])  # fmt: skip
+                                     ("models", "list", "--json"), ("readings", "list", "--json")])  # fmt: skip
 def test_json_on_a_terminal_has_no_escape_codes(
     monkeypatch: pytest.MonkeyPatch, story: str, command: tuple[str, ...]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from wim_edge import tuning
+from wim_edge import tuned_settings
 from wim_edge.catalog import ResolvedModel
 from wim_edge.cli import main
 from wim_edge.settings import Paths, Settings
@@ -50,8 +50,8 @@ def run(*args: object) -> Result:
     return CliRunner().invoke(main, ["tune", *map(str, args)])
 
 
-def found(model: Path) -> tuning.Tuned:
-    return tuning.load(Paths.from_environment(), model)
+def found(model: Path) -> tuned_settings.Tuned:
+    return tuned_settings.load(Paths.from_environment(), model)
 
 
 def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
@@ -60,13 +60,13 @@ def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float,
     result = run(model, "--no-copies")
     assert result.exit_code == 0, result.output
     assert "chosen: flash_attn True; " in result.stdout
-    assert found(model) == tuning.Tuned({"flash_attn": True}, None)
+    assert found(model) == tuned_settings.Tuned({"flash_attn": True}, None)
 
 
 def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 256"] = (102.0, 10.0)  # noise
     assert "chosen: as it is" in run(model, "--no-copies").stdout
-    assert found(model) == tuning.Tuned()
+    assert found(model) == tuned_settings.Tuned()
 
 
 @pytest.mark.parametrize(("kind", "taken"), [("Q8_0", True), ("Q4_0", False)])
@@ -82,33 +82,34 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
     way = facts["ways"][-1]
     assert way["error"] is None
     assert way["divergence"] >= 0
-    folder = tuning.copies(Paths.from_environment(), model)
+    folder = tuned_settings.copies(Paths.from_environment(), model)
     assert bool(list(folder.glob("*"))) == taken == bool(facts["chosen"]["copy"])
     if taken:
-        with tuning.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
+        with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
             assert str(opened.info.path) == facts["chosen"]["copy"]
             assert opened.info.name == "tiny"
         Path(facts["chosen"]["copy"]).unlink()
-        with tuning.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
+        with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
             assert opened.info.path == model
         assert "freed" in run(model, "--forget").stdout
-        assert found(model) == tuning.Tuned()
+        assert found(model) == tuned_settings.Tuned()
 
 
 def test_the_users_settings_stand_before(model: Path) -> None:
-    tuning.save(Paths.from_environment(), model, tuning.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True}))
-    with tuning.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
+    found = tuned_settings.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True})
+    tuned_settings.save(Paths.from_environment(), model, found)
+    with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
         assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
-    with tuning.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
+    with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
         assert opened.settings.flash_attn is False
 
 
 @pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
 def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
-    tuning.save(Paths.from_environment(), model, tuning.Tuned(setting, "x" * 300))
+    tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned(setting, "x" * 300))
     assert not found(model).settings
-    tuning.save(Paths.from_environment(), model, tuning.Tuned({}, "x" * 300))
-    tuning.open_model(ResolvedModel("tiny", model, None), Settings()).close()
+    tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned({}, "x" * 300))
+    tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings()).close()
 
 
 @pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])
@@ -116,7 +117,7 @@ def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.Monke
     from wim_edge.engine import tune
 
     paths = Paths.from_environment()
-    tuning.save(paths, model, tuning.Tuned({"n_threads": 1}))
+    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
     assert found(model).settings == {"n_threads": 1}
     store = paths.config / "tuned.json"
     if change == "file":
@@ -129,7 +130,7 @@ def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.Monke
         store.write_text(json.dumps({str(model): {"x": 1}}))
     else:
         store.write_text(store.read_text().replace('"n_threads": 1', '"n_threads": -1'))
-    assert found(model) == tuning.Tuned()
+    assert found(model) == tuned_settings.Tuned()
 
 
 def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
@@ -137,7 +138,7 @@ def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
     paths, models = Paths.from_environment(), [folder / f"{n}.gguf" for n in (1, 2, 3)]
     for n, path in enumerate(models, 1):
         path.write_bytes(b"any file")
-        tuning.save(paths, path, tuning.Tuned({"n_threads": n}))
+        tuned_settings.save(paths, path, tuned_settings.Tuned({"n_threads": n}))
     return paths.config / "tuned.json", models
 
 
@@ -153,7 +154,7 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
     damaged = damage(store.read_text())
     store.write_text(damaged)
     assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
-    tuning.save(Paths.from_environment(), two, tuning.Tuned({"n_threads": 5}))
+    tuned_settings.save(Paths.from_environment(), two, tuned_settings.Tuned({"n_threads": 5}))
     assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
     assert set(json.loads(store.read_text())) == {str(one), str(two)}
     assert store.with_name("tuned.json.damaged").read_text() == damaged
@@ -170,7 +171,7 @@ def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: obj
     store, (one, two, three) = three_tuned(tmp_path)
     before = {**json.loads(store.read_text()), str(three): entry, "a later version's": entry}
     store.write_text(json.dumps(before))
-    tuning.save(Paths.from_environment(), two, None)
+    tuned_settings.save(Paths.from_environment(), two, None)
     del before[str(two)]
     assert json.loads(store.read_text()) == before
     assert found(one).settings == {"n_threads": 1}
@@ -186,7 +187,7 @@ def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None)
         store.mkdir()
     else:
         store.write_bytes(instead)
-    tuning.save(paths, model, tuning.Tuned({"n_threads": 1}))
+    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
     assert found(model).settings == {"n_threads": 1}
     aside = store.with_name("tuned.json.damaged")
     assert aside.is_dir() if instead is None else aside.read_bytes() == instead

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from wim_edge.documents import Document, Mark, Place
-from wim_edge.documents.document import Draft
+from wim_edge.documents.document import DocumentBuilder
 
 
 def test_a_mark_changes_only_what_it_names() -> None:
@@ -21,7 +21,7 @@ def test_the_first_ink_counts() -> None:
 
 
 def test_a_draft_leaves_blanks_out_and_its_marks_wait() -> None:
-    draft = Draft()
+    draft = DocumentBuilder()
     draft.mark(page=1, section="long " * 100)
     draft.paragraph(" \n ")
     draft.mark(page=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.documents.plain import is_markup, plain
-from wim_edge.library.adding import rows_of
+from wim_edge.library.ingest import rows_of
 
 ROWS = "".join(f'<Tr> <Td_colspan="2"> Lamp {n} </Td> <Td> lit in 18{n:02} </Td> </Tr> ' for n in range(20))
 PAGE = f"Lighthouses - a lexicon <H1> Lighthouses </H1> <P> Many. </P> <H2> The lamps </H2> <Table> {ROWS}</Table>"

@@ -14,7 +14,7 @@ import pytest
 
 from tests.tiny import write_tiny, write_tiny_embedder
 from wim_edge import Settings
-from wim_edge.engine import trial
+from wim_edge.engine import load_check
 from wim_edge.engine.embedding import EmbeddingModel
 from wim_edge.engine.model import Model
 from wim_edge.errors import ModelFileError
@@ -78,13 +78,13 @@ def test_which_models_embed(tiny: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_file_is_tried_first(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    trial.check(tiny, embeds=True)
+    load_check.check(tiny, embeds=True)
     with pytest.raises(ModelFileError):
-        trial.check(tiny)
+        load_check.check(tiny)
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(tiny.read_bytes()[:-16_384])
     with pytest.raises(ModelFileError):
-        trial.check(broken, embeds=True)
+        load_check.check(broken, embeds=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a processor's time")
@@ -100,7 +100,7 @@ def test_a_busy_machine_is_no_reason_to_refuse_a_file(
 
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(ModelFileError, match="not done with it") as refused:
-        trial.check(tiny, embeds=True)
+        load_check.check(tiny, embeds=True)
     (seconds,) = re.findall(r"(\d+) seconds", str(refused.value))
     assert patience[0] > 3 * int(seconds)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tiny import N_EMBD, N_LAYER, write_tiny
-from wim_edge.engine import memory
+from wim_edge.engine import memory_estimate
 from wim_edge.engine.gguf import read_header
 from wim_edge.errors import ModelFileError
 
@@ -35,7 +35,7 @@ def test_per_layer_lists(tmp_path: Path) -> None:
     header = read_header(write_tiny(tmp_path / "tiny.gguf", "lfm2"))
     assert header.per_layer("attention.head_count_kv") == [0, 4, 0, 4]
     # Two of four layers have a cache: 2 layers x 4 heads x (16 + 16) x 2 bytes x 1,024 cells
-    cache = memory.kv_bytes(header, 1024) - memory.kv_bytes(header, 0)
+    cache = memory_estimate.kv_bytes(header, 1024) - memory_estimate.kv_bytes(header, 0)
     assert cache == 2 * 4 * 32 * 2 * 1024
 
 
@@ -140,7 +140,7 @@ def test_what_llama_cpp_would_abort_on(
     tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str
 ) -> None:
     with pytest.raises(ModelFileError, match=message):
-        memory.estimate(read_header(write_header(tmp_path / "bad.gguf", metadata, tensors)), 1024)
+        memory_estimate.estimate(read_header(write_header(tmp_path / "bad.gguf", metadata, tensors)), 1024)
 
 
 def test_parts_of_a_split_model(tiny: Path, tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
 from wim_edge import Document, Runtime  # noqa: E402
-from wim_edge.engine import budget  # noqa: E402
-from wim_edge.engine.api import N_SEQUENCES  # noqa: E402
-from wim_edge.engine.beforehand import largest_n_ctx, vocabulary  # noqa: E402
+from wim_edge.engine import available_memory  # noqa: E402
 from wim_edge.engine.gguf import read_header  # noqa: E402
-from wim_edge.engine.memory import FreeMemory, estimate  # noqa: E402
+from wim_edge.engine.memory_estimate import FreeMemory, estimate  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
+from wim_edge.engine.preflight import largest_n_ctx, vocabulary  # noqa: E402
+from wim_edge.engine.protocols import N_SEQUENCES  # noqa: E402
 from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
 
@@ -88,11 +88,11 @@ def test_a_context_beyond_memory_is_refused_with_the_numbers(
     smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Model(smollm2_as_it_is) as model:
-        monkeypatch.setattr(budget, "available", lambda _mapped: 56 << 20)
+        monkeypatch.setattr(available_memory, "available", lambda _mapped: 56 << 20)
         with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB .*KV cache \d+ MiB.* 150 MiB are free"):
             model.context(8192)
         assert model.largest_n_ctx() < 8192
-    monkeypatch.setattr(budget, "available", lambda _mapped=0: 10 << 20)
+    monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 10 << 20)
     with pytest.raises(MemoryBudgetError, match="weights"):
         Model(smollm2_as_it_is)
 
@@ -101,9 +101,9 @@ def test_a_context_beyond_memory_is_refused_with_the_numbers(
 def test_a_text_that_no_context_holds_is_refused_before_the_weights_are_loaded(
     smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
 ) -> None:
-    monkeypatch.setattr("wim_edge.loaded.open_model", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr("wim_edge.loaded_models.open_model", lambda *_: pytest.fail("loaded"))
     if free := options.pop("memory", 0):
-        monkeypatch.setattr(budget, "available", lambda _mapped=0: free)
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: free)
     text = "The ferry sails at noon, and the harbour is cold. " * 2000
     with Runtime(Settings(model=str(smollm2_as_it_is), pattern="llm", save=False, **options)) as runtime:
         with pytest.raises(ContextOverflowError, match=r"have about [\d,]+ tokens, and the context holds") as caught:
@@ -142,7 +142,7 @@ def test_where_memory_is_short_batches_are_smaller_and_the_numbers_the_same(
         found = []
         for n_batch in (512, 128):
             free = model._need(4096, True, n_batch).total - model.header.nbytes
-            monkeypatch.setattr(budget, "available", lambda _mapped, free=free: free)
+            monkeypatch.setattr(available_memory, "available", lambda _mapped, free=free: free)
             assert model.largest_n_ctx() >= 4096
             context = model.context(4096)
             assert context.n_batch == n_batch
@@ -215,7 +215,7 @@ def test_what_is_closed_raises_instead_of_crashing(smollm2: Path) -> None:
 
 
 def test_settings_reach_the_context(smollm2: Path) -> None:
-    from wim_edge.engine.native import lib
+    from wim_edge.engine.bindings import lib
 
     sizes = []
     for chosen in (Settings(n_threads=2), Settings(kv_type="q8_0", n_threads=1, n_batch=128)):

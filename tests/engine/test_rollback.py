@@ -19,9 +19,9 @@ pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
-from wim_edge.engine.api import Interrupted, MemoryKind, StateFile  # noqa: E402
 from wim_edge.engine.context import Context  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
+from wim_edge.engine.protocols import Interrupted, MemoryKind, StateFile  # noqa: E402
 from wim_edge.engine.sequence import Sequence  # noqa: E402
 from wim_edge.errors import ContextOverflowError, EngineError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402

@@ -139,7 +139,7 @@ _WORKER = """
 import os, socket, sys, threading, time
 from tests.wim.story import SMALL, reply
 from wim_edge import Runtime
-from wim_edge.server.child import serve
+from wim_edge.server.worker_protocol import serve
 from wim_edge.testing import FakeModel
 def slowly(prompt):
     time.sleep(float(os.environ["SLOW"]))
@@ -251,7 +251,7 @@ def test_what_is_no_endpoint(rpc: str) -> None:
      ["doctor", "--rpc", "127.0.0.1:1"], ["rpc-serve"]],
 )  # fmt: skip
 def test_a_build_without_it_says_how_to_get_one(arguments: list[str], smollm2: Path) -> None:
-    from wim_edge.engine.native import lib
+    from wim_edge.engine.bindings import lib
 
     if lib.llama_supports_rpc():
         pytest.skip("this build has RPC")

@@ -15,7 +15,7 @@ from wim_edge.wim.events import (
     Event,
     FinishReason,
     MarginJudged,
-    Ranked,
+    RankedSegment,
     ReadingRanked,
     ReadingStarted,
     Usage,
@@ -59,7 +59,8 @@ class StubRuntime:
             yield MarginJudged(0, documents[0].name, None, None, (0, 9), text, quote, 1.0, True)
         if scores and self.script["ranked"]:
             ranking = enumerate(self.script["ranked"])
-            yield ReadingRanked(tuple(Ranked(n, documents[d].name, chars, 0.5, True) for n, (d, chars) in ranking))
+            ranked = (RankedSegment(n, documents[d].name, chars, 0.5, True) for n, (d, chars) in ranking)
+            yield ReadingRanked(tuple(ranked))
         text = self.reply(documents, question, self.settings)
         usage = Usage(100, 0, 10, {"load": self.script["load"], "total": 1.0}, 1 << 20)
         yield AnswerFinished(text, self.script["finish_reason"], pattern, "fake", (), usage)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.evaluation.stub import write
 from wim_edge.documents import unique
-from wim_edge.documents.rows import fingerprint, read_rows
+from wim_edge.documents.data_files import fingerprint, read_rows
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Passage, as_documents
 from wim_edge.evaluation.tasks import questions as q

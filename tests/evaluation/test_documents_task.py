@@ -10,7 +10,7 @@ import pytest
 
 from tests.evaluation.stub import words, write
 from wim_edge.documents import Document
-from wim_edge.documents.rows import fingerprint
+from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.reply import Reply

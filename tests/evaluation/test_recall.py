@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from tests.evaluation.stub import write
 from tests.recall.test_recaller import DOCUMENTS, writes
-from wim_edge import loaded
+from wim_edge import loaded_models
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.main import Group
 from wim_edge.documents import Document
@@ -29,7 +29,7 @@ QUERIES = [
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
-    monkeypatch.setattr(loaded.Loaded, "model", lambda self: fake)
+    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
     data = write(tmp_path / "queries.jsonl", QUERIES, lines=True)
     return "--data", str(data), "--library", str(write(tmp_path / "rows.jsonl.gz", ROWS, lines=True))
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.engine.api import Interrupted, Logits
+from wim_edge.engine.protocols import Interrupted, Logits
 from wim_edge.errors import EngineError, InvalidRequestError, LibraryError
-from wim_edge.library import Library
-from wim_edge.library.files import read as read_state
-from wim_edge.library.index import Index
+from wim_edge.library import ReadingStore
+from wim_edge.library.readings_db import Index
+from wim_edge.library.state_file import read as read_state
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel, FakeSequence
 from wim_edge.wim import events
@@ -186,7 +186,7 @@ def test_a_name_that_is_no_unicode() -> None:
     with Runtime(SMALL, model=MODEL) as runtime:
         assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").text
         assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").usage.reused_tokens
-    (kept,) = Library.of(Settings()).readings()
+    (kept,) = ReadingStore.of(Settings()).readings()
     assert kept.title.endswith(".txt")
 
 
@@ -203,7 +203,7 @@ def test_an_index_damaged_inside_begins_anew(damage: bytes) -> None:
     once = ask(TEXT, pattern="wim-shallow")
     assert not [e for e in once if isinstance(e, events.Warning) and "index" in e.text]
     assert usage(ask(TEXT, pattern="wim-shallow")).reused_tokens
-    assert len(files()) == len(Library.of(Settings()).index.files())
+    assert len(files()) == len(ReadingStore.of(Settings()).index.files())
 
 
 def test_a_reading_that_another_process_lets_go_of_costs_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +325,7 @@ def test_a_disk_that_takes_nothing_is_told_and_the_answer_given(monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wim_edge.library.container.os.fsync", full)
+    monkeypatch.setattr("wim_edge.library.array_file.os.fsync", full)
     found = ask(TEXT)
     assert [e.text for e in found if isinstance(e, events.Warning) and "No space left" in e.text]
     assert found[-1].text  # type: ignore[attr-defined]
@@ -363,8 +363,8 @@ def test_an_index_of_another_version_is_left_alone() -> None:
 
 
 def test_a_deep_reading_is_kept_while_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wim_edge.wim.window._SAVE_EVERY", 0.0)
-    monkeypatch.setattr("wim_edge.wim.window._SAVE_SHARE", 0.0)
+    monkeypatch.setattr("wim_edge.wim.prompt_cache._SAVE_EVERY", 0.0)
+    monkeypatch.setattr("wim_edge.wim.prompt_cache._SAVE_SHARE", 0.0)
     with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 3)
@@ -412,12 +412,12 @@ def test_the_limit_lets_go_of_what_was_used_longest_ago() -> None:
     first, *_ = files()
     ask("Another text. " * 300, pattern="llm")
     ask(TEXT, pattern="llm")  # used again
-    ask("A third one. " * 300, pattern="llm", library_bytes=3 * size)
-    names = {one.tokens for one in Library.of(Settings()).readings()}
+    ask("A third one. " * 300, pattern="llm", readings_bytes=3 * size)
+    names = {one.tokens for one in ReadingStore.of(Settings()).readings()}
     assert first in files()
     assert sum(path.stat().st_size for path in files()) <= 3 * size
     assert len(names) == 2
-    ask("A fourth. " * 300, pattern="llm", library_bytes=10)
+    ask("A fourth. " * 300, pattern="llm", readings_bytes=10)
     assert not files()
 
 
@@ -453,7 +453,7 @@ def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -
         for process in both:
             process.kill()
             process.communicate()
-        library = Library(tmp_path / "r")
+        library = ReadingStore(tmp_path / "r")
         assert not library.notes
         for name in library.index.files():
             assert read_state(tmp_path / "r" / name, {"fingerprint": "one"}).tokens
@@ -470,7 +470,7 @@ def test_what_another_process_evicts_is_read_again(monkeypatch: pytest.MonkeyPat
     with Runtime(SMALL.but(pattern="wim-shallow"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 1)
-        Library.of(Settings()).clear()
+        ReadingStore.of(Settings()).clear()
         rest = list(stream)
     assert usage(rest).prefilled_tokens > 0
     assert not [e for e in rest if isinstance(e, events.Warning) and "saved" in e.text]
@@ -502,7 +502,7 @@ def test_a_reading_of_which_nothing_is_kept_is_not_listed() -> None:
     with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
         runtime.stream(Document("wall.txt", TEXT), "Which?").close()  # type: ignore[attr-defined]
     ask(TEXT, pattern="rag", relevance="verdict")
-    assert not Library.of(Settings()).readings()
+    assert not ReadingStore.of(Settings()).readings()
 
 
 def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
@@ -541,7 +541,7 @@ def test_an_index_that_names_other_files_deletes_none(tmp_path: Path, name: str)
         db.execute("UPDATE state SET file = ? WHERE id = (SELECT max(id) FROM state)", (named,))
         db.commit()
     assert isinstance(ask(TEXT, "Whose wall?")[-1], events.AnswerFinished)
-    Library(folder()).clear()
+    ReadingStore(folder()).clear()
     assert [victim.read_text() for victim in victims] == ["precious"] * 3
 
 
@@ -604,7 +604,7 @@ def test_a_reading_that_takes_much_of_the_disk_says_so(monkeypatch: pytest.Monke
         return [event.text for event in found if isinstance(event, events.Warning) and "on disk" in event.text]
 
     assert not notes(ask(TEXT))
-    monkeypatch.setattr("wim_edge.library.library._LARGE", 100)
+    monkeypatch.setattr("wim_edge.library.reading_store._LARGE", 100)
     (note,) = notes(ask("Another text. " * 200))
     assert "--no-save" in note
     assert not notes(ask("Another text. " * 200))  # nothing new

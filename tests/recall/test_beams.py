@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.beams import Beam, Search
-from wim_edge.recall.runs import Runs
+from wim_edge.recall.suffix_array import Runs
 from wim_edge.testing import FakeContext, FakeModel, FakeSequence
 
 END, STOP, VOCAB = 65535, 9, 10

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from wim_edge.documents import Document, sentences
 from wim_edge.errors import LibraryError
-from wim_edge.library.collection import Collection
-from wim_edge.library.container import DamagedError, mapped
+from wim_edge.library.array_file import DamagedError, mapped
+from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex, load_index, open_index
-from wim_edge.recall.runs import end_of
+from wim_edge.recall.suffix_array import end_of
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
 
@@ -26,14 +26,14 @@ TEXT = "The ferry sails at noon. It is a small ship.\n\nIn winter it stays in th
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Collection:
-    made = Collection("ships", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
+def library(tmp_path: Path) -> Library:
+    made = Library("ships", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
     put(made, "a", ("Ferry", TEXT), ("Pilot", "A pilot knows the shoals. He is old."))
     return made
 
 
-def put(collection: Collection, path: str, *documents: tuple[str, str]) -> None:
-    collection.put(path, 0, 0, [(title, Document(title, text)) for title, text in documents])
+def put(library: Library, path: str, *documents: tuple[str, str]) -> None:
+    library.put(path, 0, 0, [(title, Document(title, text)) for title, text in documents])
 
 
 def tokens_of(index: TokenIndex, model: FakeModel, at: int) -> tuple[str, str]:
@@ -44,9 +44,9 @@ def tokens_of(index: TokenIndex, model: FakeModel, at: int) -> tuple[str, str]:
     return model.text(index.tokens[head : body - 1].tolist()), model.text(index.tokens[body : end - 1].tolist())
 
 
-def test_titles_texts_and_sentences_stand_where_they_should(collection: Collection) -> None:
+def test_titles_texts_and_sentences_stand_where_they_should(library: Library) -> None:
     model = FakeModel()
-    index = open_index(collection, model)
+    index = open_index(library, model)
     assert tokens_of(index, model, 0) == (" Ferry", TEXT)
     assert tokens_of(index, model, 1) == (" Pilot", "A pilot knows the shoals. He is old.")
     begun = [TEXT[index.spot(int(place)) :] for place in index.starts if index.document_at(np.array([place]))[0] == 0]
@@ -68,7 +68,7 @@ WORDS = st.text("ab .\n中é", max_size=60)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.text("abc", min_size=1, max_size=8), WORDS), min_size=1, max_size=5))
 def test_any_documents(tmp_path: Path, documents: list[tuple[str, str]]) -> None:
-    made = Collection("any", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
+    made = Library("any", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
     put(made, "a", *documents)
     model = FakeModel()
     index = open_index(made, model)
@@ -82,34 +82,34 @@ def test_any_documents(tmp_path: Path, documents: list[tuple[str, str]]) -> None
         assert end is None or end > index.spot(place)
 
 
-def test_what_did_not_change_is_not_tokenized_again(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_did_not_change_is_not_tokenized_again(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel()
-    first = open_index(collection, model)
+    first = open_index(library, model)
     seen: list[str] = []
     tokenize = model.tokenize
     monkeypatch.setattr(model, "tokenize", lambda text, **k: seen.append(text) or tokenize(text, **k))
-    again = open_index(collection, model)
+    again = open_index(library, model)
     assert seen == []
-    put(collection, "b", ("Buoy", "It floats."))
+    put(library, "b", ("Buoy", "It floats."))
     told: list[tuple[int, int]] = []
-    index = open_index(collection, model, lambda done, of: told.append((done, of)))
+    index = open_index(library, model, lambda done, of: told.append((done, of)))
     assert seen == [" Buoy", "It floats."]
     assert told == [(3, 3)]
     for name in ("tokens", "starts", "chars"):
         assert np.array_equal(getattr(again, name), getattr(first, name))
         assert np.array_equal(getattr(index, name)[: len(getattr(first, name))], getattr(first, name))
-    collection.remove("a")
-    last = open_index(collection, model)
+    library.remove("a")
+    last = open_index(library, model)
     assert tokens_of(last, model, 0) == (" Buoy", "It floats.")
     assert len(last.ids) == 1
     assert seen == [" Buoy", "It floats."]
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "header", "other"])
-def test_a_damaged_index_is_made_anew(collection: Collection, damage: str) -> None:
+def test_a_damaged_index_is_made_anew(library: Library, damage: str) -> None:
     model = FakeModel()
-    whole = open_index(collection, model)
-    (path,) = collection.folder.glob("*.tokens")
+    whole = open_index(library, model)
+    (path,) = library.folder.glob("*.tokens")
     data = bytearray(path.read_bytes())
     if damage == "cut":
         path.write_bytes(data[:-40])
@@ -121,43 +121,43 @@ def test_a_damaged_index_is_made_anew(collection: Collection, damage: str) -> No
         path.write_bytes(data)
     else:
         path.write_bytes(b"" if damage == "empty" else b"something else" * 100)
-    assert load_index(collection, model) is None
+    assert load_index(library, model) is None
     with pytest.raises(DamagedError):
         mapped(path, (b"wim-edge  recall", 1), None)
-    assert np.array_equal(open_index(collection, model).tokens, whole.tokens)
-    assert load_index(collection, model) is not None
+    assert np.array_equal(open_index(library, model).tokens, whole.tokens)
+    assert load_index(library, model) is not None
 
 
-def test_interrupted_while_it_is_written(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_while_it_is_written(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel()
     with monkeypatch.context() as patch:
         def stop(*_args: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr("wim_edge.library.container.os.fsync", stop)
+        patch.setattr("wim_edge.library.array_file.os.fsync", stop)
         with pytest.raises(KeyboardInterrupt):
-            open_index(collection, model)
-    assert list(collection.folder.glob("*.part")) == list(collection.folder.glob("*.tokens")) == []
+            open_index(library, model)
+    assert list(library.folder.glob("*.part")) == list(library.folder.glob("*.tokens")) == []
     with monkeypatch.context() as patch:
         def full(*_args: object) -> None:
             raise OSError(28, "No space left on device")
 
-        patch.setattr("wim_edge.library.container.os.fsync", full)
+        patch.setattr("wim_edge.library.array_file.os.fsync", full)
         with pytest.raises(LibraryError, match="No space left"):
-            open_index(collection, model)
-    assert len(open_index(collection, model).ids) == 2
+            open_index(library, model)
+    assert len(open_index(library, model).ids) == 2
 
 
-def test_each_model_has_its_own(collection: Collection) -> None:
+def test_each_model_has_its_own(library: Library) -> None:
     one, other = FakeModel(), FakeModel()
-    open_index(collection, one)
-    assert load_index(collection, other) is None
-    open_index(collection, other)
-    assert load_index(collection, one) is not None
+    open_index(library, one)
+    assert load_index(library, other) is None
+    open_index(library, other)
+    assert load_index(library, one) is not None
 
 
 def test_an_empty_library(tmp_path: Path) -> None:
-    made = Collection("none", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
+    made = Library("none", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
     model = FakeModel()
     for _ in range(2):
         index = open_index(made, model)
@@ -167,7 +167,7 @@ def test_an_empty_library(tmp_path: Path) -> None:
 
 def test_tokens_that_are_parts_of_characters() -> None:
     """As in byte-level tokenizers; a U+2581 in the text is no space then."""
-    from wim_edge.wim.offsets import beginnings
+    from wim_edge.wim.token_offsets import beginnings
 
     text = "a \u2581 b. The ship. It is late."
     pieces = [bytes([byte]) for byte in text.encode()]
@@ -179,8 +179,8 @@ def test_tokens_that_are_parts_of_characters() -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from wim_edge.library import container
-from wim_edge.library.collection import Collection
+from wim_edge.library import array_file
+from wim_edge.library.library import Library
 from wim_edge.recall.index import open_index
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
@@ -196,24 +196,24 @@ def half(file, data):
 if moment == "written":
     os.fsync = die
 elif moment == "half written":
-    container._write_all = half
+    array_file._write_all = half
 model = FakeModel()
 model.fingerprint = "killed"
-open_index(Collection("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
+open_index(Library("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
 @pytest.mark.parametrize("moment", ["tokenized", "half written", "written"])
-def test_killed_while_indexing(collection: Collection, tmp_path: Path, moment: str) -> None:
+def test_killed_while_indexing(library: Library, tmp_path: Path, moment: str) -> None:
     killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), moment], check=False)
     assert killed.returncode == -signal.SIGKILL
     model = FakeModel()
     model.fingerprint = "killed"
-    assert load_index(collection, model) is None
-    for part in collection.folder.glob("*.part"):
+    assert load_index(library, model) is None
+    for part in library.folder.glob("*.part"):
         os.utime(part, (0, 0))  # as an hour later
-    index = open_index(collection, model)
+    index = open_index(library, model)
     assert tokens_of(index, model, 0) == (" Ferry", TEXT)
-    assert load_index(collection, model) is not None
-    assert not list(collection.folder.glob("*.part"))
+    assert load_index(library, model) is not None
+    assert not list(library.folder.glob("*.part"))

@@ -10,9 +10,9 @@ import pytest
 
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
-from wim_edge.library.collection import Collection
+from wim_edge.library.library import Library
 from wim_edge.recall.index import open_index
-from wim_edge.recall.runs import Run
+from wim_edge.recall.suffix_array import Run
 from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real
@@ -42,14 +42,14 @@ def passages() -> list[tuple[str, Document]]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One for all tests, with a library of a thousand documents: it is made once, and indexed once for each model."""
     home = tmp_path_factory.mktemp("home")
-    Collection("towns", Paths.from_environment({"WIM_EDGE_HOME": str(home)}), create=True).put("rows", 0, 0, passages())
+    Library("towns", Paths.from_environment({"WIM_EDGE_HOME": str(home)}), create=True).put("rows", 0, 0, passages())
     return home
 
 
 @pytest.fixture
-def library(home: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
+def library(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     monkeypatch.setenv("WIM_EDGE_HOME", str(home))
-    return Collection("towns")
+    return Library("towns")
 
 
 def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
@@ -63,7 +63,7 @@ def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
     [("llama", "recall"), ("mamba", "recall"), ("lfm2", "recall"), ("gemma3-tiny", "hybrid"), ("smollm2", "hybrid")],
 )
 def test_what_is_recalled_exists_and_comes_again(
-    which: str, chooser: str, library: Collection, model_file: Callable[[str], Path]
+    which: str, chooser: str, library: Library, model_file: Callable[[str], Path]
 ) -> None:
     texts = {title: document.text for title, document in passages()}
     with Runtime(Settings(model=str(model_file(which)), chooser=chooser, n_threads=1)) as runtime:
@@ -87,7 +87,7 @@ def test_what_is_recalled_exists_and_comes_again(
         assert first.passages[0].title == "Paris"
 
 
-def test_a_question_is_answered_from_a_library(smollm2: Path, library: Collection) -> None:
+def test_a_question_is_answered_from_a_library(smollm2: Path, library: Library) -> None:
     settings = Settings(model=str(smollm2), pattern="wim-shallow", answer_tokens=16)
     with Runtime(settings) as runtime:
         found = list(runtime.stream((), "Who wrote Hamlet?", library="towns"))
@@ -100,7 +100,7 @@ def test_a_question_is_answered_from_a_library(smollm2: Path, library: Collectio
     assert dict(FACTS)["William Shakespeare"][slice(*source.quote)] == source.margin
 
 
-def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Collection) -> None:
+def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Library) -> None:
     """Not the speed is asserted, but that no step looks at more than a few places: what larger ones hold is kept."""
     from wim_edge.engine.model import Model
 

@@ -12,7 +12,7 @@ import pytest
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.collection import Collection
+from wim_edge.library.library import Library
 from wim_edge.testing import FakeModel
 
 LONG = "".join(f"Sentence number {n} speaks of the weather and nothing else at all. " for n in range(200))
@@ -42,9 +42,9 @@ def writes(title: str, passage: str) -> Callable[[str], str]:
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    made = Collection("port", create=True)
+    made = Library("port", create=True)
     made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
     return made
 
@@ -59,7 +59,7 @@ def last(found: list[events.Event]) -> events.PassagesRecalled:
     return found[-1]
 
 
-def test_bm25_finds_words_and_asks_no_model(library: Collection) -> None:
+def test_bm25_finds_words_and_asks_no_model(library: Library) -> None:
     found = recalled("when was the lighthouse built?", "bm25", lambda prompt: "")
     assert [event.type for event in found] == ["warning", "recall.started", "recall.passages"]
     passages = last(found).passages
@@ -69,7 +69,7 @@ def test_bm25_finds_words_and_asks_no_model(library: Collection) -> None:
     assert last(found).decoded_tokens == last(found).prefilled_tokens == 0
 
 
-def test_recall_finds_a_title_and_then_a_passage(library: Collection) -> None:
+def test_recall_finds_a_title_and_then_a_passage(library: Library) -> None:
     found = recalled("what about the sea?", "recall", writes("Almanac", "The ferry of Norra was sold"))
     titles = next(event for event in found if isinstance(event, events.TitlesRecalled))
     assert titles.titles[0][0] == "Almanac"
@@ -84,13 +84,13 @@ def test_recall_finds_a_title_and_then_a_passage(library: Collection) -> None:
     assert last(found).decoded_tokens > 0
 
 
-def test_documents_of_equal_titles_are_both_searched(library: Collection) -> None:
+def test_documents_of_equal_titles_are_both_searched(library: Library) -> None:
     found = recalled("which ship?", "recall", writes("Ferry", "Another ferry crosses"))
     best = last(found).passages[0]
     assert (best.document, best.title) == ("Ferry (2)", "Ferry")
 
 
-def test_hybrid_hears_every_voice(library: Collection) -> None:
+def test_hybrid_hears_every_voice(library: Library) -> None:
     found = recalled("when does the ferry sail?", "hybrid", writes("Lighthouse", "The lighthouse"))
     passages = {passage.document: passage for passage in last(found).passages}
     assert {"Ferry", "Lighthouse", "Ferry (2)", "Almanac"} <= set(passages)
@@ -102,7 +102,7 @@ def test_hybrid_hears_every_voice(library: Collection) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-def test_at_most_so_many_are_chosen(library: Collection) -> None:
+def test_at_most_so_many_are_chosen(library: Library) -> None:
     found = recalled("when does the ferry sail?", "bm25", lambda prompt: "", recall_passages=2)
     chosen = [passage.chosen for passage in last(found).passages]
     assert sum(chosen) <= 2
@@ -110,7 +110,7 @@ def test_at_most_so_many_are_chosen(library: Collection) -> None:
     assert chosen == sorted(chosen, reverse=True)
 
 
-def test_the_answer_is_read_from_what_was_recalled(library: Collection) -> None:
+def test_the_answer_is_read_from_what_was_recalled(library: Library) -> None:
     model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
     chosen = Settings(chooser="recall", recall_passages=1, pattern="wim", relevance="verdict")
     with Runtime(chosen, model=model) as runtime:
@@ -130,14 +130,14 @@ def test_the_answer_is_read_from_what_was_recalled(library: Collection) -> None:
     assert DOCUMENTS[2][1][slice(*source.quote)] == source.margin == "The ferry of Norra was sold in 1933."
 
 
-def test_short_documents_are_read_whole_and_given_ones_come_first(library: Collection) -> None:
+def test_short_documents_are_read_whole_and_given_ones_come_first(library: Library) -> None:
     with Runtime(Settings(chooser="bm25", recall_passages=1), model=FakeModel(lambda prompt: "x")) as runtime:
         found = list(runtime.stream(Document("mine", "My own text."), "when was the lighthouse built?", library="port"))
     started = next(event for event in found if isinstance(event, events.ReadingStarted))
     assert started.documents == ("mine", "Lighthouse")
 
 
-def test_a_second_question_takes_the_prompts_from_the_cache(library: Collection) -> None:
+def test_a_second_question_takes_the_prompts_from_the_cache(library: Library) -> None:
     model = FakeModel(writes("Ferry", "The ferry"))
     with Runtime(Settings(chooser="recall"), model=model) as runtime:
         list(runtime.recall("port", "one?"))
@@ -153,7 +153,7 @@ def test_a_second_question_takes_the_prompts_from_the_cache(library: Collection)
     assert all(context.closed for context in model.contexts)
 
 
-def test_what_is_wrong_is_said_before_anything_is_done(library: Collection) -> None:
+def test_what_is_wrong_is_said_before_anything_is_done(library: Library) -> None:
     with Runtime(Settings(), model=FakeModel()) as runtime:
         with pytest.raises(LibraryError, match="no library none"):
             runtime.stream((), "a?", library="none")
@@ -161,14 +161,14 @@ def test_what_is_wrong_is_said_before_anything_is_done(library: Collection) -> N
             runtime.stream((), " ", library="port")
         with pytest.raises(InvalidRequestError, match="empty"):
             runtime.recall("port", "")
-        Collection("void", create=True)
+        Library("void", create=True)
         with pytest.raises(LibraryError, match="no documents"):
             runtime.stream((), "a?", library="void")
     with pytest.raises(InvalidRequestError, match="chooser"):
         Settings(chooser="best")
 
 
-def test_no_words_in_common(library: Collection) -> None:
+def test_no_words_in_common(library: Library) -> None:
     with (
         Runtime(Settings(chooser="bm25"), model=FakeModel()) as runtime,
         pytest.raises(LibraryError, match="in common"),
@@ -180,20 +180,20 @@ def test_no_words_in_common(library: Collection) -> None:
     assert isinstance(found[-1], events.AnswerFinished)
 
 
-def test_the_same_text_is_recalled_once(library: Collection) -> None:
+def test_the_same_text_is_recalled_once(library: Library) -> None:
     library.put("copy", 0, 0, [("Copy", Document("Copy", DOCUMENTS[1][1]))])
     found = recalled("when was the lighthouse built?", "hybrid", writes("Copy", "The lighthouse"))
     texts = [passage.text for passage in last(found).passages]
     assert len(texts) == len(set(texts))
 
 
-def test_as_many_as_are_asked_for(library: Collection) -> None:
+def test_as_many_as_are_asked_for(library: Library) -> None:
     library.put("many", 0, 0, [(f"T{n}", Document(f"T{n}", f"The lighthouse number {n}.")) for n in range(40)])
     found = recalled("lighthouse?", "bm25", lambda prompt: "", recall_passages=30)
     assert len(last(found).passages) == 30
 
 
-def test_what_it_took_counts_the_recall(library: Collection) -> None:
+def test_what_it_took_counts_the_recall(library: Library) -> None:
     with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
         found = list(runtime.stream((), "which ship?", library="port"))
     answer, recall = found[-1], last([event for event in found if isinstance(event, events.PassagesRecalled)])
@@ -203,7 +203,7 @@ def test_what_it_took_counts_the_recall(library: Collection) -> None:
     assert recall.passages[0].path == "rows"
 
 
-def test_a_question_too_long_for_the_model(library: Collection) -> None:
+def test_a_question_too_long_for_the_model(library: Library) -> None:
     with (
         Runtime(Settings(), model=FakeModel()) as runtime,
         pytest.raises(InvalidRequestError, match="the question takes"),
@@ -211,7 +211,7 @@ def test_a_question_too_long_for_the_model(library: Collection) -> None:
         list(runtime.recall("port", "word " * 9000))
 
 
-def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Collection) -> None:
+def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Library) -> None:
     with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The"))) as runtime:
         stream = runtime.stream((), "a?", library="port")
         for event in stream:
@@ -228,7 +228,7 @@ def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Coll
         assert last(list(runtime.recall("port", "b?"))).passages
 
 
-def test_closing_the_runtime_ends_a_recall(library: Collection) -> None:
+def test_closing_the_runtime_ends_a_recall(library: Library) -> None:
     runtime = Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The")))
     stream = runtime.recall("port", "a?")
     next(stream)
@@ -241,7 +241,7 @@ def test_closing_the_runtime_ends_a_recall(library: Collection) -> None:
     *product(["bm25", "recall", "hybrid"], ["warning", "recall.started", "recall.passages"]),
     *product(["recall", "hybrid"], ["recall.titles"]),
 ])  # fmt: skip
-def test_stopped_at_every_event(library: Collection, chooser: str, wish: str, at: str) -> None:
+def test_stopped_at_every_event(library: Library, chooser: str, wish: str, at: str) -> None:
     with Runtime(Settings(chooser=chooser), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
         found = []
         for event in runtime.stream((), "when does the ferry sail?", library="port"):
@@ -254,7 +254,7 @@ def test_stopped_at_every_event(library: Collection, chooser: str, wish: str, at
         assert runtime.ask((), "when does the ferry sail?", library="port").finish_reason == "stop"
 
 
-def test_stopped_while_it_is_indexed(library: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_while_it_is_indexed(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wim_edge.recall.index._AT_ONCE", 1)
     model = FakeModel(writes("Ferry", "The ferry"))
     with Runtime(Settings(), model=model) as runtime:
@@ -276,22 +276,22 @@ def test_stopped_while_it_is_indexed(library: Collection, monkeypatch: pytest.Mo
         assert last(list(runtime.recall("port", "a?"))).passages
 
 
-def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Collection) -> None:
-    from wim_edge.library.collection import remove
+def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Library) -> None:
+    from wim_edge.library.library import remove
 
     with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Almanac", "The ferry of Norra"))) as runtime:
         stream = runtime.recall("port", "what about the sea?")
         while next(stream).type != "recall.started":
             pass
         remove("port")
-        made = Collection("port", create=True)
+        made = Library("port", create=True)
         made.put("x", 0, 0, [("Other", Document("Other", "abcdefghij " * 3000))])
         with pytest.raises(LibraryError, match="changed meanwhile"):
             list(stream)
         assert last(list(runtime.recall("port", "what about the sea?"))).passages[0].title == "Other"
 
 
-def test_no_other_question_comes_between_recall_and_reading(library: Collection) -> None:
+def test_no_other_question_comes_between_recall_and_reading(library: Library) -> None:
     with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
         stream = runtime.stream((), "when was the lighthouse built?", library="port")
         for event in stream:
@@ -302,7 +302,7 @@ def test_no_other_question_comes_between_recall_and_reading(library: Collection)
         assert event.finish_reason == "stop"
 
 
-def test_what_was_not_worth_reading_is_not_chosen(library: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_worth_reading_is_not_chosen(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     from wim_edge.recall import recaller
 
     monkeypatch.setattr(recaller.Question, "log_likelihood", lambda self, sequence: -3.0 * len(sequence))
@@ -312,7 +312,7 @@ def test_what_was_not_worth_reading_is_not_chosen(library: Collection, monkeypat
     assert any(isinstance(event, events.Warning) and "may not answer" in event.text for event in found)
 
 
-def test_the_question_is_evaluated_once_for_all_stages(library: Collection) -> None:
+def test_the_question_is_evaluated_once_for_all_stages(library: Library) -> None:
     def evaluated(question: str) -> int:
         model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
         with Runtime(Settings(chooser="recall"), model=model) as runtime:

@@ -17,14 +17,14 @@ import uvicorn
 from tests.server.slow import SMALL, TEXT, Slow
 from wim_edge import Runtime
 from wim_edge.server.app import create_app
-from wim_edge.server.connections import Timed
+from wim_edge.server.timeouts import HeaderTimeoutProtocol
 
 
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """Its address."""
     config = uvicorn.Config(
-        app, port=0, log_level="warning", timeout_graceful_shutdown=1, http=Timed,
+        app, port=0, log_level="warning", timeout_graceful_shutdown=1, http=HeaderTimeoutProtocol,
         timeout_keep_alive=600,  # so that whoever is let go was let go by us
     )  # fmt: skip
     sock = config.bind_socket()

@@ -19,9 +19,9 @@ import pytest
 from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT, Slow
 from wim_edge.errors import EngineError, InvalidRequestError
-from wim_edge.server import connections
+from wim_edge.server import timeouts
+from wim_edge.server.allowed_files import Folders
 from wim_edge.server.conversations import Part, Turn, as_request
-from wim_edge.server.folders import Folders
 from wim_edge.server.question import split_question
 from wim_edge.worker import Worker
 
@@ -125,7 +125,7 @@ def test_a_document_is_loaded_once_however_often_it_is_named(client: Client) -> 
 def test_half_a_head_is_not_waited_for_on_a_kept_connection(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "SECONDS", 0.5)
+    monkeypatch.setattr(timeouts, "SECONDS", 0.5)
     host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as held:
         held.sendall(b"GET /api/status HTTP/1.1\r\nHost: evil\r\n\r\n")
@@ -254,7 +254,7 @@ def test_the_worker_lives_on_after_any_line(model: Slow, line: str) -> None:
 
     from tests.server.slow import SMALL
     from wim_edge import Runtime
-    from wim_edge.server.child import serve
+    from wim_edge.server.worker_protocol import serve
 
     model.seconds = 0.01
     ask = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})

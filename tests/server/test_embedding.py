@@ -21,11 +21,11 @@ import pytest
 
 from tests.server.slow import SMALL, TEXT, Slow
 from wim_edge import Document, Runtime, Settings, events
-from wim_edge.aio import astream
+from wim_edge.asyncio_api import astream
 from wim_edge.documents import Mark
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError
-from wim_edge.library import Library
-from wim_edge.server.child import serve
+from wim_edge.library import ReadingStore
+from wim_edge.server.worker_protocol import serve
 from wim_edge.wim.control import Decision
 from wim_edge.worker import Worker
 
@@ -36,7 +36,7 @@ import os, sys
 sys.path.insert(0, {root!r})
 from tests.server.slow import SMALL, Slow
 from wim_edge import Runtime
-from wim_edge.server.child import serve
+from wim_edge.server.worker_protocol import serve
 model = Slow()
 model.seconds = float(os.environ.get("SLOW", "0"))
 print("a line that some library prints", file=sys.stderr)
@@ -69,7 +69,7 @@ def story(tmp_path: Path) -> Path:
 def test_every_event_comes_out_of_json_as_it_went_in(story: Path) -> None:
     with Runtime(SMALL, model=Slow()) as runtime:
         found = [*runtime.stream(story, "Which colour?"), *runtime.complete("Once", top_logprobs=2)]
-    place = events.Recalled("d", "t", "p", None, "s", (0, 3), "abc", 1.5, {"bm25": 5.0}, True, 2)
+    place = events.RecalledPassage("d", "t", "p", None, "s", (0, 3), "abc", 1.5, {"bm25": 5.0}, True, 2)
     found += [events.PassagesRecalled((place,), 3, 4, 0.5), events.TitlesRecalled((("a", 1.0), ("b", 2.0)))]
     quote = events.Quote("Anna signed.", "d", 3, None, (4, 16), "| name |")
     usage = events.Usage(1, 0, 1, {"total": 1.0}, 1)
@@ -146,7 +146,7 @@ def test_a_worker_is_stopped_from_another_thread(command: list[str], story: Path
             next(worker.stream(story, "Why?"))
         stream.close()  # it is cancelled, and the next one is served
         assert worker.ask(Document("d", "Words."), "Which?").text
-        (kept,) = [one for one in Library.of(Settings()).readings() if one.title == "story.txt"]
+        (kept,) = [one for one in ReadingStore.of(Settings()).readings() if one.title == "story.txt"]
         assert 0 < kept.tokens < kept.of_tokens
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server import connections, documents, guard
+from wim_edge.server import documents, guard, timeouts
 from wim_edge.server.guard import COOKIE, hosts_of, is_loopback
 
 
@@ -146,7 +146,7 @@ def test_the_page_is_small_and_asks_nobody_else(client: Client) -> None:
 
 
 def test_silent_connections_are_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SECONDS", 0.3)
+    monkeypatch.setattr(timeouts, "SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", port_of(client)), timeout=25) as silent:
         assert silent.recv(1) == b""
     with socket.create_connection(("127.0.0.1", port_of(client)), timeout=25) as slow:

@@ -32,7 +32,7 @@ def library(n: int, gold: int) -> list[Document]:
     return [Document(f"{i}.txt", (GOLD if i == gold else f"Page {i}. ") + FILLER * 3) for i in range(n)]
 
 
-def ranked(found: list[events.Event]) -> tuple[events.Ranked, ...]:
+def ranked(found: list[events.Event]) -> tuple[events.RankedSegment, ...]:
     (event,) = [event for event in found if isinstance(event, events.ReadingRanked)]
     return event.ranking
 
@@ -171,7 +171,7 @@ def test_closed_book_is_llm_alone() -> None:
 
 
 def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from wim_edge import loaded
+    from wim_edge import loaded_models
 
     path = tmp_path / "aux.gguf"
     path.write_bytes(b"GGUF")
@@ -179,7 +179,7 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     closed: list[str] = []
     monkeypatch.setattr(reader, "close", lambda: closed.append("reader"))
     monkeypatch.setattr(judge, "close", lambda: closed.append("judge"))
-    monkeypatch.setattr(loaded, "open_model", lambda found, settings: judge)
+    monkeypatch.setattr(loaded_models, "open_model", lambda found, settings: judge)
     for relevance in ("likelihood", "verdict"):
         settings = Settings(pattern="wim-shallow", relevance=relevance, relevance_model=str(path), segment_tokens=64)
         with Runtime(settings, model=reader) as runtime:
@@ -195,11 +195,11 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.parametrize("pattern", ["llm", "rag"])
 def test_a_relevance_model_without_use_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str) -> None:
-    from wim_edge import loaded
+    from wim_edge import loaded_models
 
     path = tmp_path / "aux.gguf"
     path.write_bytes(b"GGUF")
-    monkeypatch.setattr(loaded, "open_model", lambda found, settings: FakeModel(reply))
+    monkeypatch.setattr(loaded_models, "open_model", lambda found, settings: FakeModel(reply))
     settings = Settings(pattern=pattern, relevance="bm25", relevance_model=str(path), segment_tokens=64)
     with Runtime(settings, model=FakeModel(reply)) as runtime:
         found = list(runtime.stream(library(3, 1), QUESTION))
@@ -343,7 +343,7 @@ def test_a_small_model_scores_for_a_large_one(gemma3: Path, monkeypatch: pytest.
             return started.judge
 
         assert judge() is None
-        monkeypatch.setattr("wim_edge.loaded._LARGE", gemma3.stat().st_size)
+        monkeypatch.setattr("wim_edge.loaded_models._LARGE", gemma3.stat().st_size)
         assert judge() == judge(pattern="rag") == "smollm2-135m"
         assert judge(relevance_model="self") is judge(pattern="wim") is judge(relevance="bm25") is None
 

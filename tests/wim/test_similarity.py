@@ -11,7 +11,7 @@ from tests.tiny import write_tiny_embedder
 from tests.wim.test_order import FILLER, SMALL, finished, read, reply, shown
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import ModelFileError
-from wim_edge.library import Library
+from wim_edge.library import ReadingStore
 from wim_edge.testing import FakeEmbedder, FakeModel
 from wim_edge.wim.order import outlook
 
@@ -69,7 +69,7 @@ def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> Non
             first = finished(asked(runtime, 20, 15))
     assert first.text == "Ottilie Brandt"
     assert len(embedder.embedded) == first.segments  # once
-    library = Library(tmp_path)
+    library = ReadingStore(tmp_path)
     before = library.index.total()
     library.clear()
     assert before > library.index.total() == 0

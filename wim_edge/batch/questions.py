@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wim_edge.documents.rows import Row, read_rows, text_of, text_of_file
+from wim_edge.documents.data_files import Row, read_rows, text_of, text_of_file
 from wim_edge.errors import InvalidRequestError
-from wim_edge.library.adding import ROWS, files_of
+from wim_edge.library.ingest import ROWS, files_of
 
 _LAYOUT = "{document, question, id}; the id may be left out"
 _HEADINGS = "The first line of a CSV file has the headings document,question and perhaps id."

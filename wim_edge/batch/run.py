@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from wim_edge.batch.answerer import Fetched, answers, fetch
+from wim_edge.batch.ask import FetchedDocument, answers, fetch
 from wim_edge.batch.questions import Group, Question, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
-from wim_edge.cluster import Cluster, place, threads
 from wim_edge.errors import EngineError
 from wim_edge.journal import Journal, described
-from wim_edge.library.meanwhile import kept_meanwhile, sweep
-from wim_edge.loaded import Identity, check_same
+from wim_edge.library.temporary import kept_meanwhile, sweep
+from wim_edge.loaded_models import Identity, check_same
+from wim_edge.ray_cluster import Cluster, place, threads
 from wim_edge.settings import Limits, Settings
 from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
 _ALIKE = 5  # documents after which nothing else is expected
 _OF_ALL = ("EngineError", "MemoryBudgetError")  # and no fault of a question or a document
-_ANYWHERE = ("model", "save", "readings", "library_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
+_ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
 """Settings that make no other answers: a run may go on with others."""
 
@@ -140,5 +140,5 @@ class _Actor:
         used = self._open.enter_context(kept_meanwhile(settings.but(n_threads=threads(settings))))
         self.worker = self._open.enter_context(Worker(**used.given()))
 
-    def __call__(self, given: Fetched) -> Iterable[Result]:
+    def __call__(self, given: FetchedDocument) -> Iterable[Result]:
         return answers(self.worker, given, self.settings, place())

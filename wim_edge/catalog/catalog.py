@@ -78,9 +78,9 @@ class ResolvedModel:
 
 def fits_machine(need: int) -> bool:
     """Whether so many bytes are within MEMORY_SHARE of the memory that this process could have."""
-    from wim_edge.engine import budget
+    from wim_edge.engine import available_memory
 
-    return need <= MEMORY_SHARE * budget.total()
+    return need <= MEMORY_SHARE * available_memory.total()
 
 
 def recommended(catalog: Catalog, fits: Callable[[int], bool] = fits_machine) -> ModelEntry:

@@ -21,7 +21,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MODULE = re.compile(r"[A-Za-z_]\w*")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 # What a model cannot decide for the user: which model it is, on which machines it runs, where files lie.
-_NOT_A_MODEL_S = ("model", "relevance_model", "embedding_model", "rpc", "templates", "readings", "library_bytes")
+_NOT_A_MODEL_S = ("model", "relevance_model", "embedding_model", "rpc", "templates", "readings", "readings_bytes")
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, Interruptible
+from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
     display_options,
@@ -24,7 +25,6 @@ from wim_edge.cli.options import (
     show_llama_log,
 )
 from wim_edge.cli.reading_on import ask_to_read_on, is_terminal, may_read_on
-from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:

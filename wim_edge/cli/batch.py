@@ -79,7 +79,7 @@ def batch(
     from wim_edge.batch.run import here, run, spread
     from wim_edge.cli.progress import Failures, progress
     from wim_edge.engine import rpc
-    from wim_edge.loaded import identify, settled
+    from wim_edge.loaded_models import identify, settled
 
     if parquet:
         require_pyarrow()

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from wim_edge.cli.interrupt import Interruptible, ending_in_order
+from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
     display_options,
@@ -23,7 +24,6 @@ from wim_edge.cli.options import (
     show_llama_log,
 )
 from wim_edge.cli.reading_on import may_read_on
-from wim_edge.cli.shelf import check_library, library_options
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
 _ENDS = ("/quit", "/exit", "/q")
@@ -71,13 +71,13 @@ def chat(
     from wim_edge.cli.display import clean, display_for
     from wim_edge.documents import read_documents
     from wim_edge.followup import WHY, Conversation
-    from wim_edge.library.collection import Collection
-    from wim_edge.library.meanwhile import kept_meanwhile
+    from wim_edge.library.library import Library
+    from wim_edge.library.temporary import kept_meanwhile
     from wim_edge.runtime import Runtime
     from wim_edge.wim.events import AnswerFinished, QuestionSettled
 
     if library is not None:
-        Collection(library)  # that there is none must not come out with the first question
+        Library(library)  # that there is none must not come out with the first question
     with ending_in_order(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
         runtime.open()
         read = read_documents(documents, limits=settings)

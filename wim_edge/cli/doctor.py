@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge import errors, process
-from wim_edge.catalog.files import megabytes
+from wim_edge import errors, subprocesses
+from wim_edge.catalog.atomic_files import megabytes
 from wim_edge.cli.options import check_rpc, engine_options, rpc_option, settings_from, show_llama_log
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_json
@@ -57,18 +57,18 @@ def _recommended(paths: Paths) -> dict[str, Any]:
     """The best model of the catalog that this machine's memory holds, fetched or not."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
     from wim_edge.catalog.entry import USUAL_CONTEXT
-    from wim_edge.engine import budget
+    from wim_edge.engine import available_memory
 
     told = facts(recommended(Catalog.load(paths)), paths)
     kept = {name: told[name] for name in ("name", "bytes", "memory_bytes", "fits", "path")}
-    return {**kept, "context": min(told["context"], USUAL_CONTEXT), "memory_total": budget.total()}
+    return {**kept, "context": min(told["context"], USUAL_CONTEXT), "memory_total": available_memory.total()}
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     """What `ask` would use, and its measured speed."""
     from wim_edge.catalog import resolve
     from wim_edge.engine import probe
-    from wim_edge.tuning import open_model
+    from wim_edge.tuned_settings import open_model
 
     found = resolve(settings.model, paths)
     with open_model(found, settings) as model:
@@ -95,8 +95,9 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 def _with_others(settings: Settings) -> dict[str, Any]:
     """The same with the devices of other machines, in a process of its own: they may end it."""
     check_rpc(settings)
-    command = process.command("wim_edge.cli.doctor", json.dumps(settings.given()))
-    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=process.environment())
+    command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.given()))
+    environment = subprocesses.environment()
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=environment)
     try:
         found = json.loads(done.stdout)
         assert isinstance(found, dict)
@@ -113,21 +114,21 @@ def _with_others(settings: Settings) -> dict[str, Any]:
 
 def _apart(given: dict[str, Any]) -> dict[str, Any]:
     """What `_with_others` asks for, in its process."""
-    from wim_edge.engine import native, rpc
+    from wim_edge.engine import bindings, rpc
 
     rpc.apart()
     settings = Settings(**from_json(given))
-    own = {device.name for device in native.devices()}
+    own = {device.name for device in bindings.devices()}
     try:
         rpc.register(settings.rpc)
-        remote = [asdict(device) for device in native.devices() if device.name not in own]
+        remote = [asdict(device) for device in bindings.devices() if device.name not in own]
         return {"remote": remote, **_use(settings, Paths.from_environment())}
     except WimEdgeError as error:
         return {"error": type(error).__name__, "message": str(error), "hint": error.hint}
 
 
 def _show_machine(machine: Machine, paths: Paths) -> None:
-    from wim_edge.engine.memory import readable
+    from wim_edge.engine.memory_estimate import readable
 
     click.echo("This machine")
     _line("system", f"{machine.system}, Python {machine.python}")
@@ -142,7 +143,7 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
 
 
 def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int, total: int) -> None:
-    from wim_edge.engine.memory import readable
+    from wim_edge.engine.memory_estimate import readable
 
     size = f", {readable(free)} of {readable(total)} free" if total else ""
     _line(kind, f"{name}: {description}{size}")
@@ -151,7 +152,7 @@ def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int
 def _show_recommended(
     name: str, bytes: int, memory_bytes: int, fits: bool, path: str | None, context: int, memory_total: int
 ) -> None:
-    from wim_edge.engine.memory import readable
+    from wim_edge.engine.memory_estimate import readable
 
     click.echo("Recommended")
     _line("model", f"{name}, {'on this disk' if path else f'wim-edge models pull {name} ({megabytes(bytes)})'}")
@@ -172,7 +173,7 @@ def _show_use(
     largest_context: int,
     bytes_at_that_context: dict[str, int],
 ) -> None:
-    from wim_edge.engine.memory import readable
+    from wim_edge.engine.memory_estimate import readable
 
     sizes = {name: readable(n) for name, n in bytes_at_that_context.items()}
     click.echo("Would be used")

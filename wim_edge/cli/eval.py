@@ -27,11 +27,11 @@ from wim_edge.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wim_edge.cluster import Cluster
     from wim_edge.evaluation.conditions import Condition
     from wim_edge.evaluation.split import Part
     from wim_edge.evaluation.tasks import Options, Task
     from wim_edge.evaluation.tasks.task import Order
+    from wim_edge.ray_cluster import Cluster
     from wim_edge.settings import Settings
 
 EXIT_CANCELLED = 130

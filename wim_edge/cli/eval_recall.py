@@ -39,7 +39,7 @@ class Request:
 def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
     """Ask, and sum up; whether Ctrl-C stopped it."""
     from wim_edge.cli.progress import Scores, progress
-    from wim_edge.documents.rows import fingerprint
+    from wim_edge.documents.data_files import fingerprint
     from wim_edge.evaluation.queries import load_queries
     from wim_edge.evaluation.recall import (
         RetrieverComparison,
@@ -54,8 +54,8 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
     from wim_edge.evaluation.report import write_recall_report
     from wim_edge.evaluation.split import take_part
     from wim_edge.journal import contents, write_json
-    from wim_edge.library.adding import rows_of
-    from wim_edge.library.collection import Collection
+    from wim_edge.library.ingest import rows_of
+    from wim_edge.library.library import Library
     from wim_edge.recall.index import open_index
     from wim_edge.runtime import Runtime
     from wim_edge.settings import Paths
@@ -83,25 +83,25 @@ def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, A
             titles = "\n".join(title for title, _ in passages)
             identity["passages"] = hashlib.sha256(titles.encode("utf-8", "replace")).hexdigest()[:16]
         with RecordStore(folder, identity) as store:
-            collection = Collection("passages", Paths(made, made, made, made), create=True)
-            collection.put(str(request.library), 0, 0, passages)
+            library = Library("passages", Paths(made, made, made, made), create=True)
+            library.put(str(request.library), 0, 0, passages)
             held = {title for title, _ in passages}
             if missing := sum(not held.issuperset(query.titles) for query in queries):
                 click.echo(f"warning: of {missing} of {len(queries)} queries the library lacks a gold title", err=True)
-            bar = click.progressbar(length=len(collection), label=f"indexing for {model.info.name}", file=sys.stderr)
+            bar = click.progressbar(length=len(library), label=f"indexing for {model.info.name}", file=sys.stderr)
             with bar:
-                index = open_index(collection, model, lambda done, _of: bar.update(done - bar.pos))
+                index = open_index(library, model, lambda done, _of: bar.update(done - bar.pos))
             chat, _ = chat_format(model)
             prompts = Prompts(settings.templates, chat=chat.is_chat)
-            comparison = RetrieverComparison(model, chat, prompts, collection, index, limits)
+            comparison = RetrieverComparison(model, chat, prompts, library, index, limits)
             stack.enter_context(closing(comparison))
             try:
                 with progress(Scores("recall_at_1")) as watcher:
-                    evaluate(comparison, collection, queries, choosers, store, watcher)
+                    evaluate(comparison, library, queries, choosers, store, watcher)
             except KeyboardInterrupt:
                 stopped = True
         summary = summarize(model.info.name, command, read_records(folder), choosers)
-        summary |= {"documents": len(collection), "index_bytes": index.nbytes}
+        summary |= {"documents": len(library), "index_bytes": index.nbytes}
         if request.out is not None:
             write_json(folder / "summary.json", summary)
         if request.report:

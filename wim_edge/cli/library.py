@@ -1,153 +1,250 @@
-"""`wim-edge library`: what readings are kept, and letting go of them; libraries to recall from are in shelf.py."""
+"""`wim-edge library`: the documents that `ask --library` recalls from."""
 
 from __future__ import annotations
 
 import json
+import os.path
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from wim_edge.catalog.files import megabytes
-from wim_edge.cli.options import one_line
-from wim_edge.cli.shelf import add, drop, show
-from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.settings import Settings
+from wim_edge.catalog.atomic_files import megabytes
+from wim_edge.cli.options import F, debug_option, model_option, one_line
+from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.settings import CHOOSERS, Settings
 
 if TYPE_CHECKING:
-    from wim_edge.library import Library, Stored
+    from wim_edge.library.ingest import IngestResult
+    from wim_edge.library.library import Library
 
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+DEFAULT = "default"
+_SETTINGS = Settings()
+
+
+def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from wim_edge.library.library import names
+
+    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+def library_options(command: F) -> F:
+    """Which library to recall from, and how; see `check_library`."""
+    for option in reversed(
+        (
+            click.option("--library", metavar="NAME", shell_complete=library_names,
+                         help="Recall what may answer from this library (`wim-edge library add`), and read that."),
+            click.option("--chooser", type=click.Choice(CHOOSERS),
+                         help=f"How passages of the library are found (docs/recall.md). Default: {_SETTINGS.chooser}."),
+            click.option("--recall-passages", type=int, metavar="N",
+                         help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def check_library(documents: tuple[str, ...], library: str | None, options: dict[str, Any]) -> None:
+    """Raise InvalidRequestError where there is nothing to ask, or options are about a library that is not named."""
+    if not documents and library is None:
+        raise InvalidRequestError(
+            "no document is given", "Name at least one file, or - for standard input, or --library NAME."
+        )
+    if library is None and (options["chooser"] is not None or options["recall_passages"] is not None):
+        raise InvalidRequestError("--chooser and --recall-passages are about a library", "Add --library NAME.")
 
 
 @click.group()
 def library() -> None:
-    """Keep documents to ask of, and saved readings.
+    """Keep documents, to recall from with `wim-edge ask --library NAME`."""
 
-    `add`, `show` and `drop` are about libraries: documents that `wim-edge ask --library NAME` recalls from.
 
-    The other commands are about readings. A text that was read is kept for the next question, per model
-    and way of reading: deep (all of it in one sequence) or shallow (each segment alone). The readings used
-    longest ago give way when they take more than WIM_EDGE_LIBRARY_BYTES (by default a tenth of the disk's free
-    space, at most 20 GB).
+@library.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
+@click.option("--to", "name", default=DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
+              help="The library; it is made where there is none.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files in these folders are gone.")
+@click.option("--index/--no-index", "index", default=True,
+              help="Make the index for the model now, not with the first question.")
+@model_option
+@click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
+@debug_option
+def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str | None, as_json: bool) -> None:
+    """Add documents to a library: files, folders, or JSON lines of {title, text}.
+
+    Files that have not changed since are passed over; those that have are read again. A document is known by its
+    title: what its file says it is, else its first heading, else the file's name.
+
+    \b
+      wim-edge library add ~/papers notes.md
+      wim-edge library add --to wiki passages.jsonl.gz
+      wim-edge ask --library wiki "Who was the first man on the moon?"
     """
+    from wim_edge.library.ingest import add as add_files
+    from wim_edge.library.library import Library, names, remove
+
+    _check_paths(paths)
+    new = name not in names()
+    library = Library(name, create=True)
+    found: list[IngestResult] = []
+    total = 0
+    try:
+        for one in add_files(library, paths, prune=prune, limits=Settings.from_environment()):
+            found.append(one)
+            _tell(one, as_json)
+    finally:
+        total = len(library)
+        if new and not total:
+            remove(name)
+    if not as_json:
+        _sum_up(name, total, found)
+    if index and total:
+        _index(library, model)
+    named = {os.path.abspath(path) for path in paths}
+    failed = [one for one in found if one.state == "failed"]
+    if any(one.path in named for one in failed) or not any(one.state not in ("failed", "skipped") for one in found):
+        raise DocumentError(
+            f"{counted(len(failed), 'file')} could not be added" if failed else "there is nothing to add",
+            "See above for each." if failed else "Name files, or folders that hold documents.",
+        )
 
 
-library.add_command(add)
-library.add_command(show)
-library.add_command(drop)
+def _tell(one: IngestResult, as_json: bool) -> None:
+    """What came of a file."""
+    if as_json:
+        click.echo(json.dumps(asdict(one), ensure_ascii=False))
+    elif one.state not in ("unchanged", "skipped"):
+        many = f" ({counted(one.documents, 'document')})" if one.documents > 1 else ""
+        note = f": {one_line(one.note)}" if one.note else ""
+        click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
+
+
+def _check_paths(paths: tuple[str, ...]) -> None:
+    """Raise InvalidRequestError for an empty one, which would be taken for the current folder."""
+    if not all(paths):
+        raise InvalidRequestError("an empty path is no file", "Name files or folders; . is the current one.")
+
+
+def _sum_up(name: str, total: int, found: list[IngestResult]) -> None:
+    states = ("added", "changed", "unchanged", "failed", "removed", "gone")
+    counts = {state: sum(one.state == state for one in found) for state in states}
+    told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
+    click.echo(f"library {name}: {counted(total, 'document')}; files: {told}")
+    if counts["gone"]:
+        click.echo("--prune removes what gone files held", err=True)
+    skipped = [os.path.splitext(one.path)[1] or one.path for one in found if one.state == "skipped"]
+    if skipped:
+        kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))
+        click.echo(f"{counted(len(skipped), 'file')} of other kinds skipped ({kinds}); name them to add them", err=True)
+
+
+def _index(library: Library, model: str | None) -> None:
+    from wim_edge.errors import ModelNotFoundError
+    from wim_edge.recall.index import load_index, open_index
+    from wim_edge.runtime import Runtime
+
+    try:
+        with Runtime(Settings.from_environment().but(model=model)) as runtime:
+            opened = runtime.open()
+            if load_index(library, opened) is not None:
+                return
+            label = f"indexing {counted(len(library), 'document')} for {opened.info.name}"
+            bar = click.progressbar(length=len(library), label=label, file=sys.stderr)
+            with bar:
+                open_index(library, opened, lambda done, _of: bar.update(done - bar.pos))
+    except ModelNotFoundError as error:
+        if model is not None:
+            raise
+        click.echo(f"not indexed yet ({error}); the first question does it", err=True)
+
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @library.command("list")
 @_as_json
-def list_readings(as_json: bool) -> None:
-    """List the saved readings, the one used last first."""
-    with _opened() as opened:
-        rows = [_facts(one) for one in opened.readings()]
-        total, limit = opened.index.total(), opened.limit
+@debug_option
+def list_libraries(as_json: bool) -> None:
+    """List the libraries there are."""
+    from wim_edge.library.library import Library, names
+
+    rows: list[dict[str, Any]] = []
+    for name in names():
+        try:
+            rows.append(_facts(Library(name)))
+        except LibraryError as error:
+            click.echo(f"warning: {one_line(str(error))} {one_line(error.hint)}", err=True)
+    lines = (f"{row['name']}: {counted(row['documents'], 'document')} of {counted(row['files'], 'file')}, "
+             f"{megabytes(row['bytes'])}" for row in rows)  # fmt: skip
+    _print(rows, lines, "no libraries; `wim-edge library add FILE...` makes one", as_json)
+
+
+@library.command()
+@click.argument("name", shell_complete=library_names)
+@_as_json
+@debug_option
+def show(name: str, as_json: bool) -> None:
+    """Show the files of a library."""
+    from wim_edge.library.library import Library
+
+    rows = [asdict(one) for one in Library(name).sources().values()]
+    lines = (f"{one_line(row['path'])}: {one_line(row['name']) or counted(row['documents'], 'document')}, "
+             f"{row['chars']:,} characters" for row in rows)  # fmt: skip
+    _print(rows, lines, "no files", as_json)
+
+
+def _print(rows: list[dict[str, Any]], lines: Iterable[str], none: str, as_json: bool) -> None:
+    """Print the rows as JSON, or their lines, or that there are none."""
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    if rows:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for heading in ("Id", "Documents", "Model", "Read", "Tokens", "Size", "Last used"):
-            numeric, title = heading in ("Id", "Tokens", "Size"), heading == "Documents"
-            table.add_column(heading, no_wrap=not title, overflow="fold", min_width=12 if title else None,
-                             justify="right" if numeric else "left")  # fmt: skip
-        for row in rows:
-            part = "" if row["tokens"] >= row["of_tokens"] else f" of {row['of_tokens']:,}"
-            table.add_row(str(row["id"]), one_line(row["title"]), row["model"], row["shape"],
-                          f"{row['tokens']:,}{part}", megabytes(row["bytes"]), row["used"])  # fmt: skip
-        Console(highlight=False).print(table, markup=False)
-    click.echo(f"{len(rows)} readings, {megabytes(total)} of at most {megabytes(limit)}")
+    else:
+        click.echo("\n".join(lines) or none)
 
 
-@library.command()
-@click.argument("reading", type=int, metavar="ID")
-@_as_json
-def info(reading: int, as_json: bool) -> None:
-    """Show all that is known of a reading."""
-    with _opened() as opened:
-        facts = _facts(_named(opened, reading))
-    if as_json:
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
-        return
-    for name, value in facts.items():
-        click.echo(f"{name:<12} {f'{value:,}' if isinstance(value, int) else one_line(str(value))}")
+@library.command("remove")
+@click.argument("name", shell_complete=library_names)
+@click.argument("paths", nargs=-1, metavar="[FILE|DIR...]", type=click.Path())
+@click.option("--yes", is_flag=True, help="Do not ask before a whole library goes.")
+@debug_option
+def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
+    """Remove a library, or what it holds of some files. The files themselves stay, and so do readings of them
+    (`wim-edge readings list`)."""
+    from pathlib import Path
 
+    from wim_edge.library.library import Library, folder_of, remove
 
-@library.command()
-@click.argument("readings", type=int, nargs=-1, required=True, metavar="ID...")
-def remove(readings: tuple[int, ...]) -> None:
-    """Let go of readings; their texts are read again when they are asked about."""
-    with _opened() as opened:
-        for reading in readings:
-            _named(opened, reading)
-        before = opened.index.total()
-        for reading in readings:
-            opened.remove(reading)
-        click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
-
-
-@library.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def clear(yes: bool) -> None:
-    """Let go of all readings."""
-    with _opened() as opened:
-        many, before = len(opened.readings()), opened.index.total()
+    _check_paths(paths)
+    if not paths:
+        if not folder_of(name).is_dir():
+            raise LibraryError(f"there is no library {name}", "wim-edge library list")
         if not yes and sys.stdin is None:
             raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
         if not yes:
-            click.confirm(f"Let go of {many} readings ({megabytes(before)})?", abort=True)
-        opened.clear()
-        click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
+            click.confirm(f"Remove the library {name}?", abort=True)
+        click.echo(f"{megabytes(remove(name))} freed")
+        return
+    library = Library(name)
+    roots = [Path(os.path.abspath(path)) for path in paths]
+    sources = library.sources()
+    held = {root: [one for one in sources if Path(one).is_relative_to(root)] for root in roots}
+    for path, root in zip(paths, roots, strict=True):
+        if not held[root]:
+            raise LibraryError(f"library {name} holds nothing of {path}", f"wim-edge library show {name}")
+    gone = {one for some in held.values() for one in some}
+    for one in gone:
+        library.remove(one)
+    click.echo(f"{counted(len(gone), 'file')} removed; {counted(len(library), 'document')} stay")
 
 
-@library.command()
-def path() -> None:
-    """Print where the readings are kept, and nothing else."""
-    with _opened() as opened:
-        click.echo(opened.folder)
+def counted(n: int, what: str) -> str:
+    """"1 file", "2 files"."""
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
-@contextmanager
-def _opened() -> Iterator[Library]:
-    from wim_edge.library import FAILURES, Library, is_damage
-
-    opened = Library.of(Settings.from_environment())
-    for note in opened.notes:
-        click.echo(f"warning: {note}", err=True)
-    try:
-        yield opened
-    except FAILURES as error:
-        if is_damage(error):
-            opened.begin_anew(error)
-            hint = "Texts are read again as questions come."
-            raise LibraryError(f"{opened.folder}: {opened.notes[-1]}", hint) from error
-        raise LibraryError(f"{opened.folder}: {error}", "Check the disk, or try again.") from error
-
-
-def _named(opened: Library, reading: int) -> Stored:
-    found = next((one for one in opened.readings() if one.id == reading), None)
-    if found is None:
-        raise LibraryError(f"there is no reading {reading}", "wim-edge library list")
-    return found
-
-
-def _facts(one: Stored) -> dict[str, Any]:
-    return {**asdict(one), "created": _when(one.created), "used": _when(one.used)}
-
-
-def _when(seconds: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
-    except (OverflowError, ValueError, OSError, TypeError):  # the index was edited
-        return "?"
+def _facts(library: Library) -> dict[str, Any]:
+    files = library.sources()
+    return {"name": library.name, "documents": len(library), "files": len(files),
+            "bytes": library.nbytes, "path": str(library.folder)}  # fmt: skip

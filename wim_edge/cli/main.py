@@ -23,11 +23,12 @@ from wim_edge.cli.mcp import mcp
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option, one_line
 from wim_edge.cli.read import read
+from wim_edge.cli.readings import readings
 from wim_edge.cli.rpc_serve import rpc_serve
 from wim_edge.cli.serve import serve
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
-from wim_edge.engine import budget
+from wim_edge.engine import available_memory
 from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE
 
@@ -73,7 +74,7 @@ class Group(click.Group):
             if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
                 stream.reconfigure(errors="replace")
         try:
-            budget.check_least()
+            available_memory.check_least()
             return super().invoke(ctx)
         except WimEdgeError as error:
             raise _Shown(error, bool(ctx.find_root().meta.get("debug"))) from error
@@ -86,7 +87,8 @@ class Group(click.Group):
             shown = WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except MemoryError as error:
-            shown = MemoryBudgetError("the memory does not suffice", f"Take less at once, or {budget.relief()}.")
+            hint = f"Take less at once, or {available_memory.relief()}."
+            shown = MemoryBudgetError("the memory does not suffice", hint)
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)
@@ -131,6 +133,7 @@ main.add_command(mcp)
 main.add_command(worker)
 main.add_command(rpc_serve)
 main.add_command(library)
+main.add_command(readings)
 main.add_command(eval_command)
 main.add_command(models)
 main.add_command(doctor)

@@ -16,7 +16,7 @@ from wim_edge.kinds import KINDS
 from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 if TYPE_CHECKING:
-    from wim_edge.cluster import Cluster
+    from wim_edge.ray_cluster import Cluster
     from wim_edge.runtime import Runtime
     from wim_edge.worker import Worker
 
@@ -193,7 +193,7 @@ def save_option(command: F) -> F:
     """Whether readings are kept."""
     return click.option("--save/--no-save", "save", default=None,
                         help="Keep what is read, so that the next question need not read it again "
-                             "(`wim-edge library`). Default: keep it.")(command)  # fmt: skip
+                             "(`wim-edge readings`). Default: keep it.")(command)  # fmt: skip
 
 
 def cluster_options(command: F) -> F:
@@ -224,8 +224,8 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
         return None
     if not all(math.isfinite(one) for one in (cpus or 0, gpus)):
         raise InvalidRequestError("--ray-cpus and --ray-gpus take numbers", "Give 1, 2, 0.5 and so on.")
-    from wim_edge.cluster import Cluster
-    from wim_edge.loaded import memory_of
+    from wim_edge.loaded_models import memory_of
+    from wim_edge.ray_cluster import Cluster
 
     settings = settings_from(options)
     if settings.rpc is not None:

@@ -49,8 +49,8 @@ def serve(
         import uvicorn
 
         from wim_edge.server.app import create_app
-        from wim_edge.server.connections import Ending, Timed
         from wim_edge.server.guard import is_loopback, new_token
+        from wim_edge.server.timeouts import DrainingServer, HeaderTimeoutProtocol
     except ImportError as error:
         raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error
 
@@ -62,7 +62,7 @@ def serve(
     )  # fmt: skip
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=5,
-        timeout_graceful_shutdown=2, limit_concurrency=256, server_header=False, http=Timed,
+        timeout_graceful_shutdown=2, limit_concurrency=256, server_header=False, http=HeaderTimeoutProtocol,
     )  # fmt: skip
     logging.getLogger("wim_edge").setLevel(logging.WARNING)
     sock = config.bind_socket()
@@ -70,4 +70,4 @@ def serve(
     suffix = f"/?token={token}" if token else "/"
     click.echo(f"wim-edge serves http://{shown}:{sock.getsockname()[1]}{suffix}", err=True)
     with suppress(KeyboardInterrupt):  # which is how it ends
-        Ending(config, app.state.service.close).run(sockets=[sock])
+        DrainingServer(config, app.state.service.close).run(sockets=[sock])

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.catalog.files import megabytes
+from wim_edge.catalog.atomic_files import megabytes
 from wim_edge.cli.options import debug_option, model_names, show_llama_log
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Paths, Settings
 
 if TYPE_CHECKING:
-    from wim_edge.engine.tune import Way
+    from wim_edge.engine.tune import RunConfig
 
 
 @click.command(short_help="Find how a model runs fastest on this machine.")
@@ -36,19 +36,19 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     lose.
     """
     show_llama_log(ctx)
-    from wim_edge import tuning
+    from wim_edge import tuned_settings
     from wim_edge.catalog import resolve
 
     paths = Paths.from_environment()
     found = resolve(model, paths)
-    folder = tuning.copies(paths, found.path)
+    folder = tuned_settings.copies(paths, found.path)
     if forget:
-        tuning.save(paths, found.path, None)
+        tuned_settings.save(paths, found.path, None)
         click.echo(f"{found.path.name} is used as it is; {megabytes(_delete(folder, None))} freed")
         return
     from wim_edge.engine import tune as engine
 
-    measured: list[Way] = []
+    measured: list[RunConfig] = []
     if not as_json:
         click.echo(f"{'tokens a second':24}{'prefill':>9}{'decode':>9}{'seconds':>9}  predictions")
     for way, fastest in engine.ways(found.path, Settings.from_environment(), folder if copies else None):
@@ -57,9 +57,9 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
         if not as_json:
             click.echo(_row(way))
     kept = best.path if best.weights else None
-    tuned = tuning.Tuned(tuning.changes(best.settings), str(kept) if kept else None)
+    tuned = tuned_settings.Tuned(tuned_settings.changes(best.settings), str(kept) if kept else None)
     try:
-        tuning.save(paths, found.path, tuned)
+        tuned_settings.save(paths, found.path, tuned)
     except LibraryError:
         kept = None  # a copy that nothing refers to
         raise
@@ -94,7 +94,7 @@ def _delete(folder: Path, but: Path | None) -> int:
     return freed
 
 
-def _row(way: Way) -> str:
+def _row(way: RunConfig) -> str:
     if way.error:
         return f"{way.label:24}{way.error}"
     told = ""
@@ -103,7 +103,7 @@ def _row(way: Way) -> str:
     return f"{way.label:24}{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}{told}"
 
 
-def _facts(way: Way) -> dict[str, Any]:
+def _facts(way: RunConfig) -> dict[str, Any]:
     facts = asdict(way)
     del facts["settings"]
     return {**facts, "path": str(way.path), "cost": way.cost if way.error is None else None}

@@ -33,7 +33,7 @@ def worker(ctx: click.Context, /, **options: Any) -> None:
     settings = settings_from(options)
     show_llama_log(ctx)
     from wim_edge.engine import rpc
-    from wim_edge.server.child import serve
+    from wim_edge.server.worker_protocol import serve
 
     rpc.apart()
 

@@ -94,7 +94,7 @@ def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
     return entries[index - 1][1] if index else None
 
 
-class Draft:
+class DocumentBuilder:
     """A document being put together from paragraphs; marks wait for the next paragraph."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
-from wim_edge.documents.document import Document, Draft, require
+from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.settings import Limits
 
@@ -33,7 +33,7 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     docx = require("docx", name)
     etree = require("lxml.etree", name)
     Archive(name, data, limits).bound_markup(".xml", ".rels")
-    draft = Draft()
+    draft = DocumentBuilder()
     library = (docx.exceptions.PythonDocxError, docx.opc.exceptions.OpcError, etree.LxmlError)
     try:
         word = docx.Document(io.BytesIO(data))
@@ -57,7 +57,7 @@ def _notes(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
             yield kind, docx.oxml.parse_xml(relation.target_part.blob)
 
 
-def _add(draft: Draft, root: Any, styles: dict[str, str]) -> None:
+def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str]) -> None:
     for element in _walk(root, {_PARAGRAPH, _TABLE}):
         if element.tag == _TABLE:
             rows = (" | ".join(_cells(row)) for row in _walk(element, {_ROW}))

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.decode import decode_markup
-from wim_edge.documents.document import Document, Draft, require
+from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError
@@ -26,7 +26,7 @@ def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     Raises DocumentError where a chapter is under digital rights management.
     """
     archive = Archive(name, data, limits)
-    draft = Draft()
+    draft = DocumentBuilder()
     chapters = _chapters(name, archive)
     locked = _locked(name, archive)
     if any(chapter in locked for chapter in chapters):

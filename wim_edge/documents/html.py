@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from wim_edge.documents.decode import decode_markup
-from wim_edge.documents.document import Document, Draft, require
+from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.settings import Limits
 
@@ -32,13 +32,13 @@ _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>"
 def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """The text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
     markup, notes = decode_markup(name, data)
-    draft = Draft()
+    draft = DocumentBuilder()
     draft.notes.extend(notes)
     add_html(draft, name, markup, limits)
     return draft.document(name)
 
 
-def add_html(draft: Draft, name: str, markup: str, limits: Limits) -> None:
+def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits) -> None:
     """Append the text of this HTML or XHTML to the draft."""
     etree = require("lxml.etree", name)
     declaration = _XML_DECLARATION.match(markup)
@@ -56,7 +56,7 @@ def add_html(draft: Draft, name: str, markup: str, limits: Limits) -> None:
 class _Writer:
     """Receives the parser's events. A gap (line or paragraph) is asked for and made before the next text."""
 
-    def __init__(self, draft: Draft, name: str, most_deep: int) -> None:
+    def __init__(self, draft: DocumentBuilder, name: str, most_deep: int) -> None:
         self._draft = draft
         self._name = name
         self._most_deep = most_deep

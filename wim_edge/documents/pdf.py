@@ -9,7 +9,7 @@ from typing import Any
 
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.decode import tidy
-from wim_edge.documents.document import Document, Draft, require
+from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
@@ -26,7 +26,7 @@ _PDFIUM = threading.Lock()
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """The text layer, with a mark for each page. Raises DocumentError for encrypted or scanned files."""
     pdfium = require("pypdfium2", name)
-    draft = Draft()
+    draft = DocumentBuilder()
     with _PDFIUM:
         pages, title = _pages(pdfium, name, data, limits.pdf_pages)
     draft.title = "" if _NO_TITLE.search(title) else title

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from wim_edge.documents.document import Document, Draft
+from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError
@@ -31,11 +31,11 @@ def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...
     """Returns the document, without its tags and with its sections where it is markup; a note says so."""
     if not is_markup(text):
         return Document(name, text, notes=notes)
-    draft = Draft()
+    draft = DocumentBuilder()
     try:
         add_html(draft, name, _GLUED.sub(r"\1 ", text), limits)
     except DocumentError as error:  # the extra is not installed, or it is nested too deep
-        draft, notes = Draft(), (*notes, f"its text is HTML, and is read with its tags ({error})")
+        draft, notes = DocumentBuilder(), (*notes, f"its text is HTML, and is read with its tags ({error})")
     if draft.empty:
         return Document(name, text, notes=notes)
     draft.notes.extend((*notes, "its text is HTML, and was read as such"))

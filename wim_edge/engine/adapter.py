@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wim_edge.engine.native import last_errors, lib
+from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.errors import ModelFileError
 
 _HEAD = b"GGUF"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 
-from wim_edge.engine.api import Sequence
+from wim_edge.engine.protocols import Sequence
 
 
 def hand_on(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:

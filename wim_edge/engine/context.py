@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from wim_edge.engine import api, rollback
-from wim_edge.engine.api import N_SEQUENCES, Interrupted, Logits
-from wim_edge.engine.native import last_errors, lib
+from wim_edge.engine import protocols, rollback
+from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.protocols import N_SEQUENCES, Interrupted, Logits
 from wim_edge.engine.sequence import Sequence
 from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError
 
@@ -24,7 +24,7 @@ _KV_TYPES = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16, "q8_0": lib.GGM
 
 
 class Context:
-    """Implements `wim_edge.engine.api.Context`. Made by `Model.context`."""
+    """Implements `wim_edge.engine.protocols.Context`. Made by `Model.context`."""
 
     N_OUTPUTS = 32
     """Rows of logits a batch: each costs n_vocab floats in the compute buffer."""
@@ -70,7 +70,7 @@ class Context:
 
     @property
     def fingerprint(self) -> str:
-        """See `api.Context.fingerprint`: the model's, and how this cache lays out its numbers."""
+        """See `protocols.Context.fingerprint`: the model's, and how this cache lays out its numbers."""
         settings = self.model.settings
         return f"{self.model.fingerprint}-{settings.kv_type}-{self._flash}"
 
@@ -88,8 +88,8 @@ class Context:
     def give_id(self, seq_id: int) -> None:
         self._free_ids.append(seq_id)
 
-    def append_each(self, parts: Seq[tuple[api.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """See `api.Context.append_each`."""
+    def append_each(self, parts: Seq[tuple[protocols.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
+        """See `protocols.Context.append_each`."""
         own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
         found = [self._append_batch(batch, all_rows) for batch in self._batches(own, all_rows)]
         return np.concatenate(found) if found else np.zeros((0, self.model.n_vocab), np.float32)
@@ -131,7 +131,7 @@ class Context:
     # Evaluation
 
     def adapted(self) -> AbstractContextManager[None]:
-        """See `api.Context.adapted`."""
+        """See `protocols.Context.adapted`."""
         return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:

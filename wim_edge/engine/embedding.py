@@ -16,11 +16,11 @@ from typing import Self
 
 import numpy as np
 
-from wim_edge.engine.api import Vector
-from wim_edge.engine.beforehand import check_weights, gpu_layers
+from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import read_header
-from wim_edge.engine.native import last_errors, lib
+from wim_edge.engine.preflight import check_weights, gpu_layers
+from wim_edge.engine.protocols import Vector
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 

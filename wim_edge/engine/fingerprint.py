@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from wim_edge.engine.bindings import BUILD
 from wim_edge.engine.gguf import GGUFHeader, shards
-from wim_edge.engine.native import BUILD
 
 _BLOCK, _BLOCKS = 1 << 16, 64
 

@@ -10,14 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from wim_edge.engine import budget, memory
+from wim_edge.engine import available_memory
 from wim_edge.engine.adapter import Adapter
-from wim_edge.engine.api import N_SEQUENCES, MemoryKind, ModelInfo
-from wim_edge.engine.beforehand import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
+from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
-from wim_edge.engine.native import last_errors, lib
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, readable
+from wim_edge.engine.preflight import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
+from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
 
@@ -25,7 +26,7 @@ _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
 class Model:
-    """An opened model; a context manager. Implements `wim_edge.engine.api.Model`.
+    """An opened model; a context manager. Implements `wim_edge.engine.protocols.Model`.
 
     Raises ModelFileError for a file that cannot be used, MemoryBudgetError when it does not fit.
     """
@@ -35,17 +36,18 @@ class Model:
         check_weights(Path(path), self.settings)
         self.header = read_header(Path(path))
         self.n_gpu_layers = gpu_layers(self.header, self.settings.n_gpu_layers)
-        short = free_memory(self.header, self.n_gpu_layers).shortage(memory.MemoryNeed(self.header.nbytes, 0, 0))
+        weights = MemoryNeed(self.header.nbytes, 0, 0)
+        short = free_memory(self.header, self.n_gpu_layers).shortage(weights)
         if short:
             place, need, free = short
             raise MemoryBudgetError(
-                f"{self.header.path.name}: its weights need {memory.readable(need)} of {place}, "
-                f"{memory.readable(free)} are free",
-                f"Use a smaller model, other --gpu-layers, or {budget.relief()}.",
+                f"{self.header.path.name}: its weights need {readable(need)} of {place}, "
+                f"{readable(free)} are free",
+                f"Use a smaller model, other --gpu-layers, or {available_memory.relief()}.",
             )
         params = lib.llama_model_default_params()
         params.n_gpu_layers = self.n_gpu_layers
-        held = budget.anonymous()
+        held = available_memory.anonymous()
         last_errors()
         self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
         if not self.handle:
@@ -54,7 +56,7 @@ class Model:
                 "The architecture may be newer than the installed llama-cpp-python; try another model.",
             )
         # Some processors get the weights in another layout, as a copy; else they are the file's pages
-        self._mapped = max(0, self.header.nbytes - max(0, budget.anonymous() - held))
+        self._mapped = max(0, self.header.nbytes - max(0, available_memory.anonymous() - held))
         self.vocab = lib.llama_model_get_vocab(self.handle)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self.n_threads = self.settings.n_threads or physical_cores()
@@ -200,16 +202,16 @@ class Model:
         if short:
             place, bytes_needed, free = short
             raise MemoryBudgetError(
-                f"a context of {n_ctx:,} tokens needs {memory.readable(bytes_needed)} of {place} (weights "
-                f"{memory.readable(need.weights)}, KV cache {memory.readable(need.kv)}, compute "
-                f"{memory.readable(need.compute)}); {memory.readable(free)} are free",
+                f"a context of {n_ctx:,} tokens needs {readable(bytes_needed)} of {place} (weights "
+                f"{readable(need.weights)}, KV cache {readable(need.kv)}, compute "
+                f"{readable(need.compute)}); {readable(free)} are free",
                 self._smaller(n_ctx),
             )
         context = Context(self, n_ctx, swa_full, n_batch, n_sequences)
         self._contexts.append(context)
         return context
 
-    def need(self, n_ctx: int) -> memory.MemoryNeed:
+    def need(self, n_ctx: int) -> MemoryNeed:
         """What `context` would take, in bytes."""
         return self._need(n_ctx, *self._layout(n_ctx, N_SEQUENCES, None))
 
@@ -225,17 +227,19 @@ class Model:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
         if largest >= n_ctx or self._free().shortage(self._need(largest, False, batches(self.settings)[-1])):
-            return f"Use a smaller model, or {budget.relief()}."
+            return f"Use a smaller model, or {available_memory.relief()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:
         """The context is closed."""
         self._contexts.remove(context)
 
-    def _need(self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> memory.MemoryNeed:
-        return memory.estimate(self.header, n_ctx, n_batch, self.settings.kv_type, swa_full, n_sequences)
+    def _need(
+        self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES
+    ) -> MemoryNeed:
+        return estimate(self.header, n_ctx, n_batch, self.settings.kv_type, swa_full, n_sequences)
 
-    def _free(self) -> memory.FreeMemory:
+    def _free(self) -> FreeMemory:
         """For a context and for the weights, which are there already or on the way."""
         return free_memory(self.header, self.n_gpu_layers, self._mapped)
 

@@ -11,11 +11,11 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from wim_edge.engine import budget
-from wim_edge.engine.api import Interrupted
+from wim_edge.engine import available_memory
+from wim_edge.engine.bindings import Device, devices, lib, system_info
 from wim_edge.engine.context import Context
 from wim_edge.engine.model import Model, physical_cores
-from wim_edge.engine.native import Device, devices, lib, system_info
+from wim_edge.engine.protocols import Interrupted
 from wim_edge.engine.sequence import Sequence
 
 _TEXT = "The quick brown fox jumps over the lazy dog while the rain falls on the old stone bridge. "
@@ -53,7 +53,7 @@ def machine() -> Machine:
         version("llama-cpp-python"),
         system_info(),
         physical_cores(),
-        budget.available(),
+        available_memory.available(),
         bool(lib.llama_supports_gpu_offload()),
         tuple(devices()),
     )

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from wim_edge.engine import budget, memory
-from wim_edge.engine.api import MemoryKind, Snapshot, State, StateFile
-from wim_edge.engine.native import last_errors, lib
+from wim_edge.engine import available_memory
+from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.memory_estimate import readable
+from wim_edge.engine.protocols import MemoryKind, Snapshot, State, StateFile
 from wim_edge.errors import EngineError, MemoryBudgetError
 
 if TYPE_CHECKING:
@@ -261,10 +262,10 @@ def _state_size(context: Context, seq_id: int, flags: int) -> int:
 
 def _get_state(context: Context, seq_id: int, flags: int) -> State:
     size = _state_size(context, seq_id, flags)
-    if size > _LARGE and size > budget.available():
+    if size > _LARGE and size > available_memory.available():
         raise MemoryBudgetError(
-            f"a sequence's state takes {memory.readable(size)}, {memory.readable(budget.available())} are free",
-            f"Use a smaller context, or {budget.relief()}.",
+            f"a sequence's state takes {readable(size)}, {readable(available_memory.available())} are free",
+            f"Use a smaller context, or {available_memory.relief()}.",
         )
     state = np.empty(size, np.uint8)
     if lib.llama_state_seq_get_data_ext(context.handle, _pointer(state), size, seq_id, flags) != size:

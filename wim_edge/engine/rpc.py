@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wim_edge.engine.native import base_library, ggml_library, last_errors, lib
+from wim_edge.engine.bindings import base_library, ggml_library, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'

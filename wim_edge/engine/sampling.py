@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.engine.api import Logits
+from wim_edge.engine.protocols import Logits
 
 F = TypeVar("F", np.float32, np.float64)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from wim_edge.engine.api import Interrupted, Logits, Snapshot, State
 from wim_edge.engine.batches import batches
+from wim_edge.engine.protocols import Interrupted, Logits, Snapshot, State
 from wim_edge.errors import EngineError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Sequence:
-    """Implements `wim_edge.engine.api.Sequence`. Made by `Context.sequence` and `fork`."""
+    """Implements `wim_edge.engine.protocols.Sequence`. Made by `Context.sequence` and `fork`."""
 
     def __init__(self, context: Context, seq_id: int) -> None:
         self.context, self.id = context, seq_id

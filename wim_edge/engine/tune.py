@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wim_edge.engine.bindings import devices, last_errors, lib
 from wim_edge.engine.model import Model
-from wim_edge.engine.native import devices, last_errors, lib
 from wim_edge.errors import CapacityError, EngineError
 from wim_edge.settings import Settings
 
@@ -36,7 +36,7 @@ _ROWS = 32
 
 
 @dataclass(frozen=True)
-class Way:
+class RunConfig:
     """A way of running a model, and what it came to."""
 
     label: str
@@ -63,7 +63,7 @@ class Way:
         return self.divergence is None or self.divergence <= MOST_KL
 
 
-def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[Way, Way]]:
+def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[RunConfig, RunConfig]]:
     """Measure one way after the other; each with the best so far, itself included.
 
     Args:
@@ -99,13 +99,13 @@ def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[
             yield way, best
 
 
-def gain(way: Way, best: Way) -> float:
+def gain(way: RunConfig, best: RunConfig) -> float:
     """How many times as fast the best is, both measured once more: other work makes machines slow for a while."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings, _text(), None).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
 
-def _faster(way: Way, best: Way) -> bool:
+def _faster(way: RunConfig, best: RunConfig) -> bool:
     return way.cost < best.cost * _BETTER and gain(best, way) * _BETTER > 1
 
 
@@ -129,32 +129,34 @@ def requantize(source: Path, target: Path, kind: str) -> None:
             unfinished.unlink(missing_ok=True)
 
 
-def _copy(kind: str, path: Path, settings: Settings, target: Path, text: str, expected: NDArray[np.float32]) -> Way:
+def _copy(
+    kind: str, path: Path, settings: Settings, target: Path, text: str, expected: NDArray[np.float32]
+) -> RunConfig:
     label = f"weights {kind}"
     try:
         requantize(path, target, kind)
         return _measure(label, target, settings, text, (kind, expected))
     except (EngineError, CapacityError) as error:
-        return Way(label, target, settings, kind, 0.0, 0.0, error=str(error))
+        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=str(error))
     except OSError as error:
-        return Way(label, target, settings, kind, 0.0, 0.0, error=f"no copy: {error.strerror}")
+        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=f"no copy: {error.strerror}")
 
 
 def _measure(
     label: str, path: Path, settings: Settings, text: str, copy: tuple[str, NDArray[np.float32]] | None
-) -> Way:
+) -> RunConfig:
     kind = copy[0] if copy else None
     try:
         with Model(path, settings) as model:
             prefill, decode = _speed(model, text)
             if copy is None:
-                return Way(label, path, settings, kind, prefill, decode)
+                return RunConfig(label, path, settings, kind, prefill, decode)
             found = _predictions(model, text)
     except (EngineError, CapacityError) as error:
-        return Way(label, path, settings, kind, 0.0, 0.0, error=str(error))
+        return RunConfig(label, path, settings, kind, 0.0, 0.0, error=str(error))
     divergence = float((np.exp(copy[1]) * (copy[1] - found)).sum(axis=-1).mean())
     agreement = float((copy[1].argmax(-1) == found.argmax(-1)).mean())
-    return Way(label, path, settings, kind, prefill, decode, divergence, agreement)
+    return RunConfig(label, path, settings, kind, prefill, decode, divergence, agreement)
 
 
 def _speed(model: Model, text: str) -> tuple[float, float]:
@@ -215,7 +217,7 @@ def machine() -> str:
     """What the figures hold for: processor, devices and build."""
     import platform
 
-    from wim_edge.engine.native import BUILD, system_info
+    from wim_edge.engine.bindings import BUILD, system_info
 
     found = (platform.machine(), system_info(), os.cpu_count(), [device.description for device in devices()], BUILD)
     return repr(found)

@@ -13,10 +13,10 @@ from wim_edge.evaluation.embedding import BEST, Chunks, embed_documents, rag_pro
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.reply import Reply, ask
 from wim_edge.evaluation.tasks import Task
-from wim_edge.library.meanwhile import kept_meanwhile
+from wim_edge.library.temporary import kept_meanwhile
 from wim_edge.runtime import Runtime
 from wim_edge.wim import events
-from wim_edge.wim.clock import peak_rss_bytes
+from wim_edge.wim.timings import peak_rss_bytes
 
 _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 

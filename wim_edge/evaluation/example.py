@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wim_edge.documents import Document, told_apart
-from wim_edge.documents.rows import text_of
+from wim_edge.documents.data_files import text_of
 
 CountTokens = Callable[[str], int]
 """How many tokens the evaluated model makes of a text."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wim_edge.documents.data_files import Row, answers_of, flag_of, list_of, parse_rows, text_of
 from wim_edge.documents.document import short
-from wim_edge.documents.rows import Row, answers_of, flag_of, list_of, parse_rows, text_of
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,14 @@ import numpy as np
 
 from wim_edge.documents import Document
 from wim_edge.documents.document import short
-from wim_edge.engine.api import Model
+from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.intervals import interval
 from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.queries import Query
 from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.runner import Watcher
-from wim_edge.library.collection import Collection
+from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import PASSAGE, MindRef, Title
 from wim_edge.recall.recaller import Candidate, Recaller
@@ -83,11 +83,11 @@ class RetrieverComparison:
     """A library, a model, and the choosers under comparison."""
 
     def __init__(
-        self, model: Model, chat: ChatFormat, prompts: Prompts, collection: Collection, index: TokenIndex,
+        self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
         limits: SearchLimits,
     ) -> None:  # fmt: skip
         self._model, self._chat, self._prompts = model, chat, prompts
-        self._collection, self._index, self._limits = collection, index, limits
+        self._library, self._index, self._limits = library, index, limits
         self._recallers: dict[bool, Recaller] = {}
 
     def retrieve(self, chooser: str, query: str) -> Retrieved:
@@ -107,7 +107,7 @@ class RetrieverComparison:
         if whole not in self._recallers:
             mindref = MindRef(self._model, self._prompts, self._index, prefix=self._limits.prefix, whole=whole)
             self._recallers[whole] = Recaller(
-                self._model, self._chat, self._prompts, self._collection, self._index, mindref
+                self._model, self._chat, self._prompts, self._library, self._index, mindref
             )
         return self._recallers[whole]
 
@@ -143,10 +143,10 @@ class RetrieverComparison:
         return found
 
 
-def evaluate(comparison: RetrieverComparison, collection: Collection, queries: Sequence[Query],
+def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
              choosers: Sequence[str], store: RecordStore, watcher: Watcher) -> None:  # fmt: skip
     """Asks what is not in the store yet, query by query, all choosers of one before the next."""
-    titles = {one.title for one in collection.documents([number for number, _ in collection.digests()])}
+    titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     kept = [record for record in store.rows if not record.error]
     done = {record.key for record in kept}
     watcher.begin(kept, len(done | {(name, str(at)) for at in range(len(queries)) for name in choosers}))

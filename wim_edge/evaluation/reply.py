@@ -83,7 +83,7 @@ def ask(asker: Asker, documents: Sequence[Document], question: str) -> Reply:
 
 
 def _reply(
-    finished: events.AnswerFinished, relevance: str | None, ranking: Sequence[events.Ranked] | None,
+    finished: events.AnswerFinished, relevance: str | None, ranking: Sequence[events.RankedSegment] | None,
     texts: dict[str, str],
 ) -> Reply:  # fmt: skip
     pattern, sources, usage = PATTERNS[finished.pattern], finished.sources, finished.usage

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from wim_edge.cluster import Cluster, place, same, threads
-from wim_edge.documents.rows import fingerprint
+from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation import reply as replies
 from wim_edge.evaluation.asking import ConditionAsker, check_condition
@@ -25,13 +24,14 @@ from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
 from wim_edge.evaluation.tasks.documents import data_files
 from wim_edge.journal import described
-from wim_edge.loaded import Identity, check_same, identify, settled
+from wim_edge.loaded_models import Identity, check_same, identify, settled
+from wim_edge.ray_cluster import Cluster, place, same, threads
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.worker import Worker
 
 Job = tuple[Example, Condition]
-_ANYWHERE = ("model", "seed", "save", "library_bytes")
+_ANYWHERE = ("model", "seed", "save", "readings_bytes")
 
 
 class Watcher(Protocol):

@@ -1,331 +1,407 @@
-"""Documents read once: what a model made of a text, kept on disk for the next question.
+"""A named library: the documents that a user keeps, in one SQLite file.
 
-The KV cache of a document does not depend on the question, because the document stands before it and
-attention is causal. A state is found again by what it holds: the digest of its tokens, under a
-fingerprint of all that shaped the numbers (model file, cache types, build of llama.cpp). So a
-document that grew, or that begins like another one, is read from where they differ.
+    source     a file as it was when it was read
+    document   what it holds, one or (JSON lines) many: title, text, marks
+    passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
 
-Whatever goes wrong with the disk is told once and never stops a reading: the text is read again.
+Each file is one transaction: a process killed at any moment leaves whole documents, and adding again goes on from
+there. What recall derives for a model (`wim_edge.recall.index`) stands beside it and names the version it is of.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
+import json
+import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
+from wim_edge.documents import Document, Mark
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.database import connected, transaction
+from wim_edge.library.passages import passages
+from wim_edge.settings import Paths
+from wim_edge.words import TOKENIZER, any_of_its_words
 
-from wim_edge.documents import Document
-from wim_edge.engine.api import Sequence as Cached
-from wim_edge.engine.api import Snapshot, Vector
-from wim_edge.errors import LibraryError
-from wim_edge.library import files
-from wim_edge.library.container import DamagedError
-from wim_edge.library.index import Index, Stored
-from wim_edge.settings import Paths, Settings
+TITLE_WEIGHT = 2.0
+"""A word of the title counts for so many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_VERSION, _DIGEST = 2, 16
+_SCHEMA = f"""
+CREATE TABLE version (id TEXT);
+CREATE TABLE source (id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL);
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER REFERENCES source ON DELETE CASCADE, name TEXT UNIQUE,
+    title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
+CREATE TABLE passage (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER REFERENCES document ON DELETE CASCADE,
+    start INTEGER, end INTEGER, sum INTEGER);
+CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize='{TOKENIZER}');
+CREATE INDEX document_copy ON document (title, number) WHERE number > 1;
+CREATE INDEX document_source ON document (source);
+CREATE INDEX passage_document ON passage (document);
+"""
 
-_MOST = 20 * 10**9
-_SHARE = 10  # by default a tenth of what is free, with what is used already
-FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may hold text that is none
-_LARGE = 100 * 10**6  # bytes of one reading from which its reader is told
-_ABANDONED = 3600.0  # seconds after which a file that no process has noted is a killed one's
+
+@dataclass(frozen=True)
+class Hit:
+    """A passage that shares words with a query."""
+
+    document: int
+    start: int
+    end: int
+    score: float
+    """BM25, above 0."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, as it was when its documents were read."""
+
+    path: str
+    mtime_ns: int
+    size: int
+    documents: int
+    chars: int
+    title: str
+    name: str
+    """Of its document, where it is one."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A document of the library."""
+
+    id: int
+    title: str
+    document: Document
+    digest: bytes
+    """Of all of it."""
+    mtime_ns: int
+    size: int
+    """Of its file, when it was added."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document, without its text."""
+
+    id: int
+    title: str
+    name: str
+    path: str
+    """Of its file."""
+    chars: int
+    pages: int | None
 
 
 class Library:
-    """A folder of saved readings. Raises OSError, sqlite3.Error where it cannot be read or written.
+    """The library of this name. Raises LibraryError where there is none (unless it may ``create`` one), or it
+    cannot be read; InvalidRequestError for a name that is none."""
 
-    Args:
-        limit: bytes that all readings may take; None: a tenth of the disk's free space, at most 20 GB.
-    """
+    def __init__(self, name: str, paths: Paths | None = None, *, create: bool = False) -> None:
+        self.name, self.folder = name, folder_of(name, paths)
+        self._path = self.folder / "documents.sqlite"
+        if not self._path.exists() and not create:
+            known = names(paths)
+            hint = f"There are: {', '.join(known)}." if known else "wim-edge library add --to NAME FILE..."
+            raise LibraryError(f"there is no library {name}", hint)
+        if create:
+            with self._told():
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with transaction(self._path) as db:
+                    if db.execute("PRAGMA user_version").fetchone() == (0,):
+                        for statement in (*_SCHEMA.split(";"), f"PRAGMA user_version = {_VERSION}"):
+                            db.execute(statement)
+                        _change(db)
+        with self._read() as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                raise LibraryError(f"library {name} holds nothing yet", f"wim-edge library add --to {name} FILE...")
+            if version != _VERSION:
+                raise sqlite3.DatabaseError(f"format {version}, of another version of wim-edge or damaged")
 
-    def __init__(self, folder: Path, limit: int | None = None) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.folder, self._limit = folder, limit
-        self.notes: list[str] = []
-        """What a reader should know, a line each."""
-        self.index = self._open_index(folder / "index.sqlite")
-        os.chmod(folder / "index.sqlite", 0o600)
-
-    @classmethod
-    def of(cls, settings: Settings) -> Library:
-        """The one that the settings name."""
-        folder = settings.readings or Paths.from_environment().cache / "readings"
-        try:
-            return cls(folder, settings.library_bytes)
-        except FAILURES as error:
-            raise LibraryError(
-                f"{folder}: readings cannot be saved ({why(error)})",
-                "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
-            ) from error
-
-    def _open_index(self, path: Path) -> Index:
-        """The index; a damaged one, without which the files are of no use, begins anew."""
-        try:
-            return Index(path)
-        except (sqlite3.DatabaseError, UnicodeError) as error:
-            if not is_damage(error):
-                raise
-            return self.begin_anew(error)
-
-    def begin_anew(self, damage: Exception) -> Index:
-        """Put an empty index in the place of a damaged one, which stays beside it; it says so in the notes."""
-        path = self.folder / "index.sqlite"
-        aside = path.with_name(path.name + ".damaged")
-        self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
-                          f"{aside.name}")  # fmt: skip
-        with suppress(FileNotFoundError):  # another process was faster
-            path.replace(aside)
-        for name in (path.name + "-wal", path.name + "-shm"):
-            path.with_name(name).unlink(missing_ok=True)
-        self.delete([old for old in os.listdir(self.folder) if old.endswith(files.ENDING)])
-        self.index = Index(path)
-        return self.index
+    # What is there
 
     @property
-    def limit(self) -> int:
-        if self._limit is not None:
-            return self._limit
-        return min(_MOST, (shutil.disk_usage(self.folder).free + self.index.total()) // _SHARE)
+    def version(self) -> str:
+        """Changes with every document that comes or goes."""
+        with self._read() as db:
+            found = db.execute("SELECT id FROM version").fetchall()
+            if len(found) != 1 or not isinstance(found[0][0], str):
+                raise sqlite3.DatabaseError("its version is missing")
+            return found[0][0]
 
-    def readings(self) -> list[Stored]:
-        """What is stored, the latest used first."""
-        return self.index.readings()
+    def __len__(self) -> int:
+        """Documents."""
+        with self._read() as db:
+            (n,) = db.execute("SELECT count(*) FROM document").fetchone()
+        return int(n)
 
-    def remove(self, reading: int) -> None:
-        """Forget a reading, and every state that no other one needs."""
-        self.index.drop_reading(reading)
-        self.sweep()
+    def sources(self) -> dict[str, Source]:
+        """The files, by path."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
+                "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END, "
+                "CASE WHEN count(document.id) = 1 THEN max(name) ELSE '' END "
+                "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
+            ).fetchall()
+            if not all(isinstance(path, str) for path, *_ in rows):
+                raise sqlite3.DatabaseError("a path is missing")
+        return {row[0]: Source(*row) for row in rows}
 
-    def clear(self) -> None:
-        """Forget all readings."""
-        for one in self.index.readings():
-            self.index.drop_reading(one.id)
-        self.sweep()
+    def documents_of(self, path: str) -> list[int]:
+        """The ids of a file's documents."""
+        with self._read() as db:
+            found = db.execute(
+                "SELECT document.id FROM document JOIN source ON source.id = source WHERE path = ? ORDER BY 1",
+                (path,),
+            ).fetchall()
+        return [number for (number,) in found]
 
-    def sweep(self, keeping: int | None = None) -> None:
-        """Hold the limit: let go of the readings used longest ago, but for one; delete what nothing refers to."""
-        limit = self.limit
-        self.delete(self.index.drop_unreferenced())
-        for oldest in reversed(self.index.readings()):
-            if self.index.total() <= limit:
-                break
-            if oldest.id != keeping:
-                self.index.drop_reading(oldest.id)
-                self.delete(self.index.drop_unreferenced())
-        known, before = self.index.files(), time.time() - _ABANDONED
-        for name in os.listdir(self.folder):
-            with suppress(OSError):  # another process was faster
-                if name not in known and (self.folder / name).stat().st_mtime < before:
-                    self.delete([name])
+    def digests(self) -> list[tuple[int, bytes]]:
+        """Each document's id and a digest of its title and text, in the order of the ids."""
+        with self._read() as db:
+            found = db.execute("SELECT id, digest FROM document ORDER BY id").fetchall()
+            if not all(isinstance(digest, bytes) and len(digest) == _DIGEST for _, digest in found):
+                raise sqlite3.DatabaseError("a digest is missing")
+        return found
 
-    def delete(self, names: list[str]) -> None:
-        """Files of the folder, those of ours."""
-        for name in filter(files.is_ours, names):
-            with suppress(OSError):  # open in another process (Windows); a later sweep finds it
-                (self.folder / name).unlink(missing_ok=True)
+    def entries(self) -> list[Entry]:
+        """All documents, in the order of their ids; a damaged one too."""
+        with self._read() as db:
+            found = db.execute(
+                "SELECT document.id, CAST(title AS BLOB), CAST(name AS BLOB), CAST(path AS BLOB), length(text), "
+                "CAST(marks AS BLOB) FROM document JOIN source ON source.id = source ORDER BY document.id"
+            ).fetchall()
+        return [
+            Entry(number, _text(title), _text(name), _text(path), int(chars or 0), _pages(marks))
+            for number, title, name, path, chars, marks in found
+        ]
+
+    def documents(self, ids: Sequence[int]) -> list[Kept]:
+        """These documents, in this order; those that are gone are left out. Each is checked against its digest."""
+        found: dict[int, Kept] = {}
+        with self._read() as db:
+            for number in dict.fromkeys(ids):
+                row = db.execute(
+                    "SELECT title, text, marks, digest, name, path, mtime_ns, size FROM document JOIN source "
+                    "ON source.id = source WHERE document.id = ?", (number,),
+                ).fetchone()  # fmt: skip
+                if not row:
+                    continue
+                title, text, marks, digest, name, path, mtime_ns, size = row
+                sound = all(isinstance(one, str) for one in (title, name, path)) and _is_name(name, title)
+                if not sound or _digest(title, text, marks) != digest:
+                    raise sqlite3.DatabaseError(f"document {number} is not what was written")
+                placed = tuple(Mark(*mark) for mark in json.loads(marks))
+                document = Document(name, text, placed, Path(path), title=title)
+                found[number] = Kept(number, title, document, digest, mtime_ns, size)
+        return [found[number] for number in ids if number in found]
+
+    def search(self, query: str, most: int) -> list[Hit]:
+        """The passages that share words with a query, the best first: BM25 (Robertson and Zaragoza 2009), as SQLite's
+        FTS5 computes it, over stems of English words."""
+        expression = any_of_its_words(query)
+        if expression is None:
+            return []
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT document, start, end, passage.id, sum, -score FROM "
+                f"(SELECT rowid, bm25(words, {TITLE_WEIGHT}, 1.0) AS score FROM words "
+                "WHERE words MATCH ? ORDER BY score LIMIT ?) AS best "
+                "JOIN passage ON passage.id = best.rowid ORDER BY score, best.rowid",
+                (expression, most),
+            ).fetchall()
+            if not all(_sum(*row[:4]) == row[4] for row in rows):
+                raise sqlite3.DatabaseError("a passage is not what was written")
+        return [Hit(row[0], row[1], row[2], row[5]) for row in rows]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on disk: documents, words, and what was derived for models."""
+        return _size(self.folder)
+
+    # Changes
+
+    def put(self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]]) -> int:
+        """Keep the documents of a file, each with its title, in the place of those it had; how many they are."""
+        with self._write() as db:
+            before = db.execute(
+                "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
+                "ORDER BY document.id", (path,),
+            ).fetchall()  # fmt: skip
+            names_of: dict[str, list[tuple[str, int]]] = {}
+            for title, name, copy in before:
+                names_of.setdefault(title, []).append((name, copy))
+            self._forget(db, path)
+            source = db.execute(
+                "INSERT INTO source (path, mtime_ns, size, added) VALUES (?, ?, ?, ?)",
+                (path, mtime_ns, size, time.time()),
+            ).lastrowid
+            n = 0
+            for n, (given, original) in enumerate(documents, 1):  # noqa: B007
+                # SQLite's functions end a text at NUL: what is deleted must be what was written
+                title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
+                document = replace(original, text=text)
+                marks = json.dumps([(mark.start, mark.page, mark.section) for mark in document.marks])
+                had = names_of.get(title)  # a document keeps its name when its file changes
+                own = had.pop(0) if had else None
+                name, copy = own if own and not _taken(db, own[0]) else _unused(db, title)
+                number = db.execute(
+                    "INSERT INTO document (source, name, title, number, text, marks, digest) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (source, name, title, copy, text, marks, _digest(title, text, marks)),
+                ).lastrowid
+                for start, end in passages(document):
+                    row = db.execute("INSERT INTO passage (document) VALUES (?)", (number,)).lastrowid
+                    checked = (start, end, _sum(number, start, end, row), row)
+                    db.execute("UPDATE passage SET start = ?, end = ?, sum = ? WHERE id = ?", checked)
+                    words = (row, title, document.text[start:end])
+                    db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
+            _change(db)
+        return n
+
+    def remove(self, path: str) -> bool:
+        """Let go of a file's documents; whether it was there."""
+        with self._write() as db:
+            found = self._forget(db, path)
+            if found:
+                _change(db)
+        return found
+
+    @staticmethod
+    def _forget(db: sqlite3.Connection, path: str) -> bool:
+        # FTS5 without a copy of the text forgets a row by being told its words again
+        db.execute(
+            "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, title, "
+            "substr(text, start + 1, end - start) FROM passage JOIN document ON document.id = document "
+            "JOIN source ON source.id = source WHERE path = ?", (path,),
+        )  # fmt: skip
+        return db.execute("DELETE FROM source WHERE path = ?", (path,)).rowcount > 0
+
+    # Connections
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        with self._told(), connected(self._path, create=False) as db:
+            yield db
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with self._told(), transaction(self._path, create=False) as db:
+            yield db
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong with the disk, as our error."""
+        try:
+            yield
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
+            hint = "Check the disk, or try again."
+            damaged = type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
+            if damaged or re.match("Could not decode|.*(exists|no such)", str(error)):
+                hint = f"Remove it (wim-edge library remove {self.name}) and add the documents again."
+            elif "fts5" in str(error):
+                hint = "The SQLite of this Python lacks FTS5; use another build of Python."
+            # The message about damaged characters repeats all of the text
+            what = "a text in it is damaged" if str(error).startswith("Could not decode") else error
+            raise LibraryError(f"library {self.name}: {what}", hint) from error
 
 
-class SavedReading:
-    """The saved states of one reading: asked for what is known, given what is new.
-
-    ``notes`` gathers what the reader should know, a line each.
-    """
-
-    def __init__(
-        self, library: Library, fingerprint: str, documents: Sequence[Document], shape: str, model: str, tokens: int
-    ) -> None:
-        self._library, self._index, self._fingerprint = library, library.index, fingerprint
-        self.notes = list(library.notes)
-        self._broken, self._whole, self._taken = False, True, 0
-        self._states: list[int] = []
-        self._last: tuple[int, tuple[int, ...]] = (0, ())
-        """The state found or saved last, and its tokens."""
-        self.saved_tokens = 0
-        """Document tokens that are kept, once the reading is closed."""
-        # A name that is no Unicode is written as it can be
-        source, title, model = (
-            text.encode("utf-8", "backslashreplace").decode()
-            for text in ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
+def folder_of(name: str, paths: Paths | None = None) -> Path:
+    """Where a library of this name stands. Raises InvalidRequestError for what is no name."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequestError(
+            f"{name!r} is no name for a library", "Letters, digits, dots, dashes and underscores, 64 at most."
         )
-        self._open = partial(
-            self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
-        )
+    return (paths or Paths.from_environment()).libraries / name
 
-    def find(
-        self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False
-    ) -> Snapshot | None:
-        """The saved state that holds most of ``tokens``, up to one of ``ends`` (positions, ascending).
 
-        It may hold more tokens than that, other ones, but ``most`` in all. ``aside``: it is no part that the
-        reading goes on from.
-        """
-        hashes = digests(tokens, ends)
-        while not self._broken:
-            try:
-                state = self._index.longest(self._fingerprint, hashes, most)
-                if state is None:
-                    return None
-                path = self._library.folder / str(state.file)
-                try:
-                    if not files.is_ours(state.file):
-                        raise DamagedError("its file is none of ours")
-                    snapshot = files.read(path, {"fingerprint": self._fingerprint})
-                    if in_common(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
-                        raise DamagedError("it holds another text")
-                    self._note_state(state.id, snapshot.tokens, aside)
-                    return snapshot
-                except FileNotFoundError:
-                    self._index.drop_state(state.file)  # evicted by another process a moment ago
-                except (DamagedError, OSError) as damage:
-                    self._note(f"a saved reading was damaged ({why(damage)}) and is removed; the text is read again")
-                    self._index.drop_state(state.file)
-                    self._library.delete([state.file])
-            except FAILURES as error:
-                self._fail("looked up", error)
-        return None
+def names(paths: Paths | None = None) -> list[str]:
+    """The libraries that there are."""
+    folder = (paths or Paths.from_environment()).libraries
+    found = (path.parent.name for path in folder.glob("*/documents.sqlite"))
+    return sorted(name for name in found if _NAME.fullmatch(name))
 
-    def refused(self, error: Exception) -> None:
-        """A state that was found cannot be restored."""
-        self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
-    def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
-        """Keep what a sequence holds; ``ends`` are the positions from which a reading may go on.
-        ``aside``: see `find`."""
-        if self._broken:
-            return
-        tokens = tuple(sequence.tokens)
-        ends = sorted({*(end for end in ends if end <= len(tokens)), len(tokens)})
-        try:
-            limit = self._library.limit
-            if self._taken + sequence.nbytes > limit:
-                self._whole = False
-                self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
-                return
-            path, size = files.write(self._library.folder, {"fingerprint": self._fingerprint}, sequence)
-            new = False
-            try:
-                prefixes = list(zip(digests(tokens, ends), ends, strict=True))
-                state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
-            finally:
-                if not new:
-                    path.unlink()
-            self._note_state(state, tokens, aside)
-            self._taken += size
-        except FAILURES as error:
-            self._fail("saved", error)
-
-    def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """What the embedding model of this fingerprint has made of these texts before, unit vectors."""
-        if self._broken or not texts:
-            return {}
-        digests = {number: _digest(text) for number, text in texts.items()}
-        try:
-            found = self._index.vectors(fingerprint, list(digests.values()))
-        except FAILURES as error:
-            self._fail("looked up", error)
-            return {}
-        found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # else it is damaged
-        known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
-        return {number: vector.astype(np.float32) for number, vector in known.items()}
-
-    def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep what an embedding model has made of texts, as long as the reading."""
-        if self._broken:
-            return
-        try:
-            made = {_digest(text): vector.astype("<f2").tobytes() for text, vector in vectors.items()}
-            self._index.add_vectors(self._open(), fingerprint, made)
-        except FAILURES as error:
-            self._fail("saved", error)
-
-    def close(self, tokens: int) -> None:
-        """The reading is over, ``tokens`` of its documents' tokens were given or found: tidy up."""
-        if self._broken:
-            return
-        if self._taken > _LARGE:
-            self._note(
-                f"what was read takes {self._taken / 1e6:,.0f} MB on disk, to be known to the next question; "
-                "--no-save keeps nothing, and `wim-edge library` removes it"
-            )
-        try:
-            if self._states:
-                reading = self._open()  # another process may have let go of it
-                self.saved_tokens = self._index.keep(reading, self._states, tokens if self._whole else 0)
-                if self._whole and self.saved_tokens < tokens:
-                    self._note("parts of the reading were removed meanwhile by another process")
-                self._library.sweep(keeping=reading)
-            else:
-                self._library.sweep()
-        except FAILURES as error:
-            self._fail("saved", error)
-
-    def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
-        """The reading has this state; one that it only continues is needed no more."""
-        last, held = self._last
-        if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
-            self._states.remove(last)
-        if state not in self._states:
-            self._states.append(state)
-        if not aside:
-            self._last = (state, tokens)
-
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def _fail(self, done: str, error: Exception) -> None:
-        self._broken = True
-        if is_damage(error):
-            with suppress(*FAILURES):
-                self._index = self._library.begin_anew(error)
-            self._note(self._library.notes[-1])
+def remove(name: str, paths: Paths | None = None) -> int:
+    """Delete a library, sound or not, and what was derived from it; the bytes that it took. Raises LibraryError."""
+    folder = folder_of(name, paths)
+    if not folder.is_dir():
+        raise LibraryError(f"there is no library {name}", "wim-edge library list")
+    freed = _size(folder)
+    try:
+        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, whoever may be writing there
+        folder.rename(away)
+        if away.is_symlink():  # what it leads to is not ours
+            away.unlink()
         else:
-            self._note(f"the reading cannot be {done}: {why(error)}")
+            shutil.rmtree(away)
+    except OSError as error:
+        raise LibraryError(f"library {name}: {error.strerror or error}", "Check the disk, or try again.") from error
+    return freed
 
 
-def is_damage(error: Exception) -> bool:
-    """Whether the index is no sound database, rather than locked, or not ours to read or write."""
-    if isinstance(error, sqlite3.OperationalError):
-        return "Could not decode" in str(error)  # a text in it is none any more
-    # The class itself: a broken constraint, say, comes of another process that let go of the reading
-    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.glob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
 
 
-def in_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many first tokens are the same."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
+    """The title, or "title (2)" and so on where documents of that name are there already; and that number."""
+    if not _taken(db, title):
+        return title, 1
+    copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
+    (number,) = db.execute(copies, (title,)).fetchone()
+    while True:
+        number += 1
+        if not _taken(db, f"{title} ({number})"):
+            return f"{title} ({number})", number
 
 
-def why(error: Exception) -> str:
-    """What the system says, without the path."""
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+def _is_name(name: str, title: str) -> bool:
+    """Whether it is the title, perhaps with a number."""
+    return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
 
 
-def digests(tokens: Sequence[int], ends: Sequence[int]) -> list[str]:
-    """A digest of the first ``end`` tokens, for each of the ascending ``ends``."""
-    data, found, done = np.asarray(tokens, np.int32), [], 0
-    digest = hashlib.blake2b(digest_size=16)
-    for end in ends:
-        digest.update(data[done:end].tobytes())
-        done = end
-        found.append(digest.hexdigest())
-    return found
+def _taken(db: sqlite3.Connection, name: str) -> bool:
+    return db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone() is not None
 
 
-def _source(document: Document) -> str:
-    if document.parts:
-        return f"{document.path}: {document.name} {document.parts}"
-    if document.path is not None and str(document.path) != "-":
-        return str(document.path.absolute())
-    return "text:" + _digest(document.text)
+def _change(db: sqlite3.Connection) -> None:
+    """A new version: random, so that no other library, and none that was put back from a copy, ever has the same."""
+    db.execute("DELETE FROM version")
+    db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+def _digest(*texts: object) -> bytes:
+    return hashlib.blake2b("\0".join(map(str, texts)).encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+
+
+def _sum(*numbers: object) -> int:
+    """A checksum of a passage: its document, its place and its number."""
+    return zlib.crc32(repr(numbers).encode())
+
+
+def _text(stored: object) -> str:
+    return stored.decode("utf-8", "replace") if isinstance(stored, bytes) else ""
+
+
+def _pages(marks: bytes) -> int | None:
+    """The last page of a document; None: it has none, or its marks are damaged."""
+    try:
+        return max((page for _, page, _ in json.loads(marks) if page is not None), default=None)
+    except (ValueError, TypeError, RecursionError):
+        return None

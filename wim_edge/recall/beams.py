@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.engine.api import Context, Logits, Sequence
 from wim_edge.engine.beams import hand_on
+from wim_edge.engine.protocols import Context, Logits, Sequence
 from wim_edge.engine.sampling import log_softmax
-from wim_edge.recall.runs import LONGEST, Run, Runs
+from wim_edge.recall.suffix_array import LONGEST, Run, Runs
 
 
 @dataclass(frozen=True)

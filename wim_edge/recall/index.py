@@ -24,12 +24,12 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge.engine.api import Model
+from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
-from wim_edge.library.collection import Collection
-from wim_edge.library.container import PART, DamagedError, finish, mapped
-from wim_edge.recall.runs import LONGEST, Ints, Runs, end_of, sorted_places
-from wim_edge.wim.offsets import beginnings
+from wim_edge.library.array_file import PART, DamagedError, finish, mapped
+from wim_edge.library.library import Library
+from wim_edge.recall.suffix_array import LONGEST, Ints, Runs, end_of, sorted_places
+from wim_edge.wim.token_offsets import beginnings
 
 _KIND = (b"wim-edge  recall", 1)
 _ENDING = ".tokens"
@@ -92,24 +92,24 @@ class TokenIndex:
         return sum(getattr(self, name).nbytes for name in _ARRAYS)
 
 
-def load_index(collection: Collection, model: Model) -> TokenIndex | None:
+def load_index(library: Library, model: Model) -> TokenIndex | None:
     """The library's index for a model, if there is one, sound and of this version of the library."""
     with suppress(OSError, DamagedError):
-        return TokenIndex(**mapped(_path(collection, model), _KIND, {"version": collection.version}))
+        return TokenIndex(**mapped(_path(library, model), _KIND, {"version": library.version}))
     return None
 
 
-def open_index(collection: Collection, model: Model, told: Told | None = None) -> TokenIndex:
+def open_index(library: Library, model: Model, told: Told | None = None) -> TokenIndex:
     """The library's index for a model, made where there is none. Raises LibraryError where it cannot be written."""
-    known = load_index(collection, model)
+    known = load_index(library, model)
     if known is not None:
         return known
-    version, path = collection.version, _path(collection, model)
-    for part in collection.folder.glob("*" + PART):
+    version, path = library.version, _path(library, model)
+    for part in library.folder.glob("*" + PART):
         with suppress(OSError):
             if part.stat().st_mtime < time.time() - _ABANDONED:
                 part.unlink()
-    index = _build(collection, model, _before(path), told)
+    index = _build(library, model, _before(path), told)
     part_path = path.with_name(uuid.uuid4().hex + PART)
     try:
         try:
@@ -119,14 +119,14 @@ def open_index(collection: Collection, model: Model, told: Told | None = None) -
             part_path.unlink(missing_ok=True)
     except OSError as error:
         raise LibraryError(
-            f"library {collection.name}: its index cannot be written ({error.strerror or error})",
+            f"library {library.name}: its index cannot be written ({error.strerror or error})",
             "Free some space, or point WIM_EDGE_HOME at another disk.",
         ) from error
     return index
 
 
-def _path(collection: Collection, model: Model) -> Path:
-    return collection.folder / (model.fingerprint + _ENDING)
+def _path(library: Library, model: Model) -> Path:
+    return library.folder / (model.fingerprint + _ENDING)
 
 
 def _before(path: Path) -> TokenIndex | None:
@@ -146,9 +146,9 @@ class _Parts:
     chars: Ints
 
 
-def _build(collection: Collection, model: Model, before: TokenIndex | None, told: Told | None) -> TokenIndex:
+def _build(library: Library, model: Model, before: TokenIndex | None, told: Told | None) -> TokenIndex:
     dtype = np.uint16 if model.info.n_vocab < end_of(np.zeros(0, np.uint16)) else np.uint32
-    listed = collection.digests()
+    listed = library.digests()
     old = {before.digests[16 * at : 16 * at + 16].tobytes(): at for at in range(len(before.ids))} if before else {}
     piece = cache(model.piece)
     parts: dict[int, _Parts] = {}
@@ -157,7 +157,7 @@ def _build(collection: Collection, model: Model, before: TokenIndex | None, told
         for number, digest in some:
             if before is not None and digest in old:
                 parts[number] = _taken(before, old[digest])
-        for kept in collection.documents([number for number, _ in some if number not in parts]):
+        for kept in library.documents([number for number, _ in some if number not in parts]):
             parts[kept.id] = _tokenized(model, piece, kept.title, kept.document.text, dtype)
         if told is not None:
             told(begin + len(some), len(listed))

@@ -19,11 +19,11 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.beams import Beam, Search
 from wim_edge.recall.index import TokenIndex
-from wim_edge.recall.runs import LONGEST, Runs
+from wim_edge.recall.suffix_array import LONGEST, Runs
 from wim_edge.wim.prompts import Prompts
 
 TITLE_WIDTH, PASSAGE_WIDTH = 15, 10

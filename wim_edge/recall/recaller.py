@@ -26,12 +26,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from wim_edge.documents import Document
-from wim_edge.engine.api import Context, Model
+from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.collection import Collection, Kept
+from wim_edge.library.library import Kept, Library
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import MindRef, Title
-from wim_edge.recall.runs import LONGEST
+from wim_edge.recall.suffix_array import LONGEST
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.likelihood import Question
@@ -69,10 +69,10 @@ class Recaller:
     """
 
     def __init__(
-        self, model: Model, chat: ChatFormat, prompts: Prompts, collection: Collection, index: TokenIndex,
+        self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
         mindref: MindRef | None = None,
     ) -> None:  # fmt: skip
-        self._model, self._prompts, self._collection, self.index = model, prompts, collection, index
+        self._model, self._prompts, self._library, self.index = model, prompts, library, index
         self.mindref = mindref or MindRef(model, prompts, index)
         self._opening = chat.opening(model, prompts.system())
         self._place = {int(number): at for at, number in enumerate(index.ids)}
@@ -121,7 +121,7 @@ class Recaller:
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
         self._documents.clear()
         context = self.open(query)
-        yield events.RecallStarted(self._collection.name, len(self.index.ids), self._model.info.name, chooser)
+        yield events.RecallStarted(self._library.name, len(self.index.ids), self._model.info.name, chooser)
         candidates = self._hits(query, max(_HITS, most)) if chooser != "recall" else []
         if chooser != "bm25":
             titles = self.mindref.titles(context, query, documents)
@@ -143,7 +143,7 @@ class Recaller:
             time.perf_counter() - begin,
         )
 
-    def documents(self, passages: Seq[events.Recalled]) -> list[Document]:
+    def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
         """What to read of the chosen passages: documents, whole where they are short, else those parts of them;
         in the order of their best passages."""
         spans: dict[str, list[events.Chars]] = {}
@@ -164,7 +164,7 @@ class Recaller:
     def _hits(self, query: str, most: int) -> list[Candidate]:
         return [
             Candidate(self._place[hit.document], hit.start, hit.end, {"bm25": hit.score})
-            for hit in self._collection.search(query, most)
+            for hit in self._library.search(query, most)
             if hit.document in self._place
         ]
 
@@ -211,10 +211,10 @@ class Recaller:
 
     # Results
 
-    def recalled(self, candidate: Candidate, *, chosen: bool) -> events.Recalled:
+    def recalled(self, candidate: Candidate, *, chosen: bool) -> events.RecalledPassage:
         document, (start, end) = self._document(candidate.document), self._chars(candidate)
         place = document.place(start, end)
-        return events.Recalled(
+        return events.RecalledPassage(
             document.name, document.title, str(document.path), place.page, place.section, (start, end),
             document.text[start:end], candidate.score, dict(candidate.scores), chosen,
             document.place(max(start, end - 1), end).page,
@@ -237,10 +237,10 @@ class Recaller:
 
     def _document(self, at: int) -> Document:
         if at not in self._documents:
-            found = self._collection.documents([int(self.index.ids[at])])
+            found = self._library.documents([int(self.index.ids[at])])
             digest = self.index.digests[16 * at : 16 * at + 16].tobytes()
             if not found or found[0].digest != digest:
-                raise LibraryError(f"library {self._collection.name} was changed meanwhile", "Ask again.")
+                raise LibraryError(f"library {self._library.name} was changed meanwhile", "Ask again.")
             self._documents[at] = found[0]
         return self._documents[at].document
 

@@ -1,4 +1,4 @@
-"""The application: routes, errors, limits and the page, around one `Desk`."""
+"""The application: routes, errors, limits and the page, around one `JobQueue`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, machine, openai_api, questions
-from wim_edge.server.description import described
-from wim_edge.server.desk import BusyError, Desk
+from wim_edge.server.dependencies import Service, status_of
 from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
 from wim_edge.server.history import History
-from wim_edge.server.service import Service, status_of
-from wim_edge.server.store import Store
+from wim_edge.server.job_queue import BusyError, JobQueue
+from wim_edge.server.openapi import described
+from wim_edge.server.uploads import Store
 from wim_edge.settings import Settings
 
 BODY_BYTES = 8 * 1024**2
@@ -63,7 +63,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.desk = Desk(settings, most=most_waiting, open_runtime=open_runtime)
+        service.desk = JobQueue(settings, most=most_waiting, open_runtime=open_runtime)
         try:
             yield
         finally:

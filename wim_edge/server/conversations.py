@@ -19,7 +19,7 @@ from wim_edge.documents import Document, told_apart
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY, Conversation
 from wim_edge.server.question import FoundQuestion, asking_part, asks, find_question
-from wim_edge.server.store import Store
+from wim_edge.server.uploads import Store
 from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID
 from wim_edge.wim.chat import Message
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, File, UploadFile
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from wim_edge.library.collection import Kept
-from wim_edge.server.service import BUSY, ERRORS, Served, Shape
+from wim_edge.library.library import Kept
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Shape
 
 router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS)
 UPLOAD_BYTES = 64 * 1024**2

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn, completed
-from wim_edge.server.desk import Failed, Job, State
+from wim_edge.server.job_queue import Failed, Job, State
 from wim_edge.settings import contents
 from wim_edge.wim.events import Status
 

@@ -17,11 +17,11 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.documents.document import well_formed
-from wim_edge.engine import budget
+from wim_edge.engine import available_memory
 from wim_edge.errors import DownloadError, LibraryError, WimEdgeError
-from wim_edge.library import FAILURES, Library
-from wim_edge.server.desk import Failed, Job
-from wim_edge.server.service import ERRORS, Served, sent
+from wim_edge.library import FAILURES, ReadingStore
+from wim_edge.server.dependencies import ERRORS, Served, sent
+from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import CHOOSERS, MARGINS, PATTERNS, RELEVANCES, Paths
 from wim_edge.wim.events import Event
 
@@ -90,7 +90,8 @@ async def status(served: Served) -> Status:
     """What the machine is doing, and what may be chosen."""
     return Status(
         model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
-        memory_free_bytes=budget.available(), cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+        memory_free_bytes=available_memory.available(),
+        cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,
         folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS),
@@ -180,7 +181,7 @@ def _readings(served: Served) -> list[ReadingKept]:
         return [
             ReadingKept(id=one.id, title=one.title, model=one.model, shape=one.shape, tokens=one.tokens,
                         of_tokens=one.of_tokens, bytes=one.bytes)
-            for one in Library.of(served.settings).readings()
+            for one in ReadingStore.of(served.settings).readings()
         ]  # fmt: skip
     except FAILURES as error:
         raise LibraryError(f"the readings cannot be listed: {error}", "Ask again.") from error
@@ -192,6 +193,6 @@ async def remove_reading(served: Served, number: Number) -> None:
     if number not in [one.id for one in await run_in_threadpool(_readings, served)]:
         raise LibraryError(f"there is no reading {number}", "GET /api/readings lists those there are.")
     try:
-        await run_in_threadpool(Library.of(served.settings).remove, number)
+        await run_in_threadpool(ReadingStore.of(served.settings).remove, number)
     except FAILURES as error:
         raise LibraryError(f"the reading cannot be removed: {error}", "Ask again.") from error

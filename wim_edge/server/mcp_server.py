@@ -24,10 +24,10 @@ from pydantic import BaseModel, Field
 import wim_edge
 from wim_edge.documents import Document
 from wim_edge.errors import WimEdgeError
-from wim_edge.library import FAILURES, Library
+from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.runtime import Runtime
-from wim_edge.server.desk import Desk, Job
-from wim_edge.server.store import Store
+from wim_edge.server.job_queue import Job, JobQueue
+from wim_edge.server.uploads import Store
 from wim_edge.settings import Settings
 from wim_edge.wim.events import Event
 
@@ -92,11 +92,11 @@ def make_server(
 ) -> MCPServer:
     """The server; ``run()`` serves standard input and output. Raises LibraryError."""
     store = Store(folders, settings)
-    desk: list[Desk] = []
+    desk: list[JobQueue] = []
 
     @asynccontextmanager
     async def lifespan(_server: MCPServer) -> AsyncIterator[None]:
-        desk.append(Desk(settings, open_runtime=open_runtime))
+        desk.append(JobQueue(settings, open_runtime=open_runtime))
         try:
             yield
         finally:
@@ -143,7 +143,7 @@ def make_server(
     async def list_readings() -> list[Kept]:
         """The documents that are read already, wholly or in part."""
         try:
-            readings = await asyncio.to_thread(lambda: Library.of(settings).readings())
+            readings = await asyncio.to_thread(lambda: ReadingStore.of(settings).readings())
         except (*FAILURES, WimEdgeError) as error:
             raise _failure(f"the readings cannot be listed: {error}", "Try again.") from error
         return [Kept(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in readings]
@@ -152,7 +152,7 @@ def make_server(
 
 
 async def _done(
-    desk: Desk, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
+    desk: JobQueue, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
 ) -> dict[str, Any]:
     """The last event; what happens until then is told as progress. Raises ToolError."""
     job = Job(begin, settings)

@@ -20,9 +20,9 @@ from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
 from wim_edge.server.conversations import Part, Turn, as_request, file_part
 from wim_edge.server.conversations import Request as Asked
-from wim_edge.server.desk import Job
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, status_of
+from wim_edge.server.job_queue import Job
 from wim_edge.server.openai_shapes import ChatMessage, ChatRequest, Sampled, TextRequest, Told
-from wim_edge.server.service import BUSY, ERRORS, Served, Service, status_of
 from wim_edge.settings import Paths
 from wim_edge.wim import events
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server.service import Shape
+from wim_edge.server.dependencies import Shape
 from wim_edge.settings import PATTERNS, RELEVANCES
 from wim_edge.within import PATTERN
 

@@ -14,9 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY
 from wim_edge.runtime import Runtime
-from wim_edge.server.desk import Job
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, Shape, sent
 from wim_edge.server.history import Question
-from wim_edge.server.service import BUSY, ERRORS, Served, Service, Shape, sent
+from wim_edge.server.job_queue import Job
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
 from wim_edge.wim import events
 from wim_edge.within import PATTERN

@@ -7,12 +7,12 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 from wim_edge import followup
-from wim_edge.engine.api import Sequence
+from wim_edge.engine.protocols import Sequence
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.grounding import Grounding
-from wim_edge.wim.plan import BLANK_LINE, Piece, margin_prompt, place_of
+from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, margin_prompt, place_of
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import Note, Prompts
 from wim_edge.wim.reading import Reading
@@ -23,7 +23,7 @@ _EVALUATED = 16
 
 
 @dataclass
-class Answering:
+class AnswerStage:
     """Puts the question to what was read. Iterate `run`; afterwards the fields hold the outcome.
 
     ``before``: the answer that was given before the reading went on; it stands where the best segments are the same.
@@ -31,7 +31,7 @@ class Answering:
 
     reading: Reading
     prompts: Prompts
-    before: Answering | None = None
+    before: AnswerStage | None = None
     used: list[int] = field(default_factory=list)
     """The segments that the final prompt draws on, in its order: margins as in the document; passages with
     the most relevant last, where small models look ("Lost in the Middle", section 6)."""
@@ -195,12 +195,12 @@ class Answering:
             )
         yield events.ReadingRanked(tuple(map(self._ranked, reading.ranking.order())))
 
-    def _ranked(self, index: int) -> events.Ranked:
+    def _ranked(self, index: int) -> events.RankedSegment:
         plan = self.reading.plan
         segment = plan.segments[index].segment
         name, chars = plan.documents[segment.document].name, (segment.start, segment.end)
         ranking, chosen = self.reading.ranking, index in self.used
-        return events.Ranked(index, name, chars, ranking.relevance(index), chosen, ranking.scores.get(index))
+        return events.RankedSegment(index, name, chars, ranking.relevance(index), chosen, ranking.scores.get(index))
 
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
         """As many of these, most relevant first, as the final prompt holds; in its order."""
@@ -233,7 +233,7 @@ class Answering:
         text = self.prompts.answer(plan.query, notes, read=bool(plan.documents))
         return [*reading.model.tokenize(text), *reading.chat.after_user]
 
-    def _passage(self, piece: Piece) -> list[int]:
+    def _passage(self, piece: PlannedSegment) -> list[int]:
         tokenize = self.reading.model.tokenize
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 

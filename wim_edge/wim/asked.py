@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from wim_edge import speeds
 from wim_edge.documents import Document
-from wim_edge.engine.api import Context, Interrupted
+from wim_edge.engine.protocols import Context, Interrupted
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library import FAILURES, Library, SavedReading
-from wim_edge.loaded import Loaded
+from wim_edge.library import FAILURES, ReadingStore, SavedReading
+from wim_edge.loaded_models import LoadedModels
 from wim_edge.settings import Settings
-from wim_edge.wim.answer import Answering
-from wim_edge.wim.clock import Clock
+from wim_edge.wim.answer import AnswerStage
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.methods import Auxiliary, Judge, relevance_for
+from wim_edge.wim.methods import Scorer, SeparateModelRelevance, relevance_for
 from wim_edge.wim.pattern import Choices, automatic
 from wim_edge.wim.plan import Plan, context_limit, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.similarity import Similarity
+from wim_edge.wim.timings import Clock
 
 _SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 
@@ -40,7 +40,7 @@ class Asked:
     """What was asked for: one that is equal may be answered from this reading."""
     read: bool = False
     """Whether it was answered, with all or with what was read when the reader stopped it."""
-    answering: Answering | None = None
+    answering: AnswerStage | None = None
     """Its last answer."""
 
     def again(self, control: Control, clock: Clock, *, read_on: bool = False) -> None:
@@ -56,7 +56,7 @@ class Asked:
 
 
 def prepare(
-    loaded: Loaded, documents: Seq[Document], query: str | None, on_margin: Policy | None,
+    loaded: LoadedModels, documents: Seq[Document], query: str | None, on_margin: Policy | None,
     clock: Clock, control: Control,
 ) -> Asked:  # fmt: skip
     """Settle how the documents are read and the question, if there is one, is answered.
@@ -77,7 +77,7 @@ def prepare(
         with clock.stage("load"):
             judge = loaded.judge(alone=not choices.pattern.deep and choices.relevance in ("cascade", "likelihood"))
         auxiliary = judge is not None
-        relevance = relevance_for(settings, choices, judge or Judge(model, chat, prompts), query, auxiliary=auxiliary)
+        relevance = relevance_for(settings, choices, judge or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
 
     def tokenize(text: str) -> list[int]:
         if control.wish is Decision.CANCEL:  # a long text takes a while
@@ -109,7 +109,7 @@ def prepare(
     notes += [failure] if failure else []
     if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
         notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-    if settings.other_judge is not None and not isinstance(relevance, Auxiliary):
+    if settings.other_judge is not None and not isinstance(relevance, SeparateModelRelevance):
         why = f"{choices.relevance} takes no model" if relevance else f"{choices.pattern.name} scores nothing"
         notes.append(f"the relevance model is not used: {why}")
     if settings.embedding_model is not None and similarity is None:
@@ -117,7 +117,7 @@ def prepare(
     return Asked(reading, prompts, [*([warning] if warning else []), *notes], why)
 
 
-def _with_pattern(loaded: Loaded, documents: Seq[Document]) -> tuple[Settings, str | None]:
+def _with_pattern(loaded: LoadedModels, documents: Seq[Document]) -> tuple[Settings, str | None]:
     """The settings with a pattern, and why it is that one, where neither the user nor models.toml names it."""
     settings, model = loaded.settings, loaded.model()
     if settings.pattern is not None or not documents:
@@ -131,7 +131,7 @@ def _with_pattern(loaded: Loaded, documents: Seq[Document]) -> tuple[Settings, s
 
 
 def _saved(
-    context: Context, loaded: Loaded, choices: Choices, plan: Plan
+    context: Context, loaded: LoadedModels, choices: Choices, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
     """Where this reading is kept. None where nothing is to be, or, with the reason, where nothing can be: it is then
     read anew."""
@@ -140,7 +140,7 @@ def _saved(
         return None, None  # with the question before the text, a state serves that question alone
     shape = "deep" if choices.pattern.deep else "shallow"
     try:
-        library, name = Library.of(settings), loaded.model().info.name
+        library, name = ReadingStore.of(settings), loaded.model().info.name
         return SavedReading(library, context.fingerprint, plan.documents, shape, name, plan.tokens), None
     except (*FAILURES, LibraryError) as error:
         return None, str(error)

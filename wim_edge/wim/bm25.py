@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 
 from wim_edge import words
-from wim_edge.engine.api import Context, Sequence
+from wim_edge.engine.protocols import Context, Sequence
 from wim_edge.library import SavedReading
 from wim_edge.wim.order import Outlook
-from wim_edge.wim.plan import Piece
+from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.ranking import Ranking
 
 
@@ -29,7 +29,7 @@ class BM25:
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._scores = words.scores([piece.text for piece in pieces], self._query)
 
     def window(self, sequence: Sequence) -> None:

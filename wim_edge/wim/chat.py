@@ -12,9 +12,9 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from typing import Any
 
-from wim_edge.engine.api import Model
+from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError
-from wim_edge.wim.template import TemplateError, rendered
+from wim_edge.wim.chat_template import TemplateError, rendered
 
 Message = tuple[str, str]
 """Role (system, user, assistant) and text."""

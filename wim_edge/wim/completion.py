@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from wim_edge.engine.api import Context, Interrupted, Logits, Model, Sequence
 from wim_edge.engine.batches import batches
+from wim_edge.engine.protocols import Context, Interrupted, Logits, Model, Sequence
 from wim_edge.engine.sampling import Sampler, log_softmax
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.library import in_common
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message, conversation
-from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control
 from wim_edge.wim.generate import Generation
+from wim_edge.wim.timings import Clock
 
 _STEP = 1024  # cells by which a context grows, so that a conversation does not need a new one each turn
 _BASE_STOPS = ("\nUser:", "\nSystem:")

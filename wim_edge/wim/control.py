@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Literal
 
-from wim_edge.engine.api import Context, Interrupted
+from wim_edge.engine.protocols import Context, Interrupted
 from wim_edge.errors import InvalidRequestError
 from wim_edge.wim.events import MarginJudged
 

@@ -7,15 +7,15 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from wim_edge import speeds
-from wim_edge.engine.api import Interrupted
+from wim_edge.engine.protocols import Interrupted
 from wim_edge.wim import events
-from wim_edge.wim.answer import Answering
+from wim_edge.wim.answer import AnswerStage
 from wim_edge.wim.answer_parts import Answer
 from wim_edge.wim.asked import Asked
-from wim_edge.wim.clock import Clock, peak_rss_bytes
 from wim_edge.wim.control import Decision
-from wim_edge.wim.methods import Auxiliary
+from wim_edge.wim.methods import SeparateModelRelevance
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.timings import Clock, peak_rss_bytes
 from wim_edge.within import ALL, AUTO
 
 _NOTHING = events.Warning("stopped before anything was read; there is nothing to answer from")
@@ -25,14 +25,14 @@ def course(asked: Asked) -> Iterator[events.Event]:
     """The events of what is prepared."""
     reading = asked.reading
     control, plan = reading.control, reading.plan
-    judging = reading.relevance.context if isinstance(reading.relevance, Auxiliary) else None
+    judging = reading.relevance.context if isinstance(reading.relevance, SeparateModelRelevance) else None
     control.attach(reading.context, *([judging] if judging else []))
     yield _started(asked)
     if plan.order != tuple(sorted(plan.order)):
         yield events.ReadingOrder(plan.order)
     for text in asked.warnings:
         yield events.Warning(text)
-    answering = Answering(reading, asked.prompts, asked.answering if reading.reads_on else None)
+    answering = AnswerStage(reading, asked.prompts, asked.answering if reading.reads_on else None)
     if not answering.is_of_whole and (not asked.read or (reading.reads_on and reading.may_read_on)):
         with suppress(Interrupted):
             yield from reading.run()
@@ -88,7 +88,7 @@ def _started(asked: Asked) -> events.ReadingStarted:
         _within(reading),
         reading.done if reading.reads_on else 0,
         asked.why,
-        reading.relevance.name if isinstance(reading.relevance, Auxiliary) else None,
+        reading.relevance.name if isinstance(reading.relevance, SeparateModelRelevance) else None,
     )
 
 
@@ -100,7 +100,7 @@ def _within(reading: Reading) -> str | None:
     return within
 
 
-def _finished(reading: Reading, answering: Answering, cancelled: bool) -> events.AnswerFinished:
+def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> events.AnswerFinished:
     answer, reason = answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"

@@ -65,7 +65,7 @@ class TitlesRecalled(Event):
 
 
 @dataclass(frozen=True)
-class Recalled:
+class RecalledPassage:
     """A passage of the library, its document's name there and title; ``chars`` are those of the document."""
 
     document: str
@@ -90,7 +90,7 @@ class PassagesRecalled(Event):
     """The passages, the best first; the last event of a recall."""
 
     type = "recall.passages"
-    passages: tuple[Recalled, ...]
+    passages: tuple[RecalledPassage, ...]
     decoded_tokens: int
     """Evaluated for the beams."""
     prefilled_tokens: int
@@ -222,7 +222,7 @@ class MarginJudged(MarginWritten):
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedSegment:
     """A segment in the final order."""
 
     segment: int
@@ -242,7 +242,7 @@ class ReadingRanked(Event):
     """The scored segments, most relevant first; once, before the answer."""
 
     type = "reading.ranked"
-    ranking: tuple[Ranked, ...]
+    ranking: tuple[RankedSegment, ...]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.cuts import LABELS, Cuts
 from wim_edge.wim.grounding import Grounding

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wim_edge.engine.api import Logits, Model
+from wim_edge.engine.protocols import Logits, Model
 
 VALUE = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d[\w.,:/-]{0,80}\w|\d"

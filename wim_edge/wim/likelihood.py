@@ -11,12 +11,12 @@ from collections.abc import Sequence as Seq
 
 import numpy as np
 
-from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.order import Outlook
-from wim_edge.wim.plan import Piece
+from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 
@@ -61,7 +61,7 @@ class Likelihood:
         self._question = Question(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
         self._own: Sequence | None = None
-        self._pieces: Seq[Piece] = ()
+        self._pieces: Seq[PlannedSegment] = ()
         self._saved: SavedReading | None = None
         self._nothing = 0.0
 
@@ -72,7 +72,7 @@ class Likelihood:
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments, outlook=outlook)
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._pieces, self._saved = pieces, saved
         if not self.reads:
             self._own = context.sequence()
@@ -138,7 +138,7 @@ class LikelihoodGain:
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments)
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         pass
 
     def window(self, sequence: Sequence) -> None:
@@ -179,7 +179,7 @@ class Cascade:
         self._gains = self._gain.ranking(n_segments, None)
         return self._likelihood.ranking(n_segments, None)
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._gain.open(context, pieces, saved)
         self._likelihood.open(context, pieces, saved)
 

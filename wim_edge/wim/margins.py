@@ -12,9 +12,8 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from functools import partial
 
-from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
-from wim_edge.wim.clock import Clock
 from wim_edge.wim.events import Chars
 from wim_edge.wim.expected import fits
 from wim_edge.wim.generate import Generation, together
@@ -23,6 +22,7 @@ from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
+from wim_edge.wim.timings import Clock
 
 TOGETHER = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""

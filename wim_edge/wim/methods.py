@@ -6,7 +6,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
-from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library import SavedReading
 from wim_edge.settings import Settings
@@ -15,7 +15,7 @@ from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.likelihood import Cascade, Likelihood, LikelihoodGain
 from wim_edge.wim.order import Outlook
 from wim_edge.wim.pattern import Choices
-from wim_edge.wim.plan import Piece
+from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
@@ -26,7 +26,7 @@ _GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% 
 
 
 @dataclass(frozen=True)
-class Judge:
+class Scorer:
     """The model that scores, with its prompts."""
 
     model: Model
@@ -34,7 +34,7 @@ class Judge:
     prompts: Prompts
 
 
-def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str, *, auxiliary: bool) -> Relevance:
+def relevance_for(settings: Settings, choices: Choices, judge: Scorer, query: str, *, auxiliary: bool) -> Relevance:
     """The method that was chosen. ``auxiliary``: the judge is not the model that reads.
 
     Raises InvalidRequestError for a method that does not go with the other settings.
@@ -44,7 +44,7 @@ def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str
         return BM25(query)
     if name == "verdict":
         if auxiliary:
-            return Auxiliary(lambda tokens: Verdict(model, chat, prompts, query, tokens), model)
+            return SeparateModelRelevance(lambda tokens: Verdict(model, chat, prompts, query, tokens), model)
         text_tokens = choices.margin_tokens if choices.pattern.margins else choices.segment_tokens
         return Verdict(model, chat, prompts, query, text_tokens)
     if auxiliary:
@@ -53,7 +53,9 @@ def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str
                 "likelihood-gain is measured in the cache of the model that reads",
                 "With --relevance-model use --relevance likelihood or verdict.",
             )
-        return Auxiliary(lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model)
+        return SeparateModelRelevance(
+            lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model
+        )
     # With the question already before the text, the text adds nothing to its likelihood
     alone = not choices.pattern.deep and not settings.query_first
     likelihood = Likelihood(model, chat, prompts, query, choices.segment_tokens, alone=alone)
@@ -69,7 +71,7 @@ def relevance_for(settings: Settings, choices: Choices, judge: Judge, query: str
     return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, choices.max_passages))
 
 
-class Auxiliary:
+class SeparateModelRelevance:
     """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
 
     Args:
@@ -89,7 +91,7 @@ class Auxiliary:
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return self._method.ranking(n_segments, outlook)
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
         self._method = self._make(longest + _SLACK)
         if self._method.cells > self._model.info.n_ctx_train:

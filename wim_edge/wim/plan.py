@@ -15,9 +15,9 @@ from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
 from wim_edge.documents.segments import Tokenize
-from wim_edge.engine.api import Model
-from wim_edge.engine.budget import relief
-from wim_edge.engine.memory import padded
+from wim_edge.engine.available_memory import relief
+from wim_edge.engine.memory_estimate import padded
+from wim_edge.engine.protocols import Model
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
@@ -38,7 +38,7 @@ _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole cont
 
 
 @dataclass(frozen=True)
-class Piece:
+class PlannedSegment:
     """A segment with what stands before it in the cache: its document's heading, where the document
     begins or the segment is read alone, and then its section's too, and the header of the table that goes on in it."""
 
@@ -66,7 +66,7 @@ class Plan:
     """System text and the opening of the user's turn."""
     extract: tuple[int, ...]
     """What asks for a margin, with the end of the turn."""
-    windows: tuple[tuple[Piece, ...], ...]
+    windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
     """Cells the context must have."""
     reserved: int
@@ -75,7 +75,7 @@ class Plan:
     """What is known of the segments beforehand, where there is a question and each is read alone: its order is the
     reading's."""
 
-    segments: tuple[Piece, ...] = field(init=False)
+    segments: tuple[PlannedSegment, ...] = field(init=False)
     first: tuple[int, ...] = field(init=False)
     """The number of each window's first segment."""
 
@@ -158,7 +158,7 @@ def make_plan(
     need = beside + (total if pattern.deep else 0)
     if need > limit and pattern.whole:
         raise _too_long(f"{total:,} tokens; with the question and the answer that is {need:,}", most)
-    windows: tuple[tuple[Piece, ...], ...] = tuple((piece,) for piece in pieces)
+    windows: tuple[tuple[PlannedSegment, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
@@ -215,7 +215,7 @@ def _numbers(limit: int, beside: int) -> str:
 
 def _segment(
     tokenize: Tokenize, prompts: Prompts, choices: Choices, documents: Seq[Document]
-) -> tuple[Piece, ...]:
+) -> tuple[PlannedSegment, ...]:
     pieces = []
     for index, document in enumerate(documents):
         heading = prompts.document(document.name, title=document.title, several=len(documents) > 1)
@@ -242,7 +242,7 @@ def _segment(
                 header_tokens = tokenize(f"{header}\n") if header else ()
                 if 0 < len(header_tokens) <= spare:
                     above, tokens = f"{above}{header}\n", (*tokens, *header_tokens)
-                pieces.append(Piece(segment, heading + above, (*lead, *tokens)))
+                pieces.append(PlannedSegment(segment, heading + above, (*lead, *tokens)))
                 lead = lead if alone else ()
     return tuple(pieces)
 
@@ -254,7 +254,7 @@ def _section(document: Document, segment: Segment, heading: str) -> str:
     return "" if told else f"{section}{BLANK_LINE}"
 
 
-def _outlook(documents: Seq[Document], pieces: Seq[Piece], query: str) -> Outlook:
+def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) -> Outlook:
     """Returns which segments are promising by their text and what stands above it."""
     counts: Counter[int] = Counter()
     places, sections = [], []
@@ -266,9 +266,9 @@ def _outlook(documents: Seq[Document], pieces: Seq[Piece], query: str) -> Outloo
     return outlook([piece.text for piece in pieces], query, places, sections)
 
 
-def _windows(pieces: Seq[Piece], room: int) -> tuple[tuple[Piece, ...], ...]:
+def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
     """Consecutive pieces, as many to a window as fit."""
-    windows: list[list[Piece]] = [[]]
+    windows: list[list[PlannedSegment]] = [[]]
     used = 0
     for piece in pieces:
         if windows[-1] and used + piece.size > room:

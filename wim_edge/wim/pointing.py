@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.documents import Segment
-from wim_edge.engine.api import Context, Model, Sequence
 from wim_edge.engine.beams import hand_on
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
-from wim_edge.wim.offsets import char_offsets
 from wim_edge.wim.tables import ROW
+from wim_edge.wim.token_offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9

@@ -27,7 +27,7 @@ from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
-from wim_edge.engine.api import Context, Interrupted, Model, Sequence, Snapshot
+from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.kinds import Kind, settle
 from wim_edge.library import SavedReading
@@ -35,16 +35,16 @@ from wim_edge.settings import Settings
 from wim_edge.support import SupportWeights
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import TOGETHER, Margin, Writer
 from wim_edge.wim.pattern import Choices
-from wim_edge.wim.plan import Piece, Plan
+from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
+from wim_edge.wim.prompt_cache import Window
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
 from wim_edge.wim.similarity import AT_ONCE, Similarity
-from wim_edge.wim.window import Window
+from wim_edge.wim.timings import Clock
 from wim_edge.within import Within
 
 _NEAREST = 2
@@ -251,7 +251,7 @@ class Reading:
         alone = pattern.margins and not pattern.deep and not self._judges and self._needs_reading
         return self.model.has_adapter and self.choices.verbatim and alone
 
-    def _judge(self, index: int, piece: Piece, relevance: Relevance, known: bool) -> Iterator[events.Event]:
+    def _judge(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due, or have it wait."""
         margins, deep = self.choices.pattern.margins, self.choices.pattern.deep
         if margins and relevance.of_margins:
@@ -271,7 +271,7 @@ class Reading:
                 yield from self._write_due()
 
     def _score(
-        self, index: int, piece: Piece, relevance: Relevance, margin: Margin | None
+        self, index: int, piece: PlannedSegment, relevance: Relevance, margin: Margin | None
     ) -> Iterator[events.Event]:
         with self.clock.stage("relevance"):
             before = relevance.evaluated_tokens
@@ -290,7 +290,7 @@ class Reading:
         if not self.choices.pattern.deep and self._needs_reading and index in (self.chosen() or self.nearest()):
             self._keep(index)
 
-    def _evaluated(self, piece: Piece) -> Iterator[events.Event]:
+    def _evaluated(self, piece: PlannedSegment) -> Iterator[events.Event]:
         """The relevance has put the segment into a sequence of its own."""
         if self._needs_reading:
             self.window.reread_tokens += len(piece.segment.tokens)
@@ -375,7 +375,7 @@ class Reading:
             found.append(source if source is not self.window.sequence else stack.enter_context(source.fork(end)))
         return found
 
-    def _judged(self, index: int, piece: Piece, margin: Margin) -> Iterator[events.Event]:
+    def _judged(self, index: int, piece: PlannedSegment, margin: Margin) -> Iterator[events.Event]:
         document = self.plan.documents[piece.segment.document]
         chars = (piece.segment.start, piece.segment.end)
         place = document.place(*(margin.quote or chars))
@@ -395,7 +395,7 @@ class Reading:
         if self.policy is not None:
             self.control.ask_for(self.policy(judged) or Decision.GO_ON)
 
-    def _segment_read(self, index: int, piece: Piece) -> events.SegmentRead:
+    def _segment_read(self, index: int, piece: PlannedSegment) -> events.SegmentRead:
         segment = piece.segment
         document = self.plan.documents[segment.document]
         place = document.place(segment.start, segment.end)

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 from typing import Protocol
 
-from wim_edge.engine.api import Context, Sequence
+from wim_edge.engine.protocols import Context, Sequence
 from wim_edge.library import SavedReading
 from wim_edge.wim.order import Outlook
-from wim_edge.wim.plan import Piece
+from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.ranking import Ranking
 
 
@@ -45,7 +45,7 @@ class Relevance(Protocol):
         """Returns what holds its scores; ``outlook``: see `ranking.Ranking`."""
         ...
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         """Get ready to score these segments; may take a sequence of the context, and keep what it
         evaluates with the saved reading."""
         ...

@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from wim_edge.engine.api import Embedder, Vector
+from wim_edge.engine.protocols import Embedder, Vector
 from wim_edge.library import SavedReading
 
 AT_ONCE = 128

@@ -11,13 +11,13 @@ from collections.abc import Sequence as Seq
 
 import numpy as np
 
-from wim_edge.engine.api import Context, Model, Sequence
+from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.errors import ModelFileError
 from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.order import Outlook
-from wim_edge.wim.plan import Piece
+from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 
@@ -61,7 +61,7 @@ class Verdict:
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments, own=True)
 
-    def open(self, context: Context, pieces: Seq[Piece], saved: SavedReading | None) -> None:
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._sequence = context.sequence()
 
     def window(self, sequence: Sequence) -> None:

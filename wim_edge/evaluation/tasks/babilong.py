@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wim_edge.documents import Document
-from wim_edge.documents.rows import Row, answers_of, parse_rows, text_of
+from wim_edge.documents.data_files import Row, answers_of, parse_rows, text_of
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import one_label
 from wim_edge.evaluation.split import take_part

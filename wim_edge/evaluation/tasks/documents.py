@@ -18,8 +18,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from wim_edge.documents import Document, read_documents
+from wim_edge.documents.data_files import Row, answers_of, flag_of, parse_rows, read_rows, text_of
 from wim_edge.documents.plain import plain
-from wim_edge.documents.rows import Row, answers_of, flag_of, parse_rows, read_rows, text_of
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import contains, exact, f1, first_line, words_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents import Document
-from wim_edge.documents.rows import Row, parse_rows
+from wim_edge.documents.data_files import Row, parse_rows
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import literal

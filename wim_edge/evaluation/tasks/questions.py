@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents import unique
-from wim_edge.documents.rows import Row, answers_of, flag_of, parse_rows, text_of
+from wim_edge.documents.data_files import Row, answers_of, flag_of, parse_rows, text_of
 from wim_edge.evaluation.example import Passage
 
 COMMON = "{question, answers, paragraphs: [{title, text, supporting}]}"

@@ -15,8 +15,8 @@ import pytest
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.adding import Added, add, title_of
-from wim_edge.library.collection import Collection, names, remove
+from wim_edge.library.ingest import IngestResult, add, title_of
+from wim_edge.library.library import Library, names, remove
 from wim_edge.settings import Limits, Paths
 
 
@@ -27,15 +27,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def library(home: Path) -> Collection:
-    return Collection("papers", create=True)
+def library(home: Path) -> Library:
+    return Library("papers", create=True)
 
 
-def states(found: list[Added]) -> dict[str, str]:
+def states(found: list[IngestResult]) -> dict[str, str]:
     return {Path(one.path).name: one.state for one in found}
 
 
-def documents(library: Collection) -> dict[str, str]:
+def documents(library: Library) -> dict[str, str]:
     kept = library.documents([number for number, _ in library.digests()])
     return {one.document.name: one.document.text for one in kept}
 
@@ -45,7 +45,7 @@ def write_rows(path: Path, *rows: dict[str, object]) -> Path:
     return path
 
 
-def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: Collection) -> None:
+def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: Library) -> None:
     folder = home / "papers"
     (folder / "sub").mkdir(parents=True)
     (folder / "a.txt").write_text("The lighthouse was built in 1904.")
@@ -67,7 +67,7 @@ def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: 
     assert len(library.search("lighthouse", 5)) == 1
 
 
-def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Collection) -> None:
+def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Library) -> None:
     folder = home / "papers"
     folder.mkdir()
     (folder / "data.csv").write_text("ferry,noon")
@@ -77,7 +77,7 @@ def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, librar
     assert documents(library) == {"data": "ferry,midnight"}
 
 
-def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Collection) -> None:
+def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Library) -> None:
     folder = home / "papers"
     folder.mkdir()
     for name in "ab":
@@ -91,7 +91,7 @@ def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: C
     assert len(library.search("harbour", 5)) == 1
 
 
-def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path, library: Collection) -> None:
+def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path, library: Library) -> None:
     rows = [
         {"title": "Ferry", "text": "The ferry sails at noon."},
         {"title": "Ferry", "text": "A ferry is a ship."},
@@ -115,7 +115,7 @@ def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path
     assert "Ferry (4)" in documents(library)
 
 
-def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Collection) -> None:
+def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Library) -> None:
     path = home / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"title": "a", "text": "b"}\n' + b"\n" * 1_000_000))
     (one,) = add(library, [path], limits=Limits(document_bytes=10_000))
@@ -130,7 +130,7 @@ def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Collectio
      ('{"title": 3, "text": "b"}', "row 1"), ('{"title": "a", "text": 7}', "row 1"),
      ('{"title": "a", "text": ""}', "no row holds any text")],
 )  # fmt: skip
-def test_rows_that_are_none_are_told(home: Path, library: Collection, rows: str, why: str) -> None:
+def test_rows_that_are_none_are_told(home: Path, library: Library, rows: str, why: str) -> None:
     path = home / "rows.jsonl"
     path.write_text(rows)
     (one,) = add(library, [path])
@@ -139,7 +139,7 @@ def test_rows_that_are_none_are_told(home: Path, library: Collection, rows: str,
     assert len(library) == 0
 
 
-def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, library: Collection) -> None:
+def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, library: Library) -> None:
     good, bad = home / "good.txt", home / "bad.txt"
     good.write_text("Good.")
     bad.write_text("It was good, too.")
@@ -152,7 +152,7 @@ def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, libr
     assert set(documents(library)) == {"bad", "good"}
 
 
-def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: Collection) -> None:
+def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: Library) -> None:
     path = home / "a.txt"
     path.write_text("Here for now.")
     list(add(library, [path]))
@@ -168,7 +168,7 @@ def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: C
     assert states(list(add(library, [link], prune=True))) == {"link.txt": "removed"}
 
 
-def test_names_stay_when_files_change(home: Path, library: Collection) -> None:
+def test_names_stay_when_files_change(home: Path, library: Library) -> None:
     for n in (1, 2, 3):
         write_rows(home / f"{n}.jsonl", {"title": "Same", "text": f"Text {n}."})
     paths = [home / f"{n}.jsonl" for n in (1, 2, 3)]
@@ -178,14 +178,14 @@ def test_names_stay_when_files_change(home: Path, library: Collection) -> None:
     assert documents(library) == {"Same": "Text 1.", "Same (2)": "Another text.", "Same (3)": "Text 3."}
 
 
-def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Collection) -> None:
+def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Library) -> None:
     library.put("a", 0, 0, [("A", Document("A", "One."))])
     library.put("b", 0, 0, [("A (2)", Document("A (2)", "Two."))])
     library.put("b", 1, 1, [("A", Document("A", "Three.")), ("A (2)", Document("A (2)", "Two."))])
     assert sorted(documents(library).values()) == ["One.", "Three.", "Two."]
 
 
-def test_a_heading_stays_with_what_follows_it(library: Collection) -> None:
+def test_a_heading_stays_with_what_follows_it(library: Library) -> None:
     from wim_edge.documents import Mark
 
     parts = [f"Room {n}\n\nThe keeper of it is called N{n}. " + "It is dusted at noon. " * 34 for n in range(9)]
@@ -210,7 +210,7 @@ def test_titles() -> None:
     assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"
 
 
-def test_passages_are_the_whole_text(library: Collection) -> None:
+def test_passages_are_the_whole_text(library: Library) -> None:
     text = "Short. " + "A sentence about the harbour and its pilots. " * 200 + "unbroken" * 400
     library.put("long", 0, 0, [("Long", Document("Long", text))])
     hits = sorted(library.search("harbour unbroken short", 1000), key=lambda hit: hit.start)
@@ -224,7 +224,7 @@ def test_passages_are_the_whole_text(library: Collection) -> None:
     ("near AND far", "near far"), ("near NOT far", "near far"), ('"near far"', "near far"), ("near\0far", "near far"),
     ("far) OR (near", "near far"), ("text:near + far", "near far"), ("{title}: near^9", "near title"),
 ])  # fmt: skip
-def test_any_query_is_only_words(library: Collection, query: str, found: str) -> None:
+def test_any_query_is_only_words(library: Library, query: str, found: str) -> None:
     texts = ("near", "far", "é", "title")
     for n, text in enumerate(texts):
         library.put(text, 0, 0, [(f"Number {n}", Document(text, text))])
@@ -232,7 +232,7 @@ def test_any_query_is_only_words(library: Collection, query: str, found: str) ->
     assert {one.document.text for one in hits} == set(found.split())
 
 
-def test_the_best_passage_comes_first_and_a_title_counts(library: Collection) -> None:
+def test_the_best_passage_comes_first_and_a_title_counts(library: Library) -> None:
     library.put("rows", 0, 0, [
         ("Harbour", Document("Harbour", "Ships lie there.")),
         ("Sea", Document("Sea", "A harbour is near. Much else is said of the sea, of ships, and of the wind.")),
@@ -245,11 +245,11 @@ def test_the_best_passage_comes_first_and_a_title_counts(library: Collection) ->
 def test_names_and_libraries_that_are_none(home: Path) -> None:
     assert names() == []
     with pytest.raises(LibraryError, match="no library papers"):
-        Collection("papers")
+        Library("papers")
     for name in ("", "..", "a/b", ".a", "a b", "x" * 65, "-a"):
         with pytest.raises(InvalidRequestError, match="no name"):
-            Collection(name, create=True)
-    Collection("one", create=True)
+            Library(name, create=True)
+    Library("one", create=True)
     assert names() == ["one"]
     assert remove("one") > 0
     assert names() == []
@@ -257,41 +257,41 @@ def test_names_and_libraries_that_are_none(home: Path) -> None:
         remove("one")
 
 
-def test_a_damaged_library_says_so_and_can_be_dropped(home: Path, library: Collection) -> None:
+def test_a_damaged_library_says_so_and_can_be_dropped(home: Path, library: Library) -> None:
     path = library.folder / "documents.sqlite"
     path.write_bytes(b"not a database" * 1000)
     with pytest.raises(LibraryError, match="papers") as caught:
-        Collection("papers")
-    assert "drop papers" in caught.value.hint
+        Library("papers")
+    assert "remove papers" in caught.value.hint
     remove("papers")
-    assert len(Collection("papers", create=True)) == 0
+    assert len(Library("papers", create=True)) == 0
 
 
-def test_another_format_is_not_touched(library: Collection) -> None:
+def test_another_format_is_not_touched(library: Library) -> None:
     import sqlite3
 
     with sqlite3.connect(library.folder / "documents.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(LibraryError, match="format 99"):
-        Collection("papers", create=True)
+        Library("papers", create=True)
 
 
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from wim_edge.documents import Document
-from wim_edge.library.collection import Collection
+from wim_edge.library.library import Library
 def documents():
     for number in range(1000):
         if number == 500:
             os.kill(os.getpid(), signal.SIGKILL)
         yield f"Title {number}", Document("d", f"Words of number {number}.")
-Collection("papers").put("rows", 1, 2, documents())
+Library("papers").put("rows", 1, 2, documents())
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
-def test_killed_while_adding(home: Path, library: Collection) -> None:
+def test_killed_while_adding(home: Path, library: Library) -> None:
     library.put("before", 0, 0, [("Before", Document("Before", "It stays."))])
     version = library.version
     killed = subprocess.run([sys.executable, "-c", _KILLED], check=False)
@@ -305,11 +305,11 @@ def test_killed_while_adding(home: Path, library: Collection) -> None:
 
 def test_the_folder_is_under_the_libraries(tmp_path: Path) -> None:
     paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path / "libraries")
-    assert Collection("a", paths, create=True).folder == tmp_path / "libraries" / "a"
+    assert Library("a", paths, create=True).folder == tmp_path / "libraries" / "a"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such permissions")
-def test_only_the_user_may_look(library: Collection) -> None:
+def test_only_the_user_may_look(library: Library) -> None:
     from wim_edge.server.history import History
 
     History(library.folder / "questions")
@@ -317,7 +317,7 @@ def test_only_the_user_may_look(library: Collection) -> None:
     assert (library.folder / "questions").stat().st_mode & 0o077 == 0
 
 
-def test_nul_and_equal_words_survive_changes(home: Path, library: Collection) -> None:
+def test_nul_and_equal_words_survive_changes(home: Path, library: Library) -> None:
     path = write_rows(home / "p.jsonl", {"title": "a\0b", "text": "alpha\0 gamma delta"})
     (home / "m.txt").write_text("gamma rays")
     list(add(library, [path, home / "m.txt"]))
@@ -327,7 +327,7 @@ def test_nul_and_equal_words_survive_changes(home: Path, library: Collection) ->
     assert list(library.sources()) == [str(home / "m.txt")]
 
 
-def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Collection) -> None:
+def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Library) -> None:
     folder = home / "disk"
     folder.mkdir()
     (folder / "a.txt").write_text("Kept.")
@@ -339,7 +339,7 @@ def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Collectio
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read everything")
-def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Collection) -> None:
+def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Library) -> None:
     folder = home / "disk" / "sub"
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("Kept.")
@@ -352,7 +352,7 @@ def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Collect
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no FIFO")
-def test_what_is_no_file_and_names_that_are_none(home: Path, library: Collection) -> None:
+def test_what_is_no_file_and_names_that_are_none(home: Path, library: Library) -> None:
     folder = home / "odd"
     folder.mkdir()
     os.mkfifo(folder / "pipe.txt")
@@ -362,13 +362,13 @@ def test_what_is_no_file_and_names_that_are_none(home: Path, library: Collection
     assert len(library) == 1
 
 
-def test_every_change_is_a_version_of_its_own(home: Path, library: Collection) -> None:
+def test_every_change_is_a_version_of_its_own(home: Path, library: Library) -> None:
     import shutil
 
     library.put("a", 0, 0, [("A", Document("A", "One."))])
     other = home / "home" / "libraries" / "copy"
     shutil.copytree(library.folder, other)
-    copy = Collection("copy")
+    copy = Library("copy")
     assert copy.version == library.version  # they are the same
     for one, text in ((library, "Two."), (copy, "Three.")):
         one.put("b", 0, 0, [("B", Document("B", text))])
@@ -384,22 +384,22 @@ def test_every_change_is_a_version_of_its_own(home: Path, library: Collection) -
      "UPDATE document SET text=replace(text,'1904','1905')",
      "PRAGMA user_version=0", "UPDATE document SET name=NULL"],
 )  # fmt: skip
-def test_damage_inside_is_told(library: Collection, damage: str) -> None:
+def test_damage_inside_is_told(library: Library, damage: str) -> None:
     library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
     with sqlite3.connect(library.folder / "documents.sqlite") as db:
         db.execute(damage)
     def use() -> None:
-        again = Collection("papers")
+        again = Library("papers")
         assert again.version
         again.documents([number for number, _ in again.digests()])
         again.search("lighthouse", 3)
 
     with pytest.raises(LibraryError) as caught:
         use()
-    assert "drop papers" in caught.value.hint
+    assert "remove papers" in caught.value.hint
 
 
-def test_many_equal_titles_are_added_again_in_no_time(home: Path, library: Collection) -> None:
+def test_many_equal_titles_are_added_again_in_no_time(home: Path, library: Library) -> None:
     for name in "ab":
         write_rows(home / f"{name}.jsonl", *({"title": "T", "text": f"{name} {n}"} for n in range(1500)))
     paths = [home / "a.jsonl", home / "b.jsonl"]
@@ -409,7 +409,7 @@ def test_many_equal_titles_are_added_again_in_no_time(home: Path, library: Colle
     assert len(documents(library)) == 3000
 
 
-def test_what_is_not_a_library_is_not_listed(home: Path, library: Collection) -> None:
+def test_what_is_not_a_library_is_not_listed(home: Path, library: Library) -> None:
     stray = home / "home" / "libraries" / "a b"
     stray.mkdir()
     (stray / "documents.sqlite").write_bytes(b"")
@@ -418,11 +418,11 @@ def test_what_is_not_a_library_is_not_listed(home: Path, library: Collection) ->
 
 def test_nothing_is_made_by_looking(home: Path) -> None:
     with pytest.raises(LibraryError, match="no library none"):
-        Collection("none")
+        Library("none")
     assert not (home / "home" / "libraries" / "none").exists()
 
 
-def test_a_time_of_change_beyond_the_database(home: Path, library: Collection) -> None:
+def test_a_time_of_change_beyond_the_database(home: Path, library: Library) -> None:
     path = home / "a.txt"
     path.write_text("The lighthouse was built in 1904.")
     os.utime(path, ns=(0, 2**63 + 10**9))
@@ -431,28 +431,28 @@ def test_a_time_of_change_beyond_the_database(home: Path, library: Collection) -
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
-def test_a_pipe_is_no_document(home: Path, library: Collection) -> None:
+def test_a_pipe_is_no_document(home: Path, library: Library) -> None:
     os.mkfifo(home / "pipe.txt")
     (found,) = add(library, [home / "pipe.txt"])
     assert (found.state, found.note) == ("failed", "it is no file")
 
 
-def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(home: Path, library: Collection) -> None:
+def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(home: Path, library: Library) -> None:
     library.folder.joinpath("documents.sqlite").unlink()
     library.folder.joinpath("documents.sqlite").touch()
     with pytest.raises(LibraryError, match="holds nothing yet"):
-        Collection("papers")
-    assert len(Collection("papers", create=True)) == 0
+        Library("papers")
+    assert len(Library("papers", create=True)) == 0
 
 
 def test_a_library_that_cannot_be_written_can_be_asked(
-    home: Path, library: Collection, monkeypatch: pytest.MonkeyPatch
+    home: Path, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # as on a read-only disk, for root too
     opened: list[str] = []
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda where, **more: (opened.append(where), connect(where, **more))[1])
-    again = Collection("papers")
+    again = Library("papers")
     assert [hit.document for hit in again.search("lighthouse", 3)] == [1]
     assert all(where.endswith("immutable=1") for where in opened)

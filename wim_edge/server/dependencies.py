@@ -24,9 +24,9 @@ from wim_edge.errors import (
     ModelNotFoundError,
     WimEdgeError,
 )
-from wim_edge.server.desk import BusyError, Desk, Job
 from wim_edge.server.history import History
-from wim_edge.server.store import Store
+from wim_edge.server.job_queue import BusyError, Job, JobQueue
+from wim_edge.server.uploads import Store
 from wim_edge.settings import Paths, Settings
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Service:
     history: History
     read_on: bool = False
     """Whether a question is read on when it is answered and nobody waits, where its request leaves that open."""
-    desk: Desk = field(init=False)
+    desk: JobQueue = field(init=False)
     """From the application's start to its end."""
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""

@@ -16,7 +16,7 @@ SECONDS = 10.0
 """In which a request's head must have come, from the connection's or the head's first byte."""
 
 
-class Timed(H11Protocol):
+class HeaderTimeoutProtocol(H11Protocol):
     """uvicorn's protocol, with a limit of time for each head."""
 
     _waiting: asyncio.TimerHandle | None = None
@@ -41,7 +41,7 @@ class Timed(H11Protocol):
         super().connection_lost(exc)
 
 
-class Ending(Server):
+class DrainingServer(Server):
     """uvicorn's server; ``end`` is called first when it is to stop, and should end all streams."""
 
     def __init__(self, config: Config, end: Callable[[], None]) -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge.engine import budget, memory
-from wim_edge.engine.api import N_SEQUENCES
+from wim_edge.engine import available_memory
+from wim_edge.engine.bindings import devices, last_errors, lib
 from wim_edge.engine.gguf import GGUFHeader, shards
-from wim_edge.engine.native import devices, last_errors, lib
+from wim_edge.engine.memory_estimate import FreeMemory, estimate, padded, readable
+from wim_edge.engine.protocols import N_SEQUENCES
 from wim_edge.errors import MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
@@ -28,11 +29,11 @@ def check_weights(path: Path, settings: Settings) -> None:
     """Whether memory holds a model's file, which is known before it is opened. Raises MemoryBudgetError."""
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
-    need, free = sum(part.stat().st_size for part in shards(path)), budget.available()
+    need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
     if need > free and not any(device.is_gpu for device in devices()):
         raise MemoryBudgetError(
-            f"{path.name} needs {memory.readable(need)} for its weights, {memory.readable(free)} are free",
-            f"Use a smaller model or a smaller quantization (`wim-edge models list`), or {budget.relief()}.",
+            f"{path.name} needs {readable(need)} for its weights, {readable(free)} are free",
+            f"Use a smaller model or a smaller quantization (`wim-edge models list`), or {available_memory.relief()}.",
         )
 
 
@@ -55,7 +56,7 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
         parts = tensor.name.split(".")
         index = int(parts[1]) if parts[0] == "blk" and parts[1].isdigit() else n_layers
         weights[min(index, n_layers)] += tensor.nbytes or 0
-    cache = memory.estimate(header, min(8192, header.number("context_length", 8192)))
+    cache = estimate(header, min(8192, header.number("context_length", 8192)))
     # A tenth and the compute buffer stay free for the driver and the desktop
     room = sum(gpu.free for gpu in gpus) * 0.9 - cache.compute - weights[n_layers]
     per_layer = weights[:n_layers].max() + cache.kv / n_layers
@@ -63,7 +64,7 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
     return -1 if fits >= n_layers else max(0, fits)
 
 
-def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> memory.FreeMemory:
+def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
     """What a model with so many layers on the GPUs may take, its weights included.
 
     ``mapped``: bytes of its file that are in main memory as pages; None: its weights are not loaded yet.
@@ -73,21 +74,21 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
     loaded = 0 if mapped is None else header.nbytes
     gpus = [device for device in devices() if device.is_gpu]
     free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # not every driver says it
-    return memory.FreeMemory(
-        budget.available(int((mapped or 0) * (1 - offloaded))) + int(loaded * (1 - offloaded)),
+    return FreeMemory(
+        available_memory.available(int((mapped or 0) * (1 - offloaded))) + int(loaded * (1 - offloaded)),
         free + int(loaded * offloaded),
         offloaded,
     )
 
 
-def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: memory.FreeMemory) -> int:
+def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
     """The longest context that memory holds beside the weights, or the shortest that there is."""
 
     def is_too_long(n_ctx: int) -> bool:
-        need = memory.estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES)
+        need = estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES)
         return free.shortage(need) is not None
 
-    sizes = range(256, memory.padded(n_ctx_train) + 1, 256)
+    sizes = range(256, padded(n_ctx_train) + 1, 256)
     best = 256 * max(1, bisect_left(sizes, True, key=is_too_long))
     return min(best, n_ctx_train) if n_ctx_train > 256 else best
 

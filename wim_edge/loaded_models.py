@@ -12,14 +12,14 @@ from typing import Any
 from wim_edge.catalog import EMBEDDED, ResolvedModel, is_here, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
-from wim_edge.engine.api import Context, Embedder, Model
+from wim_edge.engine.protocols import Context, Embedder, Model
 from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
-from wim_edge.tuning import open_embedder, open_model, ready
+from wim_edge.tuned_settings import open_embedder, open_model, ready
 from wim_edge.wim.chat import ChatFormat, chat_format
-from wim_edge.wim.methods import Judge
+from wim_edge.wim.methods import Scorer
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import check_room, context_limit
 from wim_edge.wim.prompts import Prompts
@@ -44,7 +44,7 @@ _LONG = 1 << 15
 memory."""
 
 
-class Loaded:
+class LoadedModels:
     """The models of these settings, each loaded when it is first needed.
 
     ``model``, ``embedder``: opened ones instead of those that the settings name. They stay the caller's to close.
@@ -59,7 +59,7 @@ class Loaded:
         self.support = SupportWeights()
         """What speaks for an answer's being in a document, as was fitted for the model."""
         self._model = model
-        self._judge: Judge | None = None
+        self._judge: Scorer | None = None
         self._embedder = embedder
         self._opened: list[Model | Embedder] = []
         """The models to close: those that were not given."""
@@ -81,16 +81,16 @@ class Loaded:
         found = self._resolved()
         if not Choices.of(self.settings).pattern.whole:
             return
-        from wim_edge.engine import beforehand
+        from wim_edge.engine import preflight
         from wim_edge.engine.gguf import read_header
 
         path, settings = ready(found, self.settings)
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
-        free = beforehand.free_memory(header, beforehand.gpu_layers(header, settings.n_gpu_layers))
-        limit = context_limit(settings, trained, lambda: beforehand.largest_n_ctx(header, settings, trained, free))
+        free = preflight.free_memory(header, preflight.gpu_layers(header, settings.n_gpu_layers))
+        limit = context_limit(settings, trained, lambda: preflight.largest_n_ctx(header, settings, trained, free))
         if size > limit.tokens:
-            with beforehand.vocabulary(path) as count:
+            with preflight.vocabulary(path) as count:
                 check_room(count, documents, limit)
 
     def _resolved(self) -> ResolvedModel:
@@ -107,7 +107,7 @@ class Loaded:
         """How a conversation with it is written, and a warning where that was not clear."""
         return chat_format(self.model(), self.chat_variables)
 
-    def judge(self, *, alone: bool = False) -> Judge | None:
+    def judge(self, *, alone: bool = False) -> Scorer | None:
         """The model that scores, where it is not the one that reads. Raises as `model`.
 
         ``alone``: each segment is scored alone. Where none is named, the embedded model then scores for a large one,
@@ -125,7 +125,7 @@ class Loaded:
                 raise
             self._opened.append(model)
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)
-            self._judge = Judge(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
+            self._judge = Scorer(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
         return self._judge if name is not None or usual else None
 
     def embedder(self) -> Embedder | None:
@@ -145,7 +145,7 @@ class Loaded:
             self._context = self.model().context(n_ctx)
         return self._context
 
-    def but(self, **changes: object) -> Loaded:
+    def but(self, **changes: object) -> LoadedModels:
         """With these settings changed, on the same models, which stay this one's.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
@@ -154,7 +154,7 @@ class Loaded:
         fixed = [name for name in OF_THE_MODEL if getattr(settings, name) != getattr(self.settings, name)]
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
-        other = Loaded(settings, model)
+        other = LoadedModels(settings, model)
         other.chat_variables, other.support = self.chat_variables, self.support
         other.suggests_pattern = self.suggests_pattern and "pattern" not in changes
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
@@ -263,7 +263,7 @@ def memory_of(settings: Settings) -> int:
     """Bytes that a process with this model takes, about: with a context of ``n_ctx``, or of a usual size. Raises
     ModelError."""
     from wim_edge.engine.gguf import read_header
-    from wim_edge.engine.memory import estimate
+    from wim_edge.engine.memory_estimate import estimate
 
     header = read_header(resolve(settings.model, Paths.from_environment()).path)
     n_ctx = settings.n_ctx or min(USUAL_CONTEXT, header.number("context_length", USUAL_CONTEXT))

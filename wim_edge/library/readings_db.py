@@ -42,7 +42,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True)
-class Stored:
+class ReadingRecord:
     """A reading in the index. ``source``: the paths of its documents, or digests of texts without one;
     ``shape``: deep or shallow."""
 
@@ -99,7 +99,7 @@ class Index:
                     return State(*row)
         return None
 
-    def readings(self) -> list[Stored]:
+    def readings(self) -> list[ReadingRecord]:
         """All, the latest used first."""
         with connected(self._path) as db:
             rows = db.execute(
@@ -107,7 +107,7 @@ class Index:
                 "coalesce(sum(bytes), 0), created, used FROM reading LEFT JOIN part ON reading = reading.id "
                 "LEFT JOIN state ON state = state.id GROUP BY reading.id ORDER BY used DESC"
             ).fetchall()
-        return [Stored(*row) for row in rows]
+        return [ReadingRecord(*row) for row in rows]
 
     def total(self) -> int:
         """Bytes of all files and vectors."""

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.engine.api import Sequence, Snapshot, StateFile
-from wim_edge.library.container import PART, DamagedError, checksum, finish, opened, parts_of
+from wim_edge.engine.protocols import Sequence, Snapshot, StateFile
+from wim_edge.library.array_file import PART, DamagedError, checksum, finish, opened, parts_of
 
 ENDING = ".reading"
 _NAME = re.compile(rf"[0-9a-f]{{32}}({re.escape(ENDING)}|{re.escape(PART)})")

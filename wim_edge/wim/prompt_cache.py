@@ -11,15 +11,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from wim_edge.engine.api import Context, Interrupted, Sequence, Snapshot
 from wim_edge.engine.batches import batches
+from wim_edge.engine.protocols import Context, Interrupted, Sequence, Snapshot
 from wim_edge.errors import EngineError
 from wim_edge.library import SavedReading, in_common
 from wim_edge.wim import events
-from wim_edge.wim.clock import Clock
 from wim_edge.wim.control import Control
-from wim_edge.wim.plan import Piece, Plan
+from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.timings import Clock
 
 _SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
 _SAVE_OFTEN = 10.0  # where the process is at risk,
@@ -70,7 +70,7 @@ class Window:
         return self._sequence
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[PlannedSegment, ...]:
         return self.plan.windows[self.number]
 
     @property
@@ -157,11 +157,11 @@ class Window:
                 self.sequence.append(self._tokens()[:n])
             self.reread_tokens += n - len(self.plan.opening)
 
-    def knows(self, piece: Piece) -> bool:
+    def knows(self, piece: PlannedSegment) -> bool:
         """Whether no token of the piece, which is next, has to be evaluated."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
-    def read(self, piece: Piece) -> Iterator[events.Event]:
+    def read(self, piece: PlannedSegment) -> Iterator[events.Event]:
         """Bring the sequence to the segment's end."""
         begin, held = len(self.sequence), self._held
         if held is not None:

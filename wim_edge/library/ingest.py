@@ -11,12 +11,12 @@ from stat import S_ISDIR, S_ISREG
 from typing import Literal
 
 from wim_edge.documents import Document, read_document
+from wim_edge.documents.data_files import Row, parse_rows, text_of
 from wim_edge.documents.document import short
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
-from wim_edge.documents.rows import Row, parse_rows, text_of
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.library.collection import Collection, Source
+from wim_edge.library.library import Library, Source
 from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
@@ -29,7 +29,7 @@ _NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls 
 
 
 @dataclass(frozen=True)
-class Added:
+class IngestResult:
     """What came of a file."""
 
     path: str
@@ -40,27 +40,27 @@ class Added:
 
 
 def add(
-    collection: Collection, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
-) -> Iterator[Added]:
+    library: Library, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
+) -> Iterator[IngestResult]:
     """Add files, folders (with all that is in them) and files of JSON lines; yields what came of each.
 
     A file whose size and time of change are as they were is not read again. One that cannot be read is told as
     failed, and what the library holds of it stays. ``prune``: let go of files of these folders that are gone.
     """
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
-        known = collection.sources()
+        known = library.sources()
         gone = [name for name in known if Path(name).is_relative_to(root) and _is_gone(name)]
         if not os.path.isdir(root) and str(root) not in known:
             gone = []  # a folder that is not there may be a disk that is not: nothing of it is gone
         for path in files_of(root, known):
-            if isinstance(path, Added):
+            if isinstance(path, IngestResult):
                 yield path
             elif str(path) not in gone:
-                yield _one(collection, path, known.get(str(path)), limits)
+                yield _one(library, path, known.get(str(path)), limits)
         for name in gone:
             if prune:
-                collection.remove(name)
-            yield Added(name, "removed" if prune else "gone", known[name].documents)
+                library.remove(name)
+            yield IngestResult(name, "removed" if prune else "gone", known[name].documents)
 
 
 def _is_gone(name: str) -> bool:
@@ -82,7 +82,7 @@ def title_of(document: Document) -> str:
     return short(document.title) or short(heading) or "untitled"
 
 
-def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | Added]:
+def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | IngestResult]:
     """The files of a folder, those of other kinds where they are ``known``; and what of it is none of our kinds or
     cannot be looked into."""
     if not os.path.isdir(root):
@@ -98,16 +98,16 @@ def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | Added]:
             if (name.lower().endswith(_TEXTS) or str(path) in known) and (path.is_file() or not path.exists()):
                 yield path
             else:
-                yield Added(_printable(path), "skipped")
+                yield IngestResult(_printable(path), "skipped")
     for error in failed:
-        yield Added(_printable(Path(error.filename or root)), "failed", note=error.strerror or str(error))
+        yield IngestResult(_printable(Path(error.filename or root)), "failed", note=error.strerror or str(error))
 
 
 def _printable(path: Path) -> str:
     return str(path).encode("utf-8", "replace").decode()
 
 
-def _one(collection: Collection, path: Path, known: Source | None, limits: Limits) -> Added:
+def _one(library: Library, path: Path, known: Source | None, limits: Limits) -> IngestResult:
     name = str(path)
     try:
         name.encode()
@@ -116,16 +116,16 @@ def _one(collection: Collection, path: Path, known: Source | None, limits: Limit
             raise DocumentError("it is no file" if not S_ISDIR(stat.st_mode) else "it is a folder")
         changed = min(stat.st_mtime_ns, _LATEST)
         if known is not None and (known.mtime_ns, known.size) == (changed, stat.st_size):
-            return Added(name, "unchanged", known.documents)
+            return IngestResult(name, "unchanged", known.documents)
         documents, note = _documents(path, limits)
-        n = collection.put(name, changed, stat.st_size, documents)
+        n = library.put(name, changed, stat.st_size, documents)
     except UnicodeEncodeError:
-        return Added(_printable(path), "failed", note="its name is no Unicode")
+        return IngestResult(_printable(path), "failed", note="its name is no Unicode")
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         kept = "; what was there of it stays" if known is not None else ""
-        return Added(name, "failed", known.documents if known else 0, why.removeprefix(f"{path.name}: ") + kept)
-    return Added(name, "added" if known is None else "changed", n, note)
+        return IngestResult(name, "failed", known.documents if known else 0, why.removeprefix(f"{path.name}: ") + kept)
+    return IngestResult(name, "added" if known is None else "changed", n, note)
 
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:

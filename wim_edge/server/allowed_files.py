@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.library.adding import files_of
+from wim_edge.library.ingest import files_of
 
 MOST_BYTES = 64 * 1024**2
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")

@@ -46,25 +46,25 @@ def open_model(found: ResolvedModel, settings: Settings) -> Model:
 
 def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
     """Load an embedding model's file. Raises as `open_model`."""
-    from wim_edge.engine import trial
+    from wim_edge.engine import load_check
     from wim_edge.engine.embedding import EmbeddingModel
 
     if found.entry is None or isinstance(found.entry.source, PathSource):
-        trial.check(found.path, embeds=True)
+        load_check.check(found.path, embeds=True)
     return EmbeddingModel(found.path, settings, found.name)
 
 
 def ready(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:
     """A model's file, or its tuned copy, that can be loaded, and the settings to load it with, as was measured best.
     One that no catalog vouches for is first tried in a process of its own. Raises as `open_model`."""
-    from wim_edge.engine import rpc, trial
-    from wim_edge.engine.beforehand import check_weights
+    from wim_edge.engine import load_check, rpc
+    from wim_edge.engine.preflight import check_weights
 
     rpc.register(settings.rpc)
     tuned = load(Paths.from_environment(), found.path)
     check_weights(found.path, settings)
     if settings.rpc is None and (found.entry is None or isinstance(found.entry.source, PathSource)):
-        trial.check(found.path)
+        load_check.check(found.path)
     return Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path, _with(settings, tuned)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from wim_edge.server.desk import Failed, Queued
+from wim_edge.server.job_queue import Failed, Queued
 from wim_edge.server.machine import PullFinished, PullProgress
 from wim_edge.wim.events import (
     EVENTS,

@@ -14,9 +14,9 @@ from wim_edge.documents import Document, document_of
 from wim_edge.documents.document import well_formed
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.adding import title_of
-from wim_edge.library.collection import Collection, Entry, Kept
-from wim_edge.server.folders import Folders
+from wim_edge.library.ingest import title_of
+from wim_edge.library.library import Entry, Kept, Library
+from wim_edge.server.allowed_files import Folders
 from wim_edge.settings import Limits
 
 LIBRARY = "given"
@@ -39,8 +39,8 @@ class Store:
         self.folders = Folders(folders)
         self._limits = limits
         self._lock = threading.Lock()
-        self._collection = Collection(LIBRARY, create=True)
-        self.folder = self._collection.folder
+        self._library = Library(LIBRARY, create=True)
+        self.folder = self._library.folder
         self._entries: tuple[str, list[Entry]] | None = None
         """With the version of the library they are of."""
 
@@ -68,9 +68,9 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """All, in the order in which they came, without their texts."""
-        version = self._collection.version
+        version = self._library.version
         if self._entries is None or self._entries[0] != version:  # to count characters SQLite reads all texts
-            self._entries = version, self._collection.entries()
+            self._entries = version, self._library.entries()
         return self._entries[1]
 
     def document(self, number: int) -> Kept:
@@ -85,7 +85,7 @@ class Store:
             raise InvalidRequestError(
                 f"the documents have more than {MOST_CHARS:,} characters", "Ask fewer of them, or ask a library."
             )
-        found = self._collection.documents([number for number in numbers if 0 < number < 2**63])
+        found = self._library.documents([number for number in numbers if 0 < number < 2**63])
         if len(found) < len(numbers):
             absent = next(number for number in numbers if number not in {kept.id for kept in found})
             raise LibraryError(f"there is no document {absent}", "GET /api/documents lists those there are.")
@@ -94,14 +94,14 @@ class Store:
     def remove(self, number: int) -> None:
         kept = self.document(number)
         with self._lock:
-            self._collection.remove(str(kept.document.path))
+            self._library.remove(str(kept.document.path))
 
     def _known(self, source: str) -> Kept | None:
-        return next(iter(self._collection.documents(self._collection.documents_of(source)[:1])), None)
+        return next(iter(self._library.documents(self._library.documents_of(source)[:1])), None)
 
     def _put(self, source: str, document: Document) -> Kept:
         with self._lock:
-            self._collection.put(source, 0, len(document.text), [(title_of(document), document)])
+            self._library.put(source, 0, len(document.text), [(title_of(document), document)])
         known = self._known(source)
         if known is None:
             raise LibraryError("the document was removed meanwhile", "Give it again.")

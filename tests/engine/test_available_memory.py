@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge.engine import budget
+from wim_edge.engine import available_memory
 from wim_edge.errors import MemoryBudgetError
 
 MIB = 1 << 20
@@ -14,8 +14,8 @@ MIB = 1 << 20
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(budget, "_CGROUPS", tmp_path / "groups")
-    monkeypatch.setattr(budget, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(available_memory, "_CGROUPS", tmp_path / "groups")
+    monkeypatch.setattr(available_memory, "_OWN", tmp_path / "own")
     return tmp_path / "groups"
 
 
@@ -32,15 +32,15 @@ def test_the_lowest_limit_counts_and_pages_of_files_are_free(groups: Path, tmp_p
     write(groups / "user.slice", memory__max=f"{300 * MIB}\n", memory__current=f"{100 * MIB}\n",
           memory__stat=f"anon 1\nactive_file {10 * MIB}\ninactive_file {20 * MIB}\n")  # fmt: skip
     write(groups / "user.slice/wim.scope", memory__max=f"{400 * MIB}\n", **none)
-    assert budget.total() == 300 * MIB
-    assert budget.available() == (300 - 100 + 30) * MIB
+    assert available_memory.total() == 300 * MIB
+    assert available_memory.available() == (300 - 100 + 30) * MIB
 
 
 def test_the_first_version_and_a_container_that_does_not_see_its_path(groups: Path, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("4:memory:/docker/1234\n1:cpu:/\n0::/\n")
     write(groups / "memory", memory__limit_in_bytes=f"{200 * MIB}\n", memory__usage_in_bytes=f"{50 * MIB}\n",
           memory__stat=f"cache 9\ntotal_inactive_file {5 * MIB}\n")  # fmt: skip
-    assert (budget.total(), budget.available()) == (200 * MIB, 155 * MIB)
+    assert (available_memory.total(), available_memory.available()) == (200 * MIB, 155 * MIB)
 
 
 @pytest.mark.parametrize("text", ["", "no cgroups", "0::/\n", "4:memory:/\n"])
@@ -49,22 +49,22 @@ def test_where_nothing_is_told_the_machine_counts(groups: Path, tmp_path: Path, 
 
     (tmp_path / "own").write_text(text)
     write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
-    assert budget.total() == psutil.virtual_memory().total
-    assert budget.available() > 0
+    assert available_memory.total() == psutil.virtual_memory().total
+    assert available_memory.available() > 0
 
 
 def test_who_can_give_more_memory_is_named(groups: Path, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("0::/\n")
     write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
-    assert budget.relief() == "close programs"
+    assert available_memory.relief() == "close programs"
     write(groups, memory__max=f"{100 * MIB}\n")
-    assert budget.relief() == "raise this process's memory limit"
+    assert available_memory.relief() == "raise this process's memory limit"
 
 
 def test_too_few_addresses_for_anything_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (150 * MIB, resource.RLIM_INFINITY))
     with pytest.raises(MemoryBudgetError, match="150 MiB"):
-        budget.check_least()
+        available_memory.check_least()
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (resource.RLIM_INFINITY,) * 2)
-    budget.check_least()
+    available_memory.check_least()

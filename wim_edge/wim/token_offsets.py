@@ -25,7 +25,7 @@ def beginnings(
     every word counts as a beginning.
 
     Args:
-        piece: the bytes that a token stands for (`wim_edge.engine.api.Model.piece`).
+        piece: the bytes that a token stands for (`wim_edge.engine.protocols.Model.piece`).
     """
     chars, whole = char_offsets(piece, text, tokens)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]

@@ -25,7 +25,7 @@ from typing import Any, TextIO
 from wim_edge.documents import Document, Mark
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.runtime import Runtime, Source
-from wim_edge.server.desk import Desk, Failed, Job
+from wim_edge.server.job_queue import Failed, Job, JobQueue
 from wim_edge.settings import Settings, from_json
 from wim_edge.wim.events import Event
 
@@ -38,7 +38,7 @@ def serve(
     lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> None:
     """Serve requests until there are no more; what is under way then is cancelled."""
-    desk = Desk(settings, most=_WAITING, open_runtime=open_runtime)
+    desk = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
 
@@ -77,7 +77,7 @@ def serve(
                 write(number, Failed(type(error).__name__, str(error), error.hint).to_dict())
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError) as error:
                 why = f"the request cannot be understood: {type(error).__name__}: {error}"
-                write(number, Failed(InvalidRequestError.__name__, why, "See wim_edge/server/child.py.").to_dict())
+                write(number, Failed(InvalidRequestError.__name__, why, "See docs/embedding.md.").to_dict())
     finally:
         desk.close()
 
@@ -100,7 +100,7 @@ def _work(request: dict[str, Any], judged: dict[int, bool]) -> Callable[[Runtime
     return lambda runtime: runtime.stream(documents, question, library=library, judged=judged, read_on=on)
 
 
-def _control(desk: Desk, job: Job, judged: dict[int, bool], request: dict[str, Any]) -> None:
+def _control(desk: JobQueue, job: Job, judged: dict[int, bool], request: dict[str, Any]) -> None:
     match request["do"]:
         case "answer_now":
             desk.answer_now(job)

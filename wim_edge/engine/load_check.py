@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge import errors, process
+from wim_edge import errors, subprocesses
 from wim_edge.engine.gguf import read_header
 from wim_edge.errors import ModelFileError, WimEdgeError
 from wim_edge.settings import Paths, Settings
@@ -41,11 +41,11 @@ def check(path: Path, *, embeds: bool = False) -> None:
     read_header(path, embeds=embeds)  # which refuses most without a process
     known = _known(path, embeds)
     seconds = _seconds(path)
-    command = process.command("wim_edge.engine.trial", str(path), *["embeds"] * embeds)
+    command = subprocesses.command("wim_edge.engine.load_check", str(path), *["embeds"] * embeds)
     endless = ModelFileError(f"{path}: llama.cpp is not done with it after {seconds:.0f} seconds", _HINT)
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=_PATIENCE * seconds, check=False, env=process.environment()
+            command, capture_output=True, timeout=_PATIENCE * seconds, check=False, env=subprocesses.environment()
         )
     except subprocess.TimeoutExpired as error:
         raise endless from error

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from wim_edge import Settings
-from wim_edge.library.meanwhile import LOCK, PREFIX, kept_meanwhile, sweep
+from wim_edge.library.temporary import LOCK, PREFIX, kept_meanwhile, sweep
 
 
 @pytest.fixture(autouse=True)

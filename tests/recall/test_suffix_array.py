@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wim_edge.recall.runs import LONGEST, Run, Runs
+from wim_edge.recall.suffix_array import LONGEST, Run, Runs
 
 PARTS = st.lists(st.lists(st.integers(0, 4), max_size=12), min_size=1, max_size=8)
 
@@ -71,7 +71,7 @@ def test_runs_inside_some_parts(parts: list[list[int]], run: list[int], data: st
 def test_what_is_kept_of_large_ranges_changes_nothing(parts: list[list[int]]) -> None:
     text = text_of(parts * 3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wim_edge.recall.runs._MANY", 2)
+        patch.setattr("wim_edge.recall.suffix_array._MANY", 2)
         runs = Runs.of(text)
         for _ in range(2):
             for part in parts:

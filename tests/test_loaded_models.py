@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.errors import ModelFileError
-from wim_edge.loaded import check_same, identify
+from wim_edge.loaded_models import check_same, identify
 from wim_edge.settings import Settings
 
 pytestmark = pytest.mark.real  # llama.cpp's build is part of it

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from wim_edge.errors import WimEdgeError
-from wim_edge.loaded import OF_THE_MODEL
+from wim_edge.loaded_models import OF_THE_MODEL
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim.control import Decision
@@ -145,7 +145,7 @@ class Job:
                 loop.call_soon_threadsafe(changed.set)
 
 
-class Desk:
+class JobQueue:
     """Owns the model, and does jobs on it, one after the other, in a thread of its own.
 
     ``open_runtime``: opens a runtime for settings. ``most``: jobs that may wait besides the one that is done.

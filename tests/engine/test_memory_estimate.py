@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge.engine import budget
-from wim_edge.engine.memory import FreeMemory, MemoryNeed
+from wim_edge.engine import available_memory
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed
 from wim_edge.errors import MemoryBudgetError
 from wim_edge.settings import Settings
 
@@ -35,19 +35,19 @@ def test_each_memory_holds_its_layers(free: FreeMemory, shortage: tuple[str, int
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Gives this machine a GPU with so many free bytes, of which llama.cpp knows nothing."""
-    from wim_edge.engine import beforehand
-    from wim_edge.engine.native import Device
+    from wim_edge.engine import preflight
+    from wim_edge.engine.bindings import Device
 
     def give(free: int, total: int = 8192 * MIB) -> None:
-        monkeypatch.setattr(beforehand, "devices", lambda: [Device("GPU0", "made up", True, free, total)])
+        monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, free, total)])
 
     return give
 
 
 @pytest.mark.real
 def test_layers_are_offloaded_as_far_as_they_fit(smollm2: Path, gpu: Callable[[int], None]) -> None:
-    from wim_edge.engine.beforehand import gpu_layers
     from wim_edge.engine.gguf import read_header
+    from wim_edge.engine.preflight import gpu_layers
 
     header = read_header(smollm2)
     assert gpu_layers(header, None) == 0
@@ -74,7 +74,7 @@ def test_a_context_that_does_not_fit_is_refused_where_layers_are_offloaded(
     with Model(smollm2, Settings(n_gpu_layers=n_gpu_layers)) as model:
         assert model.context(8192).n_ctx == 8192
         if place == "memory":
-            monkeypatch.setattr(budget, "available", lambda _mapped=0: 100 * MIB)
+            monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 100 * MIB)
         else:
             gpu(100 * MIB)
         assert model.largest_n_ctx() < 8192
@@ -91,7 +91,7 @@ def test_main_memory_does_not_matter_where_all_is_on_the_gpu(
 
     gpu(4096 * MIB)
     with Model(smollm2) as model:
-        monkeypatch.setattr(budget, "available", lambda _mapped=0: 0)
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 0)
         assert model.largest_n_ctx() == 8192
         assert model.context(8192).n_ctx == 8192
 
@@ -111,10 +111,10 @@ def test_weights_that_the_gpu_does_not_hold_are_refused(
 def test_a_gpu_that_does_not_say_how_much_it_has_is_believed(
     smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wim_edge.engine import beforehand
+    from wim_edge.engine import preflight
+    from wim_edge.engine.bindings import Device
     from wim_edge.engine.model import Model
-    from wim_edge.engine.native import Device
 
-    monkeypatch.setattr(beforehand, "devices", lambda: [Device("GPU0", "made up", True, 0, 0)])
+    monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, 0, 0)])
     with Model(smollm2, Settings(n_gpu_layers=-1)) as model:
         assert model.context(8192).n_ctx == 8192

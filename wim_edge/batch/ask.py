@@ -23,7 +23,7 @@ class Asker(Protocol):
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedDocument:
     """A document's bytes, and what is asked of it: what goes to the machine that reads it."""
 
     group: Group
@@ -31,17 +31,17 @@ class Fetched:
     error: DocumentError | None = None
 
 
-def fetch(group: Group, limits: Limits) -> Fetched:
+def fetch(group: Group, limits: Limits) -> FetchedDocument:
     """The group with its document's bytes, or with what is wrong with the file."""
     try:
         if os.path.exists(group.path) and not os.path.isfile(group.path):  # a pipe could be waited for for ever
             raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
-        return Fetched(group, bytes_of(group.path, limits))
+        return FetchedDocument(group, bytes_of(group.path, limits))
     except DocumentError as error:
-        return Fetched(group, error=error)
+        return FetchedDocument(group, error=error)
 
 
-def answers(asker: Asker, given: Fetched, limits: Limits, worker: str) -> Iterator[Result]:
+def answers(asker: Asker, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
     """The results of a document's questions. What is wrong with one of them is its result; raises ModelError, which is
     wrong with all."""
     try:

@@ -1,0 +1,331 @@
+"""Documents read once: what a model made of a text, kept on disk for the next question.
+
+The KV cache of a document does not depend on the question, because the document stands before it and
+attention is causal. A state is found again by what it holds: the digest of its tokens, under a
+fingerprint of all that shaped the numbers (model file, cache types, build of llama.cpp). So a
+document that grew, or that begins like another one, is read from where they differ.
+
+Whatever goes wrong with the disk is told once and never stops a reading: the text is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from wim_edge.documents import Document
+from wim_edge.engine.protocols import Sequence as Cached
+from wim_edge.engine.protocols import Snapshot, Vector
+from wim_edge.errors import LibraryError
+from wim_edge.library import state_file
+from wim_edge.library.array_file import DamagedError
+from wim_edge.library.readings_db import Index, ReadingRecord
+from wim_edge.settings import Paths, Settings
+
+_MOST = 20 * 10**9
+_SHARE = 10  # by default a tenth of what is free, with what is used already
+FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may hold text that is none
+_LARGE = 100 * 10**6  # bytes of one reading from which its reader is told
+_ABANDONED = 3600.0  # seconds after which a file that no process has noted is a killed one's
+
+
+class ReadingStore:
+    """A folder of saved readings. Raises OSError, sqlite3.Error where it cannot be read or written.
+
+    Args:
+        limit: bytes that all readings may take; None: a tenth of the disk's free space, at most 20 GB.
+    """
+
+    def __init__(self, folder: Path, limit: int | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder, self._limit = folder, limit
+        self.notes: list[str] = []
+        """What a reader should know, a line each."""
+        self.index = self._open_index(folder / "index.sqlite")
+        os.chmod(folder / "index.sqlite", 0o600)
+
+    @classmethod
+    def of(cls, settings: Settings) -> ReadingStore:
+        """The one that the settings name."""
+        folder = settings.readings or Paths.from_environment().cache / "readings"
+        try:
+            return cls(folder, settings.readings_bytes)
+        except FAILURES as error:
+            raise LibraryError(
+                f"{folder}: readings cannot be saved ({why(error)})",
+                "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
+            ) from error
+
+    def _open_index(self, path: Path) -> Index:
+        """The index; a damaged one, without which the files are of no use, begins anew."""
+        try:
+            return Index(path)
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            if not is_damage(error):
+                raise
+            return self.begin_anew(error)
+
+    def begin_anew(self, damage: Exception) -> Index:
+        """Put an empty index in the place of a damaged one, which stays beside it; it says so in the notes."""
+        path = self.folder / "index.sqlite"
+        aside = path.with_name(path.name + ".damaged")
+        self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
+                          f"{aside.name}")  # fmt: skip
+        with suppress(FileNotFoundError):  # another process was faster
+            path.replace(aside)
+        for name in (path.name + "-wal", path.name + "-shm"):
+            path.with_name(name).unlink(missing_ok=True)
+        self.delete([old for old in os.listdir(self.folder) if old.endswith(state_file.ENDING)])
+        self.index = Index(path)
+        return self.index
+
+    @property
+    def limit(self) -> int:
+        if self._limit is not None:
+            return self._limit
+        return min(_MOST, (shutil.disk_usage(self.folder).free + self.index.total()) // _SHARE)
+
+    def readings(self) -> list[ReadingRecord]:
+        """What is stored, the latest used first."""
+        return self.index.readings()
+
+    def remove(self, reading: int) -> None:
+        """Forget a reading, and every state that no other one needs."""
+        self.index.drop_reading(reading)
+        self.sweep()
+
+    def clear(self) -> None:
+        """Forget all readings."""
+        for one in self.index.readings():
+            self.index.drop_reading(one.id)
+        self.sweep()
+
+    def sweep(self, keeping: int | None = None) -> None:
+        """Hold the limit: let go of the readings used longest ago, but for one; delete what nothing refers to."""
+        limit = self.limit
+        self.delete(self.index.drop_unreferenced())
+        for oldest in reversed(self.index.readings()):
+            if self.index.total() <= limit:
+                break
+            if oldest.id != keeping:
+                self.index.drop_reading(oldest.id)
+                self.delete(self.index.drop_unreferenced())
+        known, before = self.index.files(), time.time() - _ABANDONED
+        for name in os.listdir(self.folder):
+            with suppress(OSError):  # another process was faster
+                if name not in known and (self.folder / name).stat().st_mtime < before:
+                    self.delete([name])
+
+    def delete(self, names: list[str]) -> None:
+        """Files of the folder, those of ours."""
+        for name in filter(state_file.is_ours, names):
+            with suppress(OSError):  # open in another process (Windows); a later sweep finds it
+                (self.folder / name).unlink(missing_ok=True)
+
+
+class SavedReading:
+    """The saved states of one reading: asked for what is known, given what is new.
+
+    ``notes`` gathers what the reader should know, a line each.
+    """
+
+    def __init__(
+        self, store: ReadingStore, fingerprint: str, documents: Sequence[Document], shape: str, model: str, tokens: int
+    ) -> None:
+        self._store, self._index, self._fingerprint = store, store.index, fingerprint
+        self.notes = list(store.notes)
+        self._broken, self._whole, self._taken = False, True, 0
+        self._states: list[int] = []
+        self._last: tuple[int, tuple[int, ...]] = (0, ())
+        """The state found or saved last, and its tokens."""
+        self.saved_tokens = 0
+        """Document tokens that are kept, once the reading is closed."""
+        # A name that is no Unicode is written as it can be
+        source, title, model = (
+            text.encode("utf-8", "backslashreplace").decode()
+            for text in ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
+        )
+        self._open = partial(
+            self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
+        )
+
+    def find(
+        self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False
+    ) -> Snapshot | None:
+        """The saved state that holds most of ``tokens``, up to one of ``ends`` (positions, ascending).
+
+        It may hold more tokens than that, other ones, but ``most`` in all. ``aside``: it is no part that the
+        reading goes on from.
+        """
+        hashes = digests(tokens, ends)
+        while not self._broken:
+            try:
+                state = self._index.longest(self._fingerprint, hashes, most)
+                if state is None:
+                    return None
+                path = self._store.folder / str(state.file)
+                try:
+                    if not state_file.is_ours(state.file):
+                        raise DamagedError("its file is none of ours")
+                    snapshot = state_file.read(path, {"fingerprint": self._fingerprint})
+                    if in_common(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
+                        raise DamagedError("it holds another text")
+                    self._note_state(state.id, snapshot.tokens, aside)
+                    return snapshot
+                except FileNotFoundError:
+                    self._index.drop_state(state.file)  # evicted by another process a moment ago
+                except (DamagedError, OSError) as damage:
+                    self._note(f"a saved reading was damaged ({why(damage)}) and is removed; the text is read again")
+                    self._index.drop_state(state.file)
+                    self._store.delete([state.file])
+            except FAILURES as error:
+                self._fail("looked up", error)
+        return None
+
+    def refused(self, error: Exception) -> None:
+        """A state that was found cannot be restored."""
+        self._note(f"a saved reading cannot be used ({error}); the text is read again")
+
+    def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
+        """Keep what a sequence holds; ``ends`` are the positions from which a reading may go on.
+        ``aside``: see `find`."""
+        if self._broken:
+            return
+        tokens = tuple(sequence.tokens)
+        ends = sorted({*(end for end in ends if end <= len(tokens)), len(tokens)})
+        try:
+            limit = self._store.limit
+            if self._taken + sequence.nbytes > limit:
+                self._whole = False
+                self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
+                return
+            path, size = state_file.write(self._store.folder, {"fingerprint": self._fingerprint}, sequence)
+            new = False
+            try:
+                prefixes = list(zip(digests(tokens, ends), ends, strict=True))
+                state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
+            finally:
+                if not new:
+                    path.unlink()
+            self._note_state(state, tokens, aside)
+            self._taken += size
+        except FAILURES as error:
+            self._fail("saved", error)
+
+    def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
+        """What the embedding model of this fingerprint has made of these texts before, unit vectors."""
+        if self._broken or not texts:
+            return {}
+        digests = {number: _digest(text) for number, text in texts.items()}
+        try:
+            found = self._index.vectors(fingerprint, list(digests.values()))
+        except FAILURES as error:
+            self._fail("looked up", error)
+            return {}
+        found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # else it is damaged
+        known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
+        return {number: vector.astype(np.float32) for number, vector in known.items()}
+
+    def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep what an embedding model has made of texts, as long as the reading."""
+        if self._broken:
+            return
+        try:
+            made = {_digest(text): vector.astype("<f2").tobytes() for text, vector in vectors.items()}
+            self._index.add_vectors(self._open(), fingerprint, made)
+        except FAILURES as error:
+            self._fail("saved", error)
+
+    def close(self, tokens: int) -> None:
+        """The reading is over, ``tokens`` of its documents' tokens were given or found: tidy up."""
+        if self._broken:
+            return
+        if self._taken > _LARGE:
+            self._note(
+                f"what was read takes {self._taken / 1e6:,.0f} MB on disk, to be known to the next question; "
+                "--no-save keeps nothing, and `wim-edge readings remove` removes it"
+            )
+        try:
+            if self._states:
+                reading = self._open()  # another process may have let go of it
+                self.saved_tokens = self._index.keep(reading, self._states, tokens if self._whole else 0)
+                if self._whole and self.saved_tokens < tokens:
+                    self._note("parts of the reading were removed meanwhile by another process")
+                self._store.sweep(keeping=reading)
+            else:
+                self._store.sweep()
+        except FAILURES as error:
+            self._fail("saved", error)
+
+    def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
+        """The reading has this state; one that it only continues is needed no more."""
+        last, held = self._last
+        if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
+            self._states.remove(last)
+        if state not in self._states:
+            self._states.append(state)
+        if not aside:
+            self._last = (state, tokens)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _fail(self, done: str, error: Exception) -> None:
+        self._broken = True
+        if is_damage(error):
+            with suppress(*FAILURES):
+                self._index = self._store.begin_anew(error)
+            self._note(self._store.notes[-1])
+        else:
+            self._note(f"the reading cannot be {done}: {why(error)}")
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether the index is no sound database, rather than locked, or not ours to read or write."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "Could not decode" in str(error)  # a text in it is none any more
+    # The class itself: a broken constraint, say, comes of another process that let go of the reading
+    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
+
+
+def in_common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first tokens are the same."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def why(error: Exception) -> str:
+    """What the system says, without the path."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def digests(tokens: Sequence[int], ends: Sequence[int]) -> list[str]:
+    """A digest of the first ``end`` tokens, for each of the ascending ``ends``."""
+    data, found, done = np.asarray(tokens, np.int32), [], 0
+    digest = hashlib.blake2b(digest_size=16)
+    for end in ends:
+        digest.update(data[done:end].tobytes())
+        done = end
+        found.append(digest.hexdigest())
+    return found
+
+
+def _source(document: Document) -> str:
+    if document.parts:
+        return f"{document.path}: {document.name} {document.parts}"
+    if document.path is not None and str(document.path) != "-":
+        return str(document.path.absolute())
+    return "text:" + _digest(document.text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
