@@ -85,7 +85,7 @@ def _inference(checkout: Path) -> Any:
 def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int, int], margins: bool) -> dict[str, Any]:
     from wim_edge.documents import split
     from wim_edge.wim.chat import chat_format
-    from wim_edge.wim.prompts import Note, Prompts
+    from wim_edge.wim.prompts import MarginNote, Prompts
 
     segment_tokens, margin_tokens, answer_tokens = sizes
     chat, _ = chat_format(model, None)
@@ -114,7 +114,7 @@ def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int,
         verdicts.append(write(CLASSIFICATION_TOKENS, logits, wim.classifier_kv_cache))
         wim.shrink_kv_cache_from_end(0, wim.classifier_kv_cache)
         if _is_yes(verdicts[-1]):
-            notes.append(Note("", margin))
+            notes.append(MarginNote("", margin))
     asked = model.tokenize(prompts.answer(question, notes, read=True))
     _, logits = put([*asked, *chat.after_user], wim.wim_kv_cache)
     answer = write(answer_tokens, logits, wim.wim_kv_cache)

@@ -29,7 +29,7 @@ from wim_edge.wim.course import course, stopped
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.stream import Stream
-from wim_edge.wim.timings import Clock
+from wim_edge.wim.timings import Timings
 
 Source = str | Path | Document
 _PATIENCE = 1.0  # seconds
@@ -192,13 +192,15 @@ class Runtime:
 
     # One question at a time
 
-    def _begin(self, prepared: Callable[[ExitStack, Clock, Control], Iterator[events.Event]]) -> Iterator[events.Event]:
+    def _begin(
+        self, prepared: Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
+    ) -> Iterator[events.Event]:
         """The stream of what is prepared; the runtime is its own until it ends, and the stack with it."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError(
                 "this runtime is answering another question", "Finish or close its stream, or use another runtime."
             )
-        stack, clock, self._control = ExitStack(), Clock(), Control()
+        stack, clock, self._control = ExitStack(), Timings(), Control()
         stack.callback(self._busy.release)
         stack.callback(self._control.detach)
         self._beginning = threading.get_ident()
@@ -214,7 +216,7 @@ class Runtime:
 
     def _reading(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
-        judged: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Clock, control: Control,
+        judged: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents, and answer if there is a question: the one asked last from what is in the cache."""
         read = _read(documents, self.settings)
@@ -238,7 +240,7 @@ class Runtime:
 
     def _recalling(
         self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
-        judged: Mapping[int, bool] | None, stack: ExitStack, clock: Clock, control: Control,
+        judged: Mapping[int, bool] | None, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recall from a library, and go on reading; without documents (None) do not."""
         given = None if documents is None else _read(documents, self.settings)
@@ -267,7 +269,7 @@ class Runtime:
         return found()
 
     def _recall(
-        self, library: Library, query: str, clock: Clock, control: Control
+        self, library: Library, query: str, clock: Timings, control: Control
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:
         """The passages of the library, best first, and who knows their documents."""
         recaller = yield from self._open_recaller(library, control)
@@ -299,7 +301,7 @@ class Runtime:
         return self._recaller[1]
 
     def _completing(
-        self, prompt: str | Seq[Message], top_logprobs: int | None, _stack: ExitStack, _clock: Clock, control: Control
+        self, prompt: str | Seq[Message], top_logprobs: int | None, _stack: ExitStack, _clock: Timings, control: Control
     ) -> Iterator[events.Event]:
         if self._completer is None:
             self._completer = Completer(self.open(), self._loaded.chat_variables)
@@ -307,7 +309,7 @@ class Runtime:
         control.attach(self._completer.open(tokens, self.settings))
         return self._completer.run(tokens, self.settings, control, top_logprobs, chat=not isinstance(prompt, str))
 
-    def _stopped(self, clock: Clock, *, asked: bool) -> Iterator[events.Event]:
+    def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
         return stopped(self.open().info.name, Choices.of(self.settings).pattern.name, clock, asked=asked)
 
     def _forget(self, *, unless_read: bool = False) -> None:

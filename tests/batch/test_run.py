@@ -12,7 +12,7 @@ import pytest
 
 from wim_edge import Runtime, Settings
 from wim_edge.batch.ask import answers, fetch
-from wim_edge.batch.questions import Group, Question, read_questions
+from wim_edge.batch.questions import BatchQuestion, DocumentGroup, read_questions
 from wim_edge.batch.result import Result
 from wim_edge.batch.run import PARQUET, RESULTS, here, run
 from wim_edge.errors import EngineError, InvalidRequestError, ModelError
@@ -39,14 +39,14 @@ class Fake:
             raise self.fails[question]
         return self.runtime.stream(documents, question)  # type: ignore[arg-type]
 
-    def __call__(self, groups: Sequence[Group]) -> Generator[Result, None, None]:
+    def __call__(self, groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         with self.runtime:
             for group in groups:
                 yield from answers(self, fetch(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> list[Question]:
+def questions(tmp_path: Path) -> list[BatchQuestion]:
     rows = []
     for number in range(3):
         text = " ".join(f"Sentence {n} tells of the {n}th stone in wall {number}." for n in range(30))
@@ -65,7 +65,7 @@ def lines(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folder / RESULTS).read_text().splitlines()]
 
 
-def test_each_row_is_answered_and_each_document_read_once(questions: list[Question], tmp_path: Path) -> None:
+def test_each_row_is_answered_and_each_document_read_once(questions: list[BatchQuestion], tmp_path: Path) -> None:
     fake = Fake()
     results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", fake)
     assert not stopped
@@ -82,7 +82,7 @@ def test_each_row_is_answered_and_each_document_read_once(questions: list[Questi
     assert all(result.quotes and 0 < (result.support or 0) < 1 for result in results)
 
 
-def test_a_row_that_fails_stops_no_other(questions: list[Question], tmp_path: Path) -> None:
+def test_a_row_that_fails_stops_no_other(questions: list[BatchQuestion], tmp_path: Path) -> None:
     (tmp_path / "1.txt").unlink()
     results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 0?": EngineError("it broke")}))
     assert [result.error for result in results] == [
@@ -91,7 +91,7 @@ def test_a_row_that_fails_stops_no_other(questions: list[Question], tmp_path: Pa
     ]  # fmt: skip
 
 
-def test_what_failed_is_asked_again_and_nothing_else(questions: list[Question], tmp_path: Path) -> None:
+def test_what_failed_is_asked_again_and_nothing_else(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 0?": EngineError("it broke")}))
     fake = Fake()
     results, _ = run(questions, SMALL, MODEL, tmp_path / "out", fake)
@@ -101,7 +101,7 @@ def test_what_failed_is_asked_again_and_nothing_else(questions: list[Question], 
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 5])
-def test_a_stopped_run_goes_on(questions: list[Question], tmp_path: Path, after: int) -> None:
+def test_a_stopped_run_goes_on(questions: list[BatchQuestion], tmp_path: Path, after: int) -> None:
     results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=after))
     assert stopped
     assert len(results) == after
@@ -112,7 +112,7 @@ def test_a_stopped_run_goes_on(questions: list[Question], tmp_path: Path, after:
     assert ids(results) == [question.id for question in questions]
 
 
-def test_a_killed_run_goes_on_from_its_last_whole_line(questions: list[Question], tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_from_its_last_whole_line(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=3))
     path = tmp_path / "out" / RESULTS
     path.write_bytes(path.read_bytes()[:-20])
@@ -122,7 +122,7 @@ def test_a_killed_run_goes_on_from_its_last_whole_line(questions: list[Question]
     assert len(results) == len(lines(tmp_path / "out")) == 6
 
 
-def test_a_question_that_was_changed_is_asked(questions: list[Question], tmp_path: Path) -> None:
+def test_a_question_that_was_changed_is_asked(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     fake = Fake()
     changed = [replace(questions[0], question="Whose?"), *questions[1:]]
@@ -133,7 +133,7 @@ def test_a_question_that_was_changed_is_asked(questions: list[Question], tmp_pat
     assert lines(tmp_path / "out")[6]["question"] == "Which 0 0?"  # what is no longer asked stands last
 
 
-def test_ids_may_shift(questions: list[Question], tmp_path: Path) -> None:
+def test_ids_may_shift(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     fake = Fake()
     rest = (replace(question, id=f"{n}") for n, question in enumerate(questions, 1))
@@ -143,7 +143,7 @@ def test_ids_may_shift(questions: list[Question], tmp_path: Path) -> None:
     assert ids(results) == [str(row["id"]) for row in lines(tmp_path / "out")] == [f"{n}" for n in range(7)]
 
 
-def test_what_is_asked_twice_is_answered_once(questions: list[Question], tmp_path: Path) -> None:
+def test_what_is_asked_twice_is_answered_once(questions: list[BatchQuestion], tmp_path: Path) -> None:
     fake = Fake()
     results, _ = run([*questions, replace(questions[0], id="again")], SMALL, MODEL, tmp_path / "out", fake)
     assert len(fake.asked) == 6
@@ -155,7 +155,7 @@ def test_what_fails_alike_everywhere_ends_it(tmp_path: Path) -> None:
     asked = []
     for number in range(8):
         (tmp_path / f"{number}.txt").write_text("A text.")
-        asked.append(Question(str(number), f"{number}.txt", f"Which {number}?", tmp_path / f"{number}.txt"))
+        asked.append(BatchQuestion(str(number), f"{number}.txt", f"Which {number}?", tmp_path / f"{number}.txt"))
     broken = Fake(fails={question.question: EngineError("it broke") for question in asked})
     with pytest.raises(EngineError, match="5 documents in a row failed alike: EngineError: it broke"):
         run(asked, SMALL, MODEL, tmp_path / "out", broken)
@@ -168,7 +168,7 @@ def test_what_fails_alike_everywhere_ends_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("running", [True, False])
 def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
-    questions: list[Question], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: bool
+    questions: list[BatchQuestion], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: bool
 ) -> None:
     class InProcess(Fake):
         def __init__(self, **_: object) -> None:
@@ -195,14 +195,14 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
     assert len(lines(tmp_path / "out")) == 1
 
 
-def test_what_failed_comes_last(questions: list[Question], tmp_path: Path) -> None:
+def test_what_failed_comes_last(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=1, fails={"Which 0 0?": EngineError("it broke")}))
     fake = Fake()
     run(questions, SMALL, MODEL, tmp_path / "out", fake)
     assert fake.asked == ["Which 1 0?", "Which 1 1?", "Which 2 0?", "Which 2 1?", "Which 0 1?", "Which 0 0?"]
 
 
-def test_other_documents_are_another_batch(questions: list[Question], tmp_path: Path) -> None:
+def test_other_documents_are_another_batch(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     moved = [replace(question, folder=tmp_path / "other") for question in questions]
     with pytest.raises(InvalidRequestError, match="documents is"):
@@ -220,7 +220,7 @@ def test_other_documents_are_another_batch(questions: list[Question], tmp_path: 
      '{"id": "1", "document": "a", "question": "b", "answer": "c", "short": 7}',
      '{"id": "1", "document": "a", "question": "b", "answer": "c", "usage": {"prefilled_tokens": "x"}}'],
 )  # fmt: skip
-def test_damaged_results_are_told(questions: list[Question], tmp_path: Path, line: str) -> None:
+def test_damaged_results_are_told(questions: list[BatchQuestion], tmp_path: Path, line: str) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     with (tmp_path / "out" / RESULTS).open("a") as file:
         file.write(f"\n{line}\n")
@@ -229,14 +229,14 @@ def test_damaged_results_are_told(questions: list[Question], tmp_path: Path, lin
 
 
 def test_a_path_that_cannot_be(tmp_path: Path) -> None:
-    long = Question("1", "x" * 300, "Who?", tmp_path / ("x" * 300))
+    long = BatchQuestion("1", "x" * 300, "Who?", tmp_path / ("x" * 300))
     results, _ = run([long], SMALL, MODEL, tmp_path / "out", Fake())
     assert results[0].error
     assert results[0].error.startswith("DocumentError")
 
 
-def test_a_row_that_comes_twice_counts_once(questions: list[Question], tmp_path: Path) -> None:
-    def twice(groups: Sequence[Group]) -> Generator[Result, None, None]:
+def test_a_row_that_comes_twice_counts_once(questions: list[BatchQuestion], tmp_path: Path) -> None:
+    def twice(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         for result in Fake()(groups):
             yield from (result, replace(result, answer="another"))
 
@@ -246,7 +246,9 @@ def test_a_row_that_comes_twice_counts_once(questions: list[Question], tmp_path:
 
 
 @pytest.mark.parametrize("change", [{"margins": "free"}, {"pattern": "llm"}, {"answer_tokens": 9}])
-def test_a_folder_never_mixes_two_batches(questions: list[Question], tmp_path: Path, change: dict[str, object]) -> None:
+def test_a_folder_never_mixes_two_batches(
+    questions: list[BatchQuestion], tmp_path: Path, change: dict[str, object]
+) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
     with pytest.raises(InvalidRequestError, match="another run"):
         run(questions, SMALL.but(**change), MODEL, tmp_path / "out", Fake())
@@ -254,19 +256,19 @@ def test_a_folder_never_mixes_two_batches(questions: list[Question], tmp_path: P
         run(questions, SMALL, Identity("fake", "2"), tmp_path / "out", Fake())
 
 
-def test_where_it_is_computed_is_no_other_batch(questions: list[Question], tmp_path: Path) -> None:
+def test_where_it_is_computed_is_no_other_batch(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
     results, _ = run(questions, SMALL.but(n_threads=3, n_gpu_layers=-1, save=False), MODEL, tmp_path / "out", Fake())
     assert len(results) == 6
 
 
-def test_what_is_wrong_with_all_ends_it(questions: list[Question], tmp_path: Path) -> None:
+def test_what_is_wrong_with_all_ends_it(questions: list[BatchQuestion], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such model"):
         run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 1?": ModelError("no such model")}))
     assert ids([Result(**row) for row in lines(tmp_path / "out")]) == ["0/0"]  # type: ignore[arg-type]
 
 
-def test_parquet_holds_the_same(questions: list[Question], tmp_path: Path) -> None:
+def test_parquet_holds_the_same(questions: list[BatchQuestion], tmp_path: Path) -> None:
     (tmp_path / "2.txt").write_bytes(b"\x89PNG")
     results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(), parquet=True)
     rows = pyarrow.parquet.read_table(tmp_path / "out" / PARQUET).to_pylist()
@@ -277,7 +279,7 @@ def test_parquet_holds_the_same(questions: list[Question], tmp_path: Path) -> No
     assert [row["error"] is None for row in rows] == [True, True, False] * 2
 
 
-def test_a_pipe_is_not_waited_for(questions: list[Question], tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for(questions: list[BatchQuestion], tmp_path: Path) -> None:
     import os
 
     (tmp_path / "0.txt").unlink()

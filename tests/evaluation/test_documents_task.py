@@ -14,7 +14,7 @@ from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.tasks import TASKS, Options
+from wim_edge.evaluation.tasks import TASKS, TaskOptions
 from wim_edge.evaluation.tasks.documents import data_files
 
 TASK = TASKS["documents"]
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, n_documents: int = 3, n_questions: int = 6) -> Path:
 
 
 def build(data: Path, **options: Any) -> list[Example]:
-    return TASK.examples(Options(data=data, **options), words)
+    return TASK.examples(TaskOptions(data=data, **options), words)
 
 
 def test_a_question_and_its_document(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from tests.evaluation.stub import multidoc_row, write
 from wim_edge import loaded_models
 from wim_edge.cli.eval import eval_command
-from wim_edge.cli.main import Group
+from wim_edge.cli.main import CommandGroup
 from wim_edge.testing import FakeModel
 
 FULL = "llm,wim:verdict,rag:bm25,default,oracle,closed-book"
@@ -43,7 +43,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def evaluate(*args: object) -> Result:
-    group = Group("wim-edge", commands=[eval_command])
+    group = CommandGroup("wim-edge", commands=[eval_command])
     return CliRunner().invoke(group, ["eval", *map(str, args)])
 
 

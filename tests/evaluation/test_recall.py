@@ -12,7 +12,7 @@ from tests.evaluation.stub import write
 from tests.recall.test_recaller import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.cli.eval import eval_command
-from wim_edge.cli.main import Group
+from wim_edge.cli.main import CommandGroup
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.queries import Query, load_queries
@@ -35,7 +35,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 
 def evaluate(*args: str) -> Result:
-    return CliRunner().invoke(Group("wim-edge", commands=[eval_command]), ["eval", "recall", *args])
+    return CliRunner().invoke(CommandGroup("wim-edge", commands=[eval_command]), ["eval", "recall", *args])
 
 
 def test_every_chooser_and_variant(files: tuple[str, ...], tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_folder_never_mixes_two_samples(files: tuple[str, ...], tmp_path: Path
     assert evaluate(*options).exit_code == 0
     assert evaluate(*options).exit_code == 0
     result = CliRunner(env={"WIM_EDGE_SEED": "7"}).invoke(
-        Group("wim-edge", commands=[eval_command]), ["eval", "recall", *options]
+        CommandGroup("wim-edge", commands=[eval_command]), ["eval", "recall", *options]
     )
     assert result.exit_code == 2, result.output
     assert "passages is" in result.stderr

@@ -18,7 +18,7 @@ from wim_edge.evaluation.conditions import parse_conditions
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record, read_records
 from wim_edge.evaluation.runner import evaluate
-from wim_edge.evaluation.tasks import Options
+from wim_edge.evaluation.tasks import TaskOptions
 from wim_edge.journal import write_json
 
 DOCUMENTS = (Document("a", "nothing"), Document("b", "it is blue"))
@@ -39,7 +39,7 @@ def blue(documents: Sequence[Document], _question: str, _settings: Settings) -> 
 def run(out: Path, patterns: str = "llm", examples: Sequence[Example] = EXAMPLES, runtime: StubRuntime | None = None,
         **options: Any) -> list[Record]:  # fmt: skip
     return evaluate(runtime or StubRuntime(blue), "multidoc", examples, parse_conditions(patterns), out,  # type: ignore[arg-type]
-                    options=Options(**options))  # fmt: skip
+                    options=TaskOptions(**options))  # fmt: skip
 
 
 def test_patterns_by_example_and_controls_once_a_question(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_paths_that_are_no_utf8_are_written(tmp_path: Path) -> None:
 
 
 def test_the_watcher_sees_old_and_new(tmp_path: Path) -> None:
-    class Watcher:
+    class EvaluationWatcher:
         def begin(self, kept: Sequence[Record], total: int) -> None:
             seen.append((len(kept), total))
 
@@ -334,8 +334,8 @@ def test_the_watcher_sees_old_and_new(tmp_path: Path) -> None:
 
     seen: list[object] = []
     run(tmp_path, "llm", EXAMPLES[:2], limit=1)
-    evaluate(StubRuntime(blue), "multidoc", EXAMPLES, parse_conditions("llm"), tmp_path, options=Options(limit=2),  # type: ignore[arg-type]
-             watcher=Watcher())  # fmt: skip
+    evaluate(StubRuntime(blue), "multidoc", EXAMPLES, parse_conditions("llm"), tmp_path, options=TaskOptions(limit=2),  # type: ignore[arg-type]
+             watcher=EvaluationWatcher())  # fmt: skip
     assert seen == [(2, 4), "q1@0", "q1@1"]
 
 

@@ -15,13 +15,13 @@ from tests.evaluation.stub import multidoc_row, words, write
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Example, Passage
 from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.tasks import TASKS, Options, task_named
+from wim_edge.evaluation.tasks import TASKS, TaskOptions, task_named
 from wim_edge.evaluation.tasks.cwe import made_up_words
 from wim_edge.evaluation.tasks.kv import generate_kv
 
 
 def build(task: str, **options: Any) -> list[Example]:
-    return TASKS[task].examples(Options(**options), words)
+    return TASKS[task].examples(TaskOptions(**options), words)
 
 
 def test_ids_and_names_are_unique_and_the_registry_names_its_tasks(tmp_path: Path) -> None:

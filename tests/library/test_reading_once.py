@@ -20,7 +20,7 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.engine.protocols import Interrupted, Logits
 from wim_edge.errors import EngineError, InvalidRequestError, LibraryError
 from wim_edge.library import ReadingStore
-from wim_edge.library.readings_db import Index
+from wim_edge.library.readings_db import ReadingsDatabase
 from wim_edge.library.state_file import read as read_state
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel, FakeSequence
@@ -209,13 +209,13 @@ def test_an_index_damaged_inside_begins_anew(damage: bytes) -> None:
 def test_a_reading_that_another_process_lets_go_of_costs_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
     ask("Another text. " * 300, pattern="llm")
     (other,) = files()
-    add = Index.add
+    add = ReadingsDatabase.add
 
-    def dropped(self: Index, reading: int, *more: object) -> object:
+    def dropped(self: ReadingsDatabase, reading: int, *more: object) -> object:
         self.drop_reading(reading)
         return add(self, reading, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Index, "add", dropped)
+    monkeypatch.setattr(ReadingsDatabase, "add", dropped)
     found = ask(TEXT, pattern="llm")
     assert found[-1].text  # type: ignore[attr-defined]
     assert not [e for e in found if isinstance(e, events.Warning) and "damaged" in e.text]
@@ -547,7 +547,7 @@ def test_an_index_that_names_other_files_deletes_none(tmp_path: Path, name: str)
 
 def test_parts_that_another_process_removed_are_not_said_to_be_kept() -> None:
     ask(TEXT)
-    index = Index(folder() / "index.sqlite")
+    index = ReadingsDatabase(folder() / "index.sqlite")
     reading = index.readings()[0]
     assert index.keep(reading.id, [10**6], reading.tokens) == 0
     assert index.readings()[0].tokens == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.beams import Beam, Search
-from wim_edge.recall.suffix_array import Runs
+from wim_edge.recall.suffix_array import SuffixArray
 from wim_edge.testing import FakeContext, FakeModel, FakeSequence
 
 END, STOP, VOCAB = 65535, 9, 10
@@ -37,10 +37,10 @@ def _distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeSequence, "logits", property(lambda self: logits_after(self.tokens)))
 
 
-def runs_of(texts: list[list[int]], *, anywhere: bool = False) -> Runs:
+def runs_of(texts: list[list[int]], *, anywhere: bool = False) -> SuffixArray:
     tokens = np.array([token for text in texts for token in (*text, END)], np.uint16)
     heads = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
-    return Runs.of(tokens, None if anywhere else heads)
+    return SuffixArray.of(tokens, None if anywhere else heads)
 
 
 def prompt_of(context: FakeContext) -> FakeSequence:
@@ -136,6 +136,6 @@ def test_a_whole_passage_is_decoded_to_its_end() -> None:
 
 def test_nothing_to_find() -> None:
     context = FakeModel().context(1000)
-    empty = Runs(np.zeros(0, np.uint16), np.zeros(0, np.uint32))
+    empty = SuffixArray(np.zeros(0, np.uint16), np.zeros(0, np.uint32))
     assert Search(empty, width=3, ends=(STOP,)).find(context, prompt_of(context)) == ([], 0)
     assert Beam(empty.all).score == 0

@@ -12,7 +12,7 @@ from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
 from wim_edge.recall.index import open_index
-from wim_edge.recall.suffix_array import Run
+from wim_edge.recall.suffix_array import TokenRange
 from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real
@@ -110,7 +110,7 @@ def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Libr
         assert index.nbytes < 2 * sum(len(document.text.encode()) for _, document in passages())
         runs = index.passage_runs
         for place in np.asarray(runs.order)[:: max(1, len(runs.order) // 50)].tolist():
-            run: Run | None = runs.all
+            run: TokenRange | None = runs.all
             for token in index.tokens[place : place + 5].tolist():
                 if token == runs.end:
                     break

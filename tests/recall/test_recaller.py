@@ -305,7 +305,7 @@ def test_no_other_question_comes_between_recall_and_reading(library: Library) ->
 def test_what_was_not_worth_reading_is_not_chosen(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     from wim_edge.recall import recaller
 
-    monkeypatch.setattr(recaller.Question, "log_likelihood", lambda self, sequence: -3.0 * len(sequence))
+    monkeypatch.setattr(recaller.QuestionLikelihood, "log_likelihood", lambda self, sequence: -3.0 * len(sequence))
     found = recalled("when does the ferry sail at noon?", "hybrid", writes("Ferry", "The ferry"))
     for passage in last(found).passages:
         assert not passage.chosen or "likelihood" in passage.scores

@@ -20,8 +20,8 @@ from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT, Slow
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.server import timeouts
-from wim_edge.server.allowed_files import Folders
-from wim_edge.server.conversations import Part, Turn, as_request
+from wim_edge.server.allowed_files import AllowedFolders
+from wim_edge.server.conversations import MessagePart, MessageTurn, as_request
 from wim_edge.server.question import split_question
 from wim_edge.worker import Worker
 
@@ -35,7 +35,7 @@ def test_no_other_file_is_read_whatever_is_swapped_meanwhile(
     for one, text in ((folder / "sub", "inside"), (outside, "secret")):
         one.mkdir(parents=True)
         (one / "a.txt").write_text(text)
-    folders = Folders([folder])
+    folders = AllowedFolders([folder])
     assert folders.read("sub/a.txt")[1] == b"inside"
     resolved = Path.resolve
 
@@ -105,7 +105,8 @@ def test_a_book_of_short_lines_is_split_at_once() -> None:
     assert question.endswith("Who is it?")
     assert len(body) + len(question) > 3_999_000
     assert split_question("One. Two is it. Who may end it?")[1] == "Who may end it?"
-    found = as_request([Turn("user", (Part("word " * 9000 + "Why?"),))], lambda text: len(text.split()), read=None)
+    message = MessageTurn("user", (MessagePart("word " * 9000 + "Why?"),))
+    found = as_request([message], lambda text: len(text.split()), read=None)
     assert found.question.endswith("Why?")
 
 

@@ -19,8 +19,8 @@ from wim_edge import Settings
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.app import create_app
-from wim_edge.server.conversations import LONG, Part, Turn, as_request
-from wim_edge.server.openai_shapes import Told
+from wim_edge.server.conversations import LONG, MessagePart, MessageTurn, as_request
+from wim_edge.server.openai_shapes import CompletionReply
 from wim_edge.server.question import split_question
 from wim_edge.wim import events
 
@@ -157,7 +157,7 @@ def test_what_stands_below_an_answer(
     made = tuple(events.Quote(words, "a.pdf", page, section, (0, 9)) for words, page, section in quotes)
     usage = events.Usage(1, 0, 1, {"total": 1.0}, 1)
     last = events.AnswerFinished(text, "repeated", "wim", "m", (), usage, quotes=made, unsupported=unsupported)
-    told = Told(chat=True, model="m")
+    told = CompletionReply(chat=True, model="m")
     chunks = told.chunks(json.loads(last.to_json()))
     assert told.text == text + below
     assert told.finish_reason == "stop"  # clients know no other
@@ -268,14 +268,18 @@ def test_what_becomes_of_messages() -> None:
         return len(text) // 4
 
     long = "A sentence of the text. " * 400
-    turns = [Turn("system", (Part("Be brief."),)), Turn("user", (Part(long),)), Turn("assistant", (Part("Yes?"),)),
-             Turn("user", (Part("Who is it?"), Part(document=Document("d", "words"))))]  # fmt: skip
+    turns = [
+        MessageTurn("system", (MessagePart("Be brief."),)),
+        MessageTurn("user", (MessagePart(long),)),
+        MessageTurn("assistant", (MessagePart("Yes?"),)),
+        MessageTurn("user", (MessagePart("Who is it?"), MessagePart(document=Document("d", "words")))),
+    ]
     found = as_request(turns, count, read=None)
     assert [document.name for document in found.documents] == ["message", "d"]
     assert (found.question, found.left_out) == ("Who is it?", 2)
     assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
     with pytest.raises(InvalidRequestError, match="no question"):
-        as_request([Turn("user", (Part(document=Document("d", "words")),))], count, read=None)
+        as_request([MessageTurn("user", (MessagePart(document=Document("d", "words")),))], count, read=None)
     with pytest.raises(InvalidRequestError, match="not the user's"):
         as_request([], count, read=None)
 

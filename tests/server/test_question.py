@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wim_edge.documents import Document
-from wim_edge.server.conversations import Part, Request, Turn, as_request, short_answer
+from wim_edge.server.conversations import MessagePart, MessageTurn, RoutedRequest, as_request, short_answer
 from wim_edge.server.question import asking_part, asks, find_question
 
 PLAIN = "The licence covers the software. It was written in 2007 by the foundation. " * 60
@@ -16,11 +16,12 @@ REST, END = "the message", "the message's end or head"
 Q = "Who is protected by this License?"
 
 
-def request(*messages: tuple[str, str | list[str | Document]], read: bool | None = None) -> Request:
+def request(*messages: tuple[str, str | list[str | Document]], read: bool | None = None) -> RoutedRequest:
     turns = []
     for role, content in messages:
         parts = [content] if isinstance(content, str) else content
-        turns.append(Turn(role, tuple(Part(one) if isinstance(one, str) else Part(document=one) for one in parts)))
+        made = (MessagePart(one) if isinstance(one, str) else MessagePart(document=one) for one in parts)
+        turns.append(MessageTurn(role, tuple(made)))
     return as_request(turns, lambda text: len(text) // 4, read=read)
 
 

@@ -83,7 +83,7 @@ def test_where_each_margin_is_judged_they_are_written_a_few_at_once() -> None:
 def test_a_full_cache_takes_fewer_at_once(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = ask("Whose wall?", pattern=pattern, save=False, relevance_threshold=0.0)
     ask("Which stone?", pattern=pattern)
-    monkeypatch.setattr("wim_edge.wim.margins.Writer.cells", 10**6)
+    monkeypatch.setattr("wim_edge.wim.margins.MarginWriter.cells", 10**6)
     MODEL.history.clear()
     again = ask("Whose wall?", pattern=pattern, relevance_threshold=0.0)
     assert max(n for what, _, n in MODEL.history if what == "together") == 1

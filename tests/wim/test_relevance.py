@@ -17,7 +17,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.settings import RELEVANCES
 from wim_edge.testing import FakeModel
-from wim_edge.wim.likelihood import Question
+from wim_edge.wim.likelihood import QuestionLikelihood
 from wim_edge.wim.pattern import PATTERNS, Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.relevance import Ranking
@@ -258,7 +258,7 @@ def test_measuring_the_question_leaves_no_trace(which: str, model_file: Callable
     from wim_edge.engine.model import Model
 
     with Model(model_file(which), Settings()) as model, closing(model.context(512)) as context:
-        question = Question(model, Prompts(), QUESTION)
+        question = QuestionLikelihood(model, Prompts(), QUESTION)
         with context.sequence() as sequence:
             sequence.append([*model.bos_tokens, *model.tokenize(FILLER * 4)])
             before = sequence.logits.copy()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from wim_edge.batch.questions import Group, Question
+from wim_edge.batch.questions import BatchQuestion, DocumentGroup
 from wim_edge.batch.result import Result, failed, observed
 from wim_edge.documents import Document, document_of
 from wim_edge.documents.readers import bytes_of
@@ -16,7 +16,7 @@ from wim_edge.settings import Limits
 from wim_edge.wim import events
 
 
-class Asker(Protocol):
+class BatchAsker(Protocol):
     """A `wim_edge.Runtime` or, in a process of its own, a `wim_edge.worker.Worker`."""
 
     def stream(self, documents: Sequence[Document], question: str) -> Iterator[events.Event]: ...
@@ -26,12 +26,12 @@ class Asker(Protocol):
 class FetchedDocument:
     """A document's bytes, and what is asked of it: what goes to the machine that reads it."""
 
-    group: Group
+    group: DocumentGroup
     data: bytes = b""
     error: DocumentError | None = None
 
 
-def fetch(group: Group, limits: Limits) -> FetchedDocument:
+def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
     """The group with its document's bytes, or with what is wrong with the file."""
     try:
         if os.path.exists(group.path) and not os.path.isfile(group.path):  # a pipe could be waited for for ever
@@ -41,7 +41,7 @@ def fetch(group: Group, limits: Limits) -> FetchedDocument:
         return FetchedDocument(group, error=error)
 
 
-def answers(asker: Asker, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
+def answers(asker: BatchAsker, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
     """The results of a document's questions. What is wrong with one of them is its result; raises ModelError, which is
     wrong with all."""
     try:
@@ -56,7 +56,7 @@ def answers(asker: Asker, given: FetchedDocument, limits: Limits, worker: str) -
         yield _answer(asker, document, question, worker)
 
 
-def _answer(asker: Asker, document: Document, question: Question, worker: str) -> Result:
+def _answer(asker: BatchAsker, document: Document, question: BatchQuestion, worker: str) -> Result:
     try:
         return observed(question, asker.stream([document], question.question), worker)
     except ModelError:

@@ -22,7 +22,7 @@ _MOST_FIELD = 2**31 - 1  # characters; the csv module takes 131,072 unless told 
 
 
 @dataclass(frozen=True)
-class Question:
+class BatchQuestion:
     """One row. ``document`` is the path as it was given, ``path`` where it lies, on whatever machine asks."""
 
     id: str
@@ -39,21 +39,21 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Group:
+class DocumentGroup:
     """A document and all that is asked of it: it is read once, where all of that is asked."""
 
     path: Path
-    questions: tuple[Question, ...]
+    questions: tuple[BatchQuestion, ...]
 
 
-def read_questions(path: Path) -> list[Question]:
+def read_questions(path: Path) -> list[BatchQuestion]:
     """The rows of a file: CSV by its name's ending (with a line of headings), else JSON lines or a list. Paths of
     documents are relative to the file's folder; a row without an id has its number, from 1.
 
     Raises InvalidRequestError for a file that cannot be read, another layout, or an id that is there twice.
     """
     rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
-    found: dict[str, Question] = {}
+    found: dict[str, BatchQuestion] = {}
     for number, row in enumerate(rows, 1):
         try:
             question = _question(row, number, path.parent.absolute())
@@ -66,7 +66,7 @@ def read_questions(path: Path) -> list[Question]:
     return list(found.values())
 
 
-def questions_of_each(folder: Path, questions: Sequence[str]) -> list[Question]:
+def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuestion]:
     """Each question of each document in a folder and those in it (as `library add` takes them, but for files of rows);
     the id is the document's path in the folder and, where there are several questions, the question's number."""
     if not all(map(str.strip, questions)):
@@ -87,16 +87,16 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[Question]:
         for number, question in enumerate(questions, 1):
             own = f"{name}#{number}" if len(questions) > 1 else name
             # What is no UTF-8 as the results have it
-            asked.append(Question(own, name, question.strip().encode("utf-8", "replace").decode(), path, folder))
+            asked.append(BatchQuestion(own, name, question.strip().encode("utf-8", "replace").decode(), path, folder))
     return asked
 
 
-def grouped(questions: Iterable[Question]) -> list[Group]:
+def grouped(questions: Iterable[BatchQuestion]) -> list[DocumentGroup]:
     """By document, in the order in which the documents come first."""
-    groups: dict[Path, list[Question]] = {}
+    groups: dict[Path, list[BatchQuestion]] = {}
     for question in questions:
         groups.setdefault(question.path, []).append(question)
-    return [Group(path, tuple(found)) for path, found in groups.items()]
+    return [DocumentGroup(path, tuple(found)) for path, found in groups.items()]
 
 
 def _csv_rows(path: Path) -> list[Row]:
@@ -122,7 +122,7 @@ def _csv_rows(path: Path) -> list[Row]:
     return [dict(zip(headings, line, strict=True)) for line in lines[1:]]
 
 
-def _question(row: Row, number: int, folder: Path) -> Question:
+def _question(row: Row, number: int, folder: Path) -> BatchQuestion:
     """Raises KeyError, TypeError, ValueError."""
     given, document = row.get("id"), text_of(row["document"])
     if isinstance(given, bool) or not isinstance(given, str | int | None):
@@ -130,7 +130,7 @@ def _question(row: Row, number: int, folder: Path) -> Question:
     if not document.strip() or "\0" in document:
         raise ValueError("it names no document")
     name = str(number) if given in (None, "") else str(given)
-    return Question(name, document, _asked(text_of(row["question"])), folder / document, folder)
+    return BatchQuestion(name, document, _asked(text_of(row["question"])), folder / document, folder)
 
 
 def _asked(question: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wim_edge.batch.questions import Question
+from wim_edge.batch.questions import BatchQuestion
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.wim import events
 
@@ -59,13 +59,13 @@ class Result:
         return self.document, self.question
 
 
-def failed(question: Question, error: Exception, worker: str) -> Result:
+def failed(question: BatchQuestion, error: Exception, worker: str) -> Result:
     """The result of a question that was not answered."""
     why = f"{type(error).__name__}: {error}"
     return Result(id=question.id, document=question.document, question=question.question, error=why, worker=worker)
 
 
-def observed(question: Question, found: Iterable[events.Event], worker: str) -> Result:
+def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str) -> Result:
     """The result of a question from its events. Raises what reading raises."""
     margins, warnings, relevance, last = [], [], None, None
     for event in found:

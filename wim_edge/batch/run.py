@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from wim_edge.batch.ask import FetchedDocument, answers, fetch
-from wim_edge.batch.questions import Group, Question, grouped
+from wim_edge.batch.questions import BatchQuestion, DocumentGroup, grouped
 from wim_edge.batch.result import Result, parse, write_parquet
 from wim_edge.errors import EngineError
 from wim_edge.journal import Journal, described
@@ -27,10 +27,10 @@ _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_
              *Limits.__dataclass_fields__)  # fmt: skip
 """Settings that make no other answers: a run may go on with others."""
 
-Executor = Callable[[Sequence[Group]], Generator[Result, None, None]]
+Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
 
 
-class Watcher(Protocol):
+class BatchWatcher(Protocol):
     """Is told how a batch goes on."""
 
     def begin(self, kept: Sequence[Result], total: int) -> None: ...
@@ -39,8 +39,8 @@ class Watcher(Protocol):
 
 
 def run(
-    questions: Sequence[Question], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
-    parquet: bool = False, watcher: Watcher | None = None,
+    questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
+    parquet: bool = False, watcher: BatchWatcher | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
     """Ask what is not yet in ``folder``; the results of these questions, and whether Ctrl-C stopped it.
 
@@ -74,7 +74,7 @@ def run(
 
 
 def _ask(
-    found: Iterable[Result], journal: Journal[Result], done: dict[tuple[str, str], Result], watcher: Watcher | None
+    found: Iterable[Result], journal: Journal[Result], done: dict[tuple[str, str], Result], watcher: BatchWatcher | None
 ) -> None:
     """Write down what comes. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
     last: str | None = None
@@ -93,7 +93,7 @@ def _ask(
             raise EngineError(f"{_ALIKE} documents in a row failed alike: {last}", "The same command goes on.")
 
 
-def _in_order(journal: Journal[Result], questions: Sequence[Question]) -> list[Result]:
+def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> list[Result]:
     """The results of the questions, each with its id; the file has them first, in this order."""
     found = {row.key: row for row in journal.rows}
     results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
@@ -106,7 +106,7 @@ def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Execut
     """One document after the other, in a process of this machine. ``check``: called where that process ended, it may
     raise what is wrong with all."""
 
-    def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
+    def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         with kept_meanwhile(settings) as used, Worker(**used.given()) as worker:
             for group in groups:
                 for result in answers(worker, fetch(group, settings), settings, "local"):
@@ -122,16 +122,16 @@ def spread(
 ) -> Executor:
     """On the machines of a cluster, each document where one of them is free."""
 
-    def execute(groups: Sequence[Group]) -> Generator[Result, None, None]:
+    def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         try:
-            yield from cluster.run(groups, partial(fetch, limits=settings), partial(_Actor, settings, model), told)
+            yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), told)
         finally:
             sweep()  # an actor that Ray kills cannot
 
     return execute
 
 
-class _Actor:
+class _BatchActor:
     """Answers on one machine of a cluster."""
 
     def __init__(self, settings: Settings, model: Identity) -> None:

@@ -26,7 +26,7 @@ from wim_edge.cli.options import (
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.batch.questions import Question
+    from wim_edge.batch.questions import BatchQuestion
     from wim_edge.batch.result import Result
 
 EXIT_FAILED, EXIT_CANCELLED = 1, 130
@@ -102,7 +102,7 @@ def _tell(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -> list[Question]:
+def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -> list[BatchQuestion]:
     from wim_edge.batch.questions import questions_of_each, read_questions
 
     if (file is None) == (folder is None) or bool(asked) != (folder is not None):

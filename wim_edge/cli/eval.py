@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from wim_edge.evaluation.conditions import Condition
     from wim_edge.evaluation.split import Part
-    from wim_edge.evaluation.tasks import Options, Task
+    from wim_edge.evaluation.tasks import Task, TaskOptions
     from wim_edge.evaluation.tasks.task import Order
     from wim_edge.ray_cluster import Cluster
     from wim_edge.settings import Settings
@@ -140,7 +140,7 @@ def eval_command(
       wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
     """
     from wim_edge.evaluation.conditions import parse_conditions
-    from wim_edge.evaluation.tasks import Options, task_named
+    from wim_edge.evaluation.tasks import TaskOptions, task_named
 
     cluster = cluster_from(options)
     if task_name == "recall":
@@ -151,7 +151,7 @@ def eval_command(
 
         if report:
             _check_report(out)
-        request = eval_recall.Request(choosers, data, library, part, limit, size, prefix, titles, out, report)
+        request = eval_recall.RecallRequest(choosers, data, library, part, limit, size, prefix, titles, out, report)
         show_llama_log(ctx)
         found, stopped = eval_recall.run(request, settings_from(options), _command(ctx))
         eval_recall.show(found, as_json)
@@ -164,7 +164,7 @@ def eval_command(
             raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
     task, chosen = task_named(task_name), parse_conditions(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
-    wanted = Options(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,
+    wanted = TaskOptions(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,
                      order=order, length=length, seed=settings.seed)  # fmt: skip
     if report:
         _check_report(out)
@@ -181,7 +181,7 @@ def eval_command(
 
 
 def _run(
-    task: Task, patterns: Sequence[Condition], options: Options, settings: Settings, folder: Path, command: str,
+    task: Task, patterns: Sequence[Condition], options: TaskOptions, settings: Settings, folder: Path, command: str,
     report: bool, cluster: Cluster | None,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class RecallRequest:
     """What is asked for."""
 
     choosers: str
@@ -36,7 +36,7 @@ class Request:
     report: bool
 
 
-def run(request: Request, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
+def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
     """Ask, and sum up; whether Ctrl-C stopped it."""
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.documents.data_files import fingerprint

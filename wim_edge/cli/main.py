@@ -63,7 +63,7 @@ class _Shown(click.ClickException):
             click.echo(f"hint: {one_line(self.error.hint)}", err=True)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Turns every WimEdgeError of a command into its two lines and its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -106,7 +106,7 @@ def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         os.environ[OFFLINE_VARIABLE] = "yes"  # also for what this process starts
 
 
-@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(wim_edge.__version__, prog_name="wim-edge")
 @debug_option
 @click.option("--offline", is_flag=True, expose_value=False, callback=_offline,

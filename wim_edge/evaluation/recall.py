@@ -34,7 +34,7 @@ from wim_edge.evaluation.intervals import interval
 from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.queries import Query
 from wim_edge.evaluation.records import Record, RecordStore
-from wim_edge.evaluation.runner import Watcher
+from wim_edge.evaluation.runner import EvaluationWatcher
 from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import PASSAGE, MindRef, Title
@@ -144,7 +144,7 @@ class RetrieverComparison:
 
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
-             choosers: Sequence[str], store: RecordStore, watcher: Watcher) -> None:  # fmt: skip
+             choosers: Sequence[str], store: RecordStore, watcher: EvaluationWatcher) -> None:  # fmt: skip
     """Asks what is not in the store yet, query by query, all choosers of one before the next."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     kept = [record for record in store.rows if not record.error]

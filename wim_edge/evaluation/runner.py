@@ -21,7 +21,7 @@ from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Conditi
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.tasks import GENERATED, Options, Task, task_named
+from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
 from wim_edge.journal import described
 from wim_edge.loaded_models import Identity, check_same, identify, settled
@@ -34,7 +34,7 @@ Job = tuple[Example, Condition]
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
 
 
-class Watcher(Protocol):
+class EvaluationWatcher(Protocol):
     """Is told how a run goes on."""
 
     def begin(self, kept: Sequence[Record], total: int) -> None:
@@ -51,8 +51,8 @@ def evaluate(
     conditions: Sequence[Condition],
     out_dir: Path,
     *,
-    options: Options | None = None,
-    watcher: Watcher | None = None,
+    options: TaskOptions | None = None,
+    watcher: EvaluationWatcher | None = None,
     cluster: Cluster | None = None,
 ) -> list[Record]:
     """Asks what is not yet in ``out_dir``, here or on a cluster; returns the records of the whole run, old and new.
@@ -65,7 +65,7 @@ def evaluate(
     runtime.open()  # its settings are then those of the model
     jobs = plan(task, examples, conditions, runtime.settings)
     _check(runtime, task, examples, conditions, cluster)
-    with RecordStore(out_dir, _identity(runtime, task, options or Options(), conditions)) as store:
+    with RecordStore(out_dir, _identity(runtime, task, options or TaskOptions(), conditions)) as store:
         kept = [record for record in store.rows if not record.error]
         done = {record.key for record in kept}
         if watcher:
@@ -229,7 +229,7 @@ def _check(
         )
 
 
-def _identity(runtime: Runtime, task: Task, options: Options, conditions: Sequence[Condition]) -> dict[str, Any]:
+def _identity(runtime: Runtime, task: Task, options: TaskOptions, conditions: Sequence[Condition]) -> dict[str, Any]:
     """Returns what makes two runs the same one."""
     model = runtime.open()
     return {

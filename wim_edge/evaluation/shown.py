@@ -9,7 +9,7 @@ from functools import cache
 from wim_edge.evaluation.embedding import rag_prompt
 from wim_edge.evaluation.metrics import normalize, words_of
 from wim_edge.evaluation.source_prompt import kv_prompt, qa_prompt
-from wim_edge.wim.prompts import Note, Prompts
+from wim_edge.wim.prompts import MarginNote, Prompts
 
 LOOP_WORDS = 8
 ECHO_WORDS = 4
@@ -64,7 +64,7 @@ def _prompt_runs() -> frozenset[str]:
     for prompts in (Prompts(chat=True), Prompts(chat=False)):
         texts += [prompts.system(read=read) for read in (True, False)]
         texts += [prompts.extract("", verbatim=verbatim) for verbatim in (True, False)]
-        texts += [prompts.answer("", [Note("", "")], read=read) for read in (True, False)]
+        texts += [prompts.answer("", [MarginNote("", "")], read=read) for read in (True, False)]
         texts.append(prompts.before_question())
     return frozenset().union(*map(_runs, texts))
 

@@ -16,7 +16,7 @@ from wim_edge.documents.document import short
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.library.library import Library, Source
+from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
@@ -107,7 +107,7 @@ def _printable(path: Path) -> str:
     return str(path).encode("utf-8", "replace").decode()
 
 
-def _one(library: Library, path: Path, known: Source | None, limits: Limits) -> IngestResult:
+def _one(library: Library, path: Path, known: SourceFile | None, limits: Limits) -> IngestResult:
     name = str(path)
     try:
         name.encode()

@@ -62,7 +62,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file, as it was when its documents were read."""
 
     path: str
@@ -76,7 +76,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredDocument:
     """A document of the library."""
 
     id: int
@@ -90,7 +90,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DocumentEntry:
     """A document, without its text."""
 
     id: int
@@ -145,7 +145,7 @@ class Library:
             (n,) = db.execute("SELECT count(*) FROM document").fetchone()
         return int(n)
 
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> dict[str, SourceFile]:
         """The files, by path."""
         with self._read() as db:
             rows = db.execute(
@@ -156,7 +156,7 @@ class Library:
             ).fetchall()
             if not all(isinstance(path, str) for path, *_ in rows):
                 raise sqlite3.DatabaseError("a path is missing")
-        return {row[0]: Source(*row) for row in rows}
+        return {row[0]: SourceFile(*row) for row in rows}
 
     def documents_of(self, path: str) -> list[int]:
         """The ids of a file's documents."""
@@ -175,7 +175,7 @@ class Library:
                 raise sqlite3.DatabaseError("a digest is missing")
         return found
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[DocumentEntry]:
         """All documents, in the order of their ids; a damaged one too."""
         with self._read() as db:
             found = db.execute(
@@ -183,13 +183,13 @@ class Library:
                 "CAST(marks AS BLOB) FROM document JOIN source ON source.id = source ORDER BY document.id"
             ).fetchall()
         return [
-            Entry(number, _text(title), _text(name), _text(path), int(chars or 0), _pages(marks))
+            DocumentEntry(number, _text(title), _text(name), _text(path), int(chars or 0), _pages(marks))
             for number, title, name, path, chars, marks in found
         ]
 
-    def documents(self, ids: Sequence[int]) -> list[Kept]:
+    def documents(self, ids: Sequence[int]) -> list[StoredDocument]:
         """These documents, in this order; those that are gone are left out. Each is checked against its digest."""
-        found: dict[int, Kept] = {}
+        found: dict[int, StoredDocument] = {}
         with self._read() as db:
             for number in dict.fromkeys(ids):
                 row = db.execute(
@@ -204,7 +204,7 @@ class Library:
                     raise sqlite3.DatabaseError(f"document {number} is not what was written")
                 placed = tuple(Mark(*mark) for mark in json.loads(marks))
                 document = Document(name, text, placed, Path(path), title=title)
-                found[number] = Kept(number, title, document, digest, mtime_ns, size)
+                found[number] = StoredDocument(number, title, document, digest, mtime_ns, size)
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:

@@ -28,7 +28,7 @@ from wim_edge.engine.protocols import Snapshot, Vector
 from wim_edge.errors import LibraryError
 from wim_edge.library import state_file
 from wim_edge.library.array_file import DamagedError
-from wim_edge.library.readings_db import Index, ReadingRecord
+from wim_edge.library.readings_db import ReadingRecord, ReadingsDatabase
 from wim_edge.settings import Paths, Settings
 
 _MOST = 20 * 10**9
@@ -65,16 +65,16 @@ class ReadingStore:
                 "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
             ) from error
 
-    def _open_index(self, path: Path) -> Index:
+    def _open_index(self, path: Path) -> ReadingsDatabase:
         """The index; a damaged one, without which the files are of no use, begins anew."""
         try:
-            return Index(path)
+            return ReadingsDatabase(path)
         except (sqlite3.DatabaseError, UnicodeError) as error:
             if not is_damage(error):
                 raise
             return self.begin_anew(error)
 
-    def begin_anew(self, damage: Exception) -> Index:
+    def begin_anew(self, damage: Exception) -> ReadingsDatabase:
         """Put an empty index in the place of a damaged one, which stays beside it; it says so in the notes."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
@@ -85,7 +85,7 @@ class ReadingStore:
         for name in (path.name + "-wal", path.name + "-shm"):
             path.with_name(name).unlink(missing_ok=True)
         self.delete([old for old in os.listdir(self.folder) if old.endswith(state_file.ENDING)])
-        self.index = Index(path)
+        self.index = ReadingsDatabase(path)
         return self.index
 
     @property

@@ -69,7 +69,7 @@ class State:
     tokens: int
 
 
-class Index:
+class ReadingsDatabase:
     """The database of a folder. Methods raise sqlite3.Error where it cannot be read or written: a
     DatabaseError that is no OperationalError means that the file is damaged."""
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from wim_edge.engine.beams import hand_on
 from wim_edge.engine.protocols import Context, Logits, Sequence
 from wim_edge.engine.sampling import log_softmax
-from wim_edge.recall.suffix_array import LONGEST, Run, Runs
+from wim_edge.recall.suffix_array import LONGEST, SuffixArray, TokenRange
 
 
 @dataclass(frozen=True)
 class Beam:
     """A run of tokens that exists, and how probable the model finds it."""
 
-    run: Run
+    run: TokenRange
     tokens: tuple[int, ...] = ()
     logprob: float = 0.0
     """Of its tokens, and of its end where it has ended; nats."""
@@ -61,7 +61,7 @@ class Search:
             likelier of the two is decoded for the first token.
     """
 
-    runs: Runs
+    runs: SuffixArray
     width: int
     longest: int = LONGEST - 1
     ends: tuple[int, ...] = ()
@@ -106,7 +106,7 @@ class Search:
         tokens, edges = self.runs.successors(beam.run)
         if len(tokens) and tokens[-1] == self.runs.end:
             tokens = tokens[:-1]
-            here = replace(beam, run=Run(int(edges[-2]), int(edges[-1]), beam.run.length))
+            here = replace(beam, run=TokenRange(int(edges[-2]), int(edges[-1]), beam.run.length))
             if self.ends and beam.tokens:
                 end = float(np.logaddexp.reduce(logprobs[list(self.ends)]))
                 yield replace(here, logprob=beam.logprob + end, ended=True)
@@ -115,7 +115,7 @@ class Search:
         forms = tokens if beam.tokens else np.array([self.form(int(token)) for token in tokens], np.int64)
         forms = np.where(logprobs[forms] > logprobs[tokens], forms, tokens) if len(tokens) else tokens
         for at in np.argsort(-logprobs[forms], kind="stable")[: self.width].tolist():
-            run = Run(int(edges[at]), int(edges[at + 1]), beam.run.length + 1)
+            run = TokenRange(int(edges[at]), int(edges[at + 1]), beam.run.length + 1)
             yield Beam(run, (*beam.tokens, int(forms[at])), beam.logprob + float(logprobs[forms[at]]))
 
     def _complete(self, beam: Beam) -> bool:
@@ -136,7 +136,7 @@ class Search:
             if len(tokens) != 1 or tokens[0] == self.runs.end:
                 break
             stretch.append(int(tokens[0]))
-            run = Run(run.first, run.last, run.length + 1)
+            run = TokenRange(run.first, run.last, run.length + 1)
         return stretch
 
     @staticmethod
@@ -144,5 +144,5 @@ class Search:
         """The beam at the end of its stretch, which begins with its own last token."""
         more = stretch[1:]
         logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()) if more else 0.0
-        run = Run(beam.run.first, beam.run.last, beam.run.length + len(more))
+        run = TokenRange(beam.run.first, beam.run.last, beam.run.length + len(more))
         return Beam(run, (*beam.tokens, *more), beam.logprob + logprob)

@@ -28,7 +28,7 @@ from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import PART, DamagedError, finish, mapped
 from wim_edge.library.library import Library
-from wim_edge.recall.suffix_array import LONGEST, Ints, Runs, end_of, sorted_places
+from wim_edge.recall.suffix_array import LONGEST, Ints, SuffixArray, end_of, sorted_places
 from wim_edge.wim.token_offsets import beginnings
 
 _KIND = (b"wim-edge  recall", 1)
@@ -57,16 +57,16 @@ class TokenIndex:
     digests: Ints
 
     @cached_property
-    def title_runs(self) -> Runs:
+    def title_runs(self) -> SuffixArray:
         """The titles: runs from a beginning to an end."""
-        return Runs(self.tokens, self.titles)
+        return SuffixArray(self.tokens, self.titles)
 
     @cached_property
-    def passage_runs(self) -> Runs:
+    def passage_runs(self) -> SuffixArray:
         """What the sentences of all documents begin with."""
-        return Runs(self.tokens, self.sentences)
+        return SuffixArray(self.tokens, self.sentences)
 
-    def passages_of(self, documents: list[int]) -> Runs:
+    def passages_of(self, documents: list[int]) -> SuffixArray:
         """What the sentences of these documents (their places in ``ids``) begin with."""
         return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
 
@@ -137,7 +137,7 @@ def _before(path: Path) -> TokenIndex | None:
 
 
 @dataclass
-class _Parts:
+class _IndexArrays:
     """One document's share of the arrays, places counted from its title's beginning."""
 
     tokens: Ints
@@ -151,7 +151,7 @@ def _build(library: Library, model: Model, before: TokenIndex | None, told: Told
     listed = library.digests()
     old = {before.digests[16 * at : 16 * at + 16].tobytes(): at for at in range(len(before.ids))} if before else {}
     piece = cache(model.piece)
-    parts: dict[int, _Parts] = {}
+    parts: dict[int, _IndexArrays] = {}
     for begin in range(0, len(listed), _AT_ONCE):
         some = listed[begin : begin + _AT_ONCE]
         for number, digest in some:
@@ -180,18 +180,21 @@ def _build(library: Library, model: Model, before: TokenIndex | None, told: Told
     )
 
 
-def _tokenized(model: Model, piece: Callable[[int], bytes], title: str, text: str, dtype: type[np.generic]) -> _Parts:
+def _tokenized(
+    model: Model, piece: Callable[[int], bytes], title: str, text: str, dtype: type[np.generic]
+) -> _IndexArrays:
     head, body = model.tokenize(" " + title)[: LONGEST - 1], model.tokenize(text)
     chars, ends = beginnings(piece, text, body, _LONG)
     end, at = end_of(np.zeros(0, dtype)), len(head) + 1
     tokens = np.array([*head, end, *body, end], dtype)
-    return _Parts(tokens, at, np.array(list(ends), np.uint32) + at, np.array([chars[one] for one in ends], np.uint32))
+    starts = np.array([chars[one] for one in ends], np.uint32)
+    return _IndexArrays(tokens, at, np.array(list(ends), np.uint32) + at, starts)
 
 
-def _taken(index: TokenIndex, at: int) -> _Parts:
+def _taken(index: TokenIndex, at: int) -> _IndexArrays:
     """A document of an earlier index."""
     head, end = index.heads[at], index.heads[at + 1]
     first, last = np.searchsorted(index.starts, (head, end))
-    return _Parts(
+    return _IndexArrays(
         index.tokens[head:end], int(index.bodies[at] - head), index.starts[first:last] - head, index.chars[first:last]
     )

@@ -23,7 +23,7 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.beams import Beam, Search
 from wim_edge.recall.index import TokenIndex
-from wim_edge.recall.suffix_array import LONGEST, Runs
+from wim_edge.recall.suffix_array import LONGEST, SuffixArray
 from wim_edge.wim.prompts import Prompts
 
 TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
@@ -161,13 +161,13 @@ class MindRef:
 
     # Parts
 
-    def _prefixes(self, runs: Runs, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
+    def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
         search = Search(
             runs, self._passage_width, PASSAGE if self._whole else self._prefix, whole=self._whole, form=self._spaced
         )
         return [self._located(runs, beam) for beam in self._find(search, context, sequence)[:most]]
 
-    def _located(self, runs: Runs, beam: Beam) -> Prefix:
+    def _located(self, runs: SuffixArray, beam: Beam) -> Prefix:
         """Where the prefix stands first."""
         place = int(runs.places(beam.run)[0])
         document = int(self.index.document_at(np.array([place]))[0])

@@ -28,13 +28,13 @@ from dataclasses import dataclass, field, replace
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.library import Kept, Library
+from wim_edge.library.library import Library, StoredDocument
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import MindRef, Title
 from wim_edge.recall.suffix_array import LONGEST
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.likelihood import Question
+from wim_edge.wim.likelihood import QuestionLikelihood
 from wim_edge.wim.prompts import Prompts
 
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
@@ -77,7 +77,7 @@ class Recaller:
         self._opening = chat.opening(model, prompts.system())
         self._place = {int(number): at for at, number in enumerate(index.ids)}
         self._context: Context | None = None
-        self._documents: dict[int, Kept] = {}
+        self._documents: dict[int, StoredDocument] = {}
         """Those of this question."""
         self.read_tokens = 0
         """Tokens of passages that were read to judge them."""
@@ -192,7 +192,7 @@ class Recaller:
     ) -> tuple[list[Candidate], int]:
         """The best of them read, each alone after the system text, and ranked anew, before the others; how many."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
-        question = Question(self._model, self._prompts, query)
+        question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
             opening = stack.enter_context(context.sequence())
             opening.append(self._opening)
@@ -245,7 +245,7 @@ class Recaller:
         return self._documents[at].document
 
 
-def _notes(kept: Kept) -> tuple[str, ...]:
+def _notes(kept: StoredDocument) -> tuple[str, ...]:
     """Whether its file is still what was added."""
     try:
         stat = os.stat(kept.document.path or "")

@@ -32,7 +32,7 @@ def end_of(tokens: Ints) -> int:
 
 
 @dataclass(frozen=True)
-class Run:
+class TokenRange:
     """A run of ``length`` tokens that stands at places ``first`` to ``last`` - 1 of the order."""
 
     first: int
@@ -44,7 +44,7 @@ class Run:
         return self.last - self.first
 
 
-class Runs:
+class SuffixArray:
     """The runs of tokens that begin at some places of a text.
 
     Args:
@@ -54,24 +54,24 @@ class Runs:
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
         self.tokens, self.order, self.end = tokens, order, end_of(tokens)
-        self.all = Run(0, len(order), 0)
+        self.all = TokenRange(0, len(order), 0)
         """The empty run, which begins everywhere."""
-        self._kept: dict[Run, tuple[Ints, Ints]] = {}
+        self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
 
     @classmethod
-    def of(cls, tokens: Ints, places: Ints | None = None) -> Runs:
+    def of(cls, tokens: Ints, places: Ints | None = None) -> SuffixArray:
         """Sort these places (None: all but the ends)."""
         everywhere = np.flatnonzero(tokens != end_of(tokens)) if places is None else places
         return cls(tokens, sorted_places(tokens, everywhere))
 
-    def inside(self, *spans: tuple[int, int]) -> Runs:
+    def inside(self, *spans: tuple[int, int]) -> SuffixArray:
         """Those that begin inside these spans ``[start, end)`` of the text."""
         chosen = np.zeros(len(self.order), bool)
         for start, end in spans:
             chosen |= (self.order >= start) & (self.order < end)
-        return Runs(self.tokens, self.order[chosen])
+        return SuffixArray(self.tokens, self.order[chosen])
 
-    def successors(self, run: Run) -> tuple[Ints, Ints]:
+    def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
         """The tokens that follow a run somewhere, ascending (the end last, if it may end): (k,); and where the
         places of each begin in the order, with the end of the last: (k + 1,)."""
         found = self._kept.get(run)
@@ -81,26 +81,26 @@ class Runs:
                 self._kept[run] = found
         return found
 
-    def extended(self, run: Run, token: int) -> Run | None:
+    def extended(self, run: TokenRange, token: int) -> TokenRange | None:
         """The run with one token more; None where it occurs nowhere."""
         tokens, edges = self.successors(run)
         at = int(np.searchsorted(tokens, token))
         if at == len(tokens) or tokens[at] != token:
             return None
-        return Run(int(edges[at]), int(edges[at + 1]), run.length + 1)
+        return TokenRange(int(edges[at]), int(edges[at + 1]), run.length + 1)
 
-    def found(self, tokens: list[int]) -> Run | None:
+    def found(self, tokens: list[int]) -> TokenRange | None:
         """The run of these tokens; None where it occurs nowhere."""
-        run: Run | None = self.all
+        run: TokenRange | None = self.all
         for token in tokens:
             run = self.extended(run, token) if run is not None else None
         return run
 
-    def places(self, run: Run) -> Ints:
+    def places(self, run: TokenRange) -> Ints:
         """Where it stands in the text, ascending."""
         return np.sort(self.order[run.first : run.last])
 
-    def _steps(self, run: Run) -> tuple[Ints, Ints]:
+    def _steps(self, run: TokenRange) -> tuple[Ints, Ints]:
         if run.length >= LONGEST and len(run) > 1:
             raise ValueError(f"a run of more than {LONGEST} tokens")
         following = self.tokens[self.order[run.first : run.last].astype(np.int64) + run.length]

@@ -14,7 +14,7 @@ MOST_BYTES = 64 * 1024**2
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
-class Folders:
+class AllowedFolders:
     """These folders; links out of them are not followed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:

@@ -24,7 +24,7 @@ from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, JobQueue
 from wim_edge.server.openapi import described
-from wim_edge.server.uploads import Store
+from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 
 BODY_BYTES = 8 * 1024**2
@@ -58,7 +58,7 @@ def create_app(
     if token is None and not is_loopback(host):
         raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
     settings = settings or Settings.from_environment()
-    store = Store(folders, settings)
+    store = Uploads(folders, settings)
     service = Service(settings, store, History(store.folder / "questions"), read_on)
 
     @asynccontextmanager

@@ -19,7 +19,7 @@ from wim_edge.documents import Document, told_apart
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY, Conversation
 from wim_edge.server.question import FoundQuestion, asking_part, asks, find_question
-from wim_edge.server.uploads import Store
+from wim_edge.server.uploads import Uploads
 from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID
 from wim_edge.wim.chat import Message
 
@@ -36,7 +36,7 @@ _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
 @dataclass(frozen=True)
-class Part:
+class MessagePart:
     """A text, or a document, of a message."""
 
     text: str = ""
@@ -44,9 +44,9 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Turn:
+class MessageTurn:
     role: str
-    parts: tuple[Part, ...]
+    parts: tuple[MessagePart, ...]
 
     @property
     def text(self) -> str:
@@ -54,7 +54,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Request:
+class RoutedRequest:
     """Either messages for the model, or documents with a question."""
 
     messages: list[Message] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Request:
         return "; ".join(filter(None, [WHY if self.asked_as != self.question else "", taken]))
 
 
-def file_part(store: Store, name: str, data: str | None, number: str | None) -> Part:
+def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> MessagePart:
     """A file that came as a data URL, or by the id of a document that was given before.
 
     Raises InvalidRequestError, DocumentError, LibraryError.
@@ -85,7 +85,7 @@ def file_part(store: Store, name: str, data: str | None, number: str | None) -> 
         found = _FILE_ID.fullmatch(number)
         if not found:
             raise InvalidRequestError(f"{number!r} is no file", "file-N, where N is a document's id (/api/documents).")
-        return Part(document=store.document(int(found[1])).document)
+        return MessagePart(document=store.document(int(found[1])).document)
     if data is None:
         raise InvalidRequestError("a file has neither file_data nor file_id", "Send one of them.")
     head, comma, body = data.partition(",")
@@ -94,10 +94,10 @@ def file_part(store: Store, name: str, data: str | None, number: str | None) -> 
     except (binascii.Error, ValueError):
         raise InvalidRequestError(f"{name}: its data is no base64", "data:TYPE;base64,DATA") from None
     kept, _ = store.upload(name, raw)
-    return Part(document=kept.document)
+    return MessagePart(document=kept.document)
 
 
-def as_request(turns: Sequence[Turn], count: Callable[[str], int], *, read: bool | None) -> Request:
+def as_request(turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None) -> RoutedRequest:
     """What is asked. ``count``: how many tokens a text has. ``read``: whether texts are read as documents; None: the
     long ones. Raises InvalidRequestError without a question."""
     if not turns or turns[-1].role != "user":
@@ -132,19 +132,19 @@ def as_request(turns: Sequence[Turn], count: Callable[[str], int], *, read: bool
             else:
                 beside.append(part.text.strip())
     if not documents:
-        return Request(messages=[(turn.role, turn.text) for turn in turns])
+        return RoutedRequest(messages=[(turn.role, turn.text) for turn in turns])
     question = _question("\n\n".join(beside), found, others)
     if not question.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
     asked_as = _talk(turns, is_long).complete(question.question)
     left_out = sum(question.question not in text for text in short)
-    return Request(
+    return RoutedRequest(
         documents=told_apart(documents), question=question.question, asked_as=asked_as, unsure=question.unsure,
         source=question.source, left_out=left_out,
     )  # fmt: skip
 
 
-def _others(turns: Sequence[Turn]) -> list[tuple[str, str]]:
+def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
     """Where a question may stand besides the last message: the system message, then what the user said last."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
     before = [("an earlier message", turn.text) for turn in turns[:-1] if turn.role == "user" and len(turn.text) < LONG]
@@ -161,7 +161,7 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
     return elsewhere[0] if elsewhere else FoundQuestion(beside)
 
 
-def _talk(turns: Sequence[Turn], is_long: Callable[[str], bool]) -> Conversation:
+def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Conversation:
     """The questions before the last message, and what was answered to them."""
     talk = Conversation()
     for turn, reply in pairwise(turns[:-1]):

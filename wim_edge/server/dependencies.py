@@ -26,7 +26,7 @@ from wim_edge.errors import (
 )
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
-from wim_edge.server.uploads import Store
+from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Paths, Settings
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ _MOST_FIELDS = 64
 @dataclass
 class Service:
     settings: Settings
-    store: Store
+    store: Uploads
     history: History
     read_on: bool = False
     """Whether a question is read on when it is answered and nobody waits, where its request leaves that open."""
@@ -88,7 +88,7 @@ def _service(request: Request) -> Service:
 Served = Annotated[Service, Depends(_service)]
 
 
-class Shape(BaseModel):
+class StrictModel(BaseModel):
     """Base of what requests hold: a field of another name is an error."""
 
     model_config = ConfigDict(extra="forbid")
@@ -102,14 +102,14 @@ class Shape(BaseModel):
         return given
 
 
-class Explained(BaseModel):
+class ErrorDetail(BaseModel):
     type: str = Field(description="The error's class.")
     message: str
     hint: str = Field(description="What to do about it.")
 
 
 class ErrorBody(BaseModel):
-    error: Explained
+    error: ErrorDetail
 
 
 ERRORS: dict[int | str, dict[str, Any]] = {

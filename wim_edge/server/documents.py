@@ -9,14 +9,14 @@ from fastapi import APIRouter, File, UploadFile
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from wim_edge.library.library import Kept
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Shape
+from wim_edge.library.library import StoredDocument
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
 
 router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS)
 UPLOAD_BYTES = 64 * 1024**2
 
 
-class Mark(BaseModel):
+class MarkView(BaseModel):
     """From character ``start`` on, the text is on this page or in this section."""
 
     start: int
@@ -24,7 +24,7 @@ class Mark(BaseModel):
     section: str | None
 
 
-class Listed(BaseModel):
+class DocumentSummary(BaseModel):
     id: int
     name: str = Field(description="As events name it.")
     file: str = Field(description="The name of its file.")
@@ -33,16 +33,16 @@ class Listed(BaseModel):
     pages: int | None = Field(description="None: it has no pages.")
 
 
-class Given(Listed):
+class DocumentCreated(DocumentSummary):
     notes: list[str] = Field(description="How the reading was less than perfect.")
 
 
-class Whole(Listed):
+class DocumentDetail(DocumentSummary):
     text: str = Field(description="What is read; all offsets are characters of it.")
-    marks: list[Mark]
+    marks: list[MarkView]
 
 
-class Named(Shape):
+class AddFileRequest(StrictModel):
     path: str = Field(
         max_length=4096, description="A file of a folder that was named when the server was started: its path, or its "
         "path in that folder.",
@@ -50,11 +50,11 @@ class Named(Shape):
 
 
 @router.get("")
-async def list_documents(served: Served) -> list[Listed]:
+async def list_documents(served: Served) -> list[DocumentSummary]:
     """All documents, in the order in which they came."""
     found = await run_in_threadpool(served.store.entries)
     return [
-        Listed(
+        DocumentSummary(
             id=one.id, name=one.name, file=Path(one.path).name, title=one.title, chars=one.chars, pages=one.pages
         )
         for one in found
@@ -64,26 +64,26 @@ async def list_documents(served: Served) -> list[Listed]:
 @router.post("", status_code=201, max_body_size=UPLOAD_BYTES, responses=BUSY)
 async def upload_document(
     served: Served, file: Annotated[UploadFile, File(description="Text, Markdown, HTML, PDF, DOCX or EPUB.")]
-) -> Given:
+) -> DocumentCreated:
     """Upload a file. The same file under the same name is kept once."""
     data = await file.read()
     kept, notes = await served.writing(served.store.upload, file.filename or "document", data)
-    return Given(**vars(_listed(kept)), notes=list(notes))
+    return DocumentCreated(**vars(_listed(kept)), notes=list(notes))
 
 
 @router.post("/named", status_code=201, responses=BUSY)
-async def name_document(served: Served, named: Named) -> Given:
+async def name_document(served: Served, named: AddFileRequest) -> DocumentCreated:
     """Take a file of this machine, from a folder that was named when the server was started."""
     kept, notes = await served.writing(served.store.name, named.path)
-    return Given(**vars(_listed(kept)), notes=list(notes))
+    return DocumentCreated(**vars(_listed(kept)), notes=list(notes))
 
 
 @router.get("/{document}")
-async def get_document(served: Served, document: int) -> Whole:
+async def get_document(served: Served, document: int) -> DocumentDetail:
     """A document with its whole text."""
     kept = await run_in_threadpool(served.store.document, document)
-    marks = [Mark(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
-    return Whole(**vars(_listed(kept)), text=kept.document.text, marks=marks)
+    marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
+    return DocumentDetail(**vars(_listed(kept)), text=kept.document.text, marks=marks)
 
 
 @router.delete("/{document}", status_code=204, responses=BUSY)
@@ -98,9 +98,9 @@ async def remove_document(served: Served, document: int) -> None:
             served.history.remove(question)
 
 
-def _listed(kept: Kept) -> Listed:
+def _listed(kept: StoredDocument) -> DocumentSummary:
     pages = max((mark.page for mark in kept.document.marks if mark.page is not None), default=None)
     file = kept.document.path.name if kept.document.path else kept.document.name
-    return Listed(
+    return DocumentSummary(
         id=kept.id, name=kept.document.name, file=file, title=kept.title, chars=len(kept.document.text), pages=pages
     )

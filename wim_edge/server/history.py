@@ -30,7 +30,7 @@ _PASSING = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of 
 
 
 @dataclass(eq=False)
-class Question:
+class AskedQuestion:
     """What was asked, of which documents, and what has been told of it."""
 
     documents: list[int]
@@ -79,26 +79,26 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.Lock()
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, AskedQuestion] = {}
         folder.mkdir(mode=0o700, exist_ok=True)
         found = [question for path in folder.glob("*.json") if (question := _read(path))]
         for question in sorted(found, key=lambda one: one.asked):
             self._questions[question.id] = question
 
-    def all(self, document: int | None = None) -> list[Question]:
+    def all(self, document: int | None = None) -> list[AskedQuestion]:
         """The latest first; those of this document, if one is given."""
         with self._lock:
             found = list(self._questions.values())
         return [one for one in reversed(found) if document is None or document in one.documents]
 
-    def get(self, number: str) -> Question:
+    def get(self, number: str) -> AskedQuestion:
         with self._lock:
             found = self._questions.get(number)
         if found is None:
             raise LibraryError("there is no such question", "GET /api/questions lists those there are.")
         return found
 
-    def add(self, question: Question) -> Question:
+    def add(self, question: AskedQuestion) -> AskedQuestion:
         with self._lock:
             self._questions[question.id] = question
             over = [one for one in self._questions.values() if one.job is None or one.job.over]
@@ -108,7 +108,7 @@ class History:
                 self.remove(one)
         return question
 
-    def keep(self, question: Question) -> None:
+    def keep(self, question: AskedQuestion) -> None:
         """Write down what was told of it. What the disk refuses is forgotten with the process."""
         path = self._path(question)
         try:
@@ -120,7 +120,7 @@ class History:
         except OSError as error:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
-    def remove(self, question: Question) -> None:
+    def remove(self, question: AskedQuestion) -> None:
         """Raises LibraryError where the disk refuses: it would be there again after a restart."""
         with self._lock:
             try:
@@ -129,11 +129,11 @@ class History:
                 raise LibraryError(f"the question cannot be removed: {error.strerror}", "Check the disk.") from error
             self._questions.pop(question.id, None)
 
-    def _path(self, question: Question) -> Path:
+    def _path(self, question: AskedQuestion) -> Path:
         return self._folder / f"{question.id}.json"
 
 
-def _as_written(question: Question) -> dict[str, Any]:
+def _as_written(question: AskedQuestion) -> dict[str, Any]:
     told = [event for event in question.told if event["type"] not in _PASSING]
     return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
             "options": question.options, "judged": dict(question.judged), "ended": question.state,
@@ -150,11 +150,11 @@ class _Told(BaseModel):
         if self.type == "answer.finished":
             if "text" not in self.model_fields_set:
                 raise ValueError("an answer without its text")
-            _Parts.model_validate(self.model_extra or {})
+            _AnswerParts.model_validate(self.model_extra or {})
         return self
 
 
-class _Parts(BaseModel):
+class _AnswerParts(BaseModel):
     """What is shown of an answer's parts; an older version stored none."""
 
     status: Status = "answered"
@@ -177,7 +177,7 @@ class _Written(BaseModel):
     asked_as: str = ""
 
 
-def _read(path: Path) -> Question | None:
+def _read(path: Path) -> AskedQuestion | None:
     """None for a file that is damaged: it is of no more use."""
     try:
         found = _Written.model_validate_json(contents(path))
@@ -189,7 +189,7 @@ def _read(path: Path) -> Question | None:
     if found.ended in ("waiting", "running"):  # the server was killed
         lost = Failed("EngineError", "the server ended before it was answered", "Ask again.").to_dict()
         found.ended, told = "failed", [*told, lost]
-    return Question(
+    return AskedQuestion(
         found.documents, found.text, found.options, found.id, found.asked, found.judged, old=told, ended=found.ended,
         asked_as=found.asked_as,
     )  # fmt: skip

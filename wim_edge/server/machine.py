@@ -42,7 +42,7 @@ class Status(BaseModel):
     choosers: list[str]
 
 
-class Model(BaseModel):
+class ModelView(BaseModel):
     name: str
     description: str
     licence: str
@@ -55,7 +55,7 @@ class Model(BaseModel):
     loaded: bool
 
 
-class ReadingKept(BaseModel):
+class ReadingView(BaseModel):
     id: int
     title: str
     model: str
@@ -99,20 +99,20 @@ async def status(served: Served) -> Status:
 
 
 @router.get("/models")
-async def list_models(served: Served) -> list[Model]:
+async def list_models(served: Served) -> list[ModelView]:
     """The models that can be named, from the lowest rank up."""
     return await run_in_threadpool(_models, served.desk.model)
 
 
-def _models(loaded: str | None) -> list[Model]:
+def _models(loaded: str | None) -> list[ModelView]:
     paths = Paths.from_environment()
     return [_model(entry, paths, loaded) for entry in Catalog.load(paths)]
 
 
-def _model(entry: ModelEntry, paths: Paths, loaded: str | None) -> Model:
+def _model(entry: ModelEntry, paths: Paths, loaded: str | None) -> ModelView:
     facts = catalog.facts(entry, paths)
     path = facts.pop("path")
-    return Model(**facts, here=path is not None, loaded=loaded == entry.name)
+    return ModelView(**facts, here=path is not None, loaded=loaded == entry.name)
 
 
 _SOON = 5.0  # seconds after which one who asked for a download has begun to watch it, or has gone
@@ -171,15 +171,15 @@ async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[Ser
 
 
 @router.get("/readings")
-async def list_readings(served: Served) -> list[ReadingKept]:
+async def list_readings(served: Served) -> list[ReadingView]:
     """The readings that are kept on this disk, for all models."""
     return await run_in_threadpool(_readings, served)
 
 
-def _readings(served: Served) -> list[ReadingKept]:
+def _readings(served: Served) -> list[ReadingView]:
     try:
         return [
-            ReadingKept(id=one.id, title=one.title, model=one.model, shape=one.shape, tokens=one.tokens,
+            ReadingView(id=one.id, title=one.title, model=one.model, shape=one.shape, tokens=one.tokens,
                         of_tokens=one.of_tokens, bytes=one.bytes)
             for one in ReadingStore.of(served.settings).readings()
         ]  # fmt: skip

@@ -27,7 +27,7 @@ from wim_edge.errors import WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.runtime import Runtime
 from wim_edge.server.job_queue import Job, JobQueue
-from wim_edge.server.uploads import Store
+from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 from wim_edge.wim.events import Event
 
@@ -40,7 +40,7 @@ quotation where there is one; prefer what they quote to the answer's own words. 
 document does not seem to answer."""
 
 
-class Source(BaseModel):
+class SourceView(BaseModel):
     page: int | None
     section: str | None
     characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
@@ -48,7 +48,7 @@ class Source(BaseModel):
     quotation: str = Field(description="What the document says there; empty where none was taken.")
 
 
-class Quote(BaseModel):
+class QuoteView(BaseModel):
     text: str = Field(description="A whole sentence, row of a table or item of a list.")
     page: int | None
     section: str | None
@@ -56,14 +56,14 @@ class Quote(BaseModel):
     header: str = Field(description="Of a row of a table, the row that heads it.")
 
 
-class Answer(BaseModel):
+class AnswerView(BaseModel):
     answer: str = Field(description="The short answer with its quotation, or the model's own words.")
     status: Literal["answered", "unsure", "not_found"] = Field(
         description="not_found: the document does not seem to say, and the quotations are what comes nearest."
     )
     short: str = Field(description="The answer in a few words; empty where there is none.")
     span: tuple[int, int] | None = Field(description="Where it stands, as characters of the document's text.")
-    quotes: list[Quote] = Field(description="What carries the answer, the best first.")
+    quotes: list[QuoteView] = Field(description="What carries the answer, the best first.")
     support: float | None = Field(description="How likely the document holds an answer, 0 to 1; null: not known.")
     unsupported: list[str] = Field(description="Values of the answer that stand in no passage: do not rely on them.")
     finish_reason: str = Field(description="stop, length, repeated (ended where the model repeated itself), or "
@@ -72,15 +72,15 @@ class Answer(BaseModel):
     read_segments: int
     segments: int = Field(description="Of the document; where fewer were read, the most promising ones were.")
     unread_probability: float | None = Field(description="That one of the others answers better; null: not known.")
-    sources: list[Source]
+    sources: list[SourceView]
 
 
-class Read(BaseModel):
+class ReadView(BaseModel):
     tokens: int
     kept_tokens: int = Field(description="That need not be read again.")
 
 
-class Kept(BaseModel):
+class KeptView(BaseModel):
     title: str
     model: str
     tokens: int
@@ -91,7 +91,7 @@ def make_server(
     settings: Settings, folders: Sequence[Path], *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> MCPServer:
     """The server; ``run()`` serves standard input and output. Raises LibraryError."""
-    store = Store(folders, settings)
+    store = Uploads(folders, settings)
     desk: list[JobQueue] = []
 
     @asynccontextmanager
@@ -113,26 +113,26 @@ def make_server(
         return kept.document
 
     @server.tool()
-    async def ask_document(path: File, question: str, ctx: Context) -> Answer:
+    async def ask_document(path: File, question: str, ctx: Context) -> AnswerView:
         """Read a document, or what of it is not known yet, and answer a question from it, with sources."""
         found = await document(path)
         last = await _done(desk[0], settings, lambda runtime: runtime.stream(found, question), ctx)
         sources = [
-            Source(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
+            SourceView(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
                    relevance=one["relevance"], quotation=one["margin"])
             for one in last["sources"]
         ]  # fmt: skip
-        quotes = [Quote(**one, characters=one["chars"]) for one in last["quotes"]]
+        quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]
         made = ("sources", "quotes")
-        same = {name: last[name] for name in Answer.model_fields if name in last and name not in made}
-        return Answer(answer=last["text"], sources=sources, quotes=quotes, **same)
+        same = {name: last[name] for name in AnswerView.model_fields if name in last and name not in made}
+        return AnswerView(answer=last["text"], sources=sources, quotes=quotes, **same)
 
     @server.tool()
-    async def read_document(path: File, ctx: Context) -> Read:
+    async def read_document(path: File, ctx: Context) -> ReadView:
         """Read a document ahead, so that questions of it need not wait."""
         found = await document(path)
         last = await _done(desk[0], settings, lambda runtime: runtime.read(found), ctx)
-        return Read(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
+        return ReadView(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
 
     @server.tool()
     async def list_files() -> list[str]:
@@ -140,13 +140,13 @@ def make_server(
         return await asyncio.to_thread(lambda: list(islice(store.folders.files(), _MOST_FILES)))
 
     @server.tool()
-    async def list_readings() -> list[Kept]:
+    async def list_readings() -> list[KeptView]:
         """The documents that are read already, wholly or in part."""
         try:
             readings = await asyncio.to_thread(lambda: ReadingStore.of(settings).readings())
         except (*FAILURES, WimEdgeError) as error:
             raise _failure(f"the readings cannot be listed: {error}", "Try again.") from error
-        return [Kept(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in readings]
+        return [KeptView(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in readings]
 
     return server
 

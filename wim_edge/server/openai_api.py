@@ -18,11 +18,10 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
-from wim_edge.server.conversations import Part, Turn, as_request, file_part
-from wim_edge.server.conversations import Request as Asked
+from wim_edge.server.conversations import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, status_of
 from wim_edge.server.job_queue import Job
-from wim_edge.server.openai_shapes import ChatMessage, ChatRequest, Sampled, TextRequest, Told
+from wim_edge.server.openai_shapes import ChatMessage, ChatRequest, CompletionReply, CompletionRequest, TextRequest
 from wim_edge.settings import Paths
 from wim_edge.wim import events
 
@@ -94,7 +93,7 @@ async def completions(served: Served, request: Request, asked: TextRequest) -> R
     return await _answer(served, request, asked, begin, chat=False)
 
 
-def _reading(runtime: Runtime, asked: Asked) -> Iterator[events.Event]:
+def _reading(runtime: Runtime, asked: RoutedRequest) -> Iterator[events.Event]:
     found = runtime.stream(asked.documents, asked.asked_as)
 
     def told() -> Iterator[events.Event]:
@@ -111,10 +110,11 @@ def _reading(runtime: Runtime, asked: Asked) -> Iterator[events.Event]:
 
 
 async def _answer(
-    served: Service, request: Request, asked: Sampled, begin: Callable[[Runtime], Iterator[events.Event]], *, chat: bool
+    served: Service, request: Request, asked: CompletionRequest, begin: Callable[[Runtime], Iterator[events.Event]],
+    *, chat: bool
 ) -> Response:
     job = served.desk.enter(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
-    told = Told(chat, asked.model, asked.return_progress)
+    told = CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
         return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")
     watcher = asyncio.create_task(_cancel_when_gone(served, request, job))
@@ -130,7 +130,7 @@ async def _answer(
     return JSONResponse({"error": {"type": told.error["error"], **found}}, status_of(told.error["error"]))
 
 
-async def _stream(served: Service, job: Job, told: Told, with_usage: bool) -> AsyncIterator[str]:
+async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: bool) -> AsyncIterator[str]:
     try:
         async for _, event in job.follow():
             for chunk in told.chunks(event):
@@ -148,25 +148,25 @@ async def _cancel_when_gone(served: Service, request: Request, job: Job) -> None
     served.desk.cancel(job)
 
 
-def _turns(served: Service, messages: list[ChatMessage]) -> list[Turn]:
+def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
     """Raises InvalidRequestError, DocumentError, LibraryError."""
     files = [part.file for message in messages if isinstance(message.content, list) for part in message.content
              if part.file is not None]  # fmt: skip
     if len(files) > _MOST_FILES:
         raise InvalidRequestError(f"{len(files):,} files in one request", f"{_MOST_FILES} at most.")
-    known: dict[str, Part] = {}
+    known: dict[str, MessagePart] = {}
     return [_turn(served, message, known) for message in messages]
 
 
-def _turn(served: Service, message: ChatMessage, known: dict[str, Part]) -> Turn:
+def _turn(served: Service, message: ChatMessage, known: dict[str, MessagePart]) -> MessageTurn:
     """``known``: files by their ids, each loaded once."""
     role = "system" if message.role == "developer" else message.role
     if not isinstance(message.content, list):
-        return Turn(role, (Part(message.content or ""),))
+        return MessageTurn(role, (MessagePart(message.content or ""),))
     parts = []
     for part in message.content:
         if part.type == "text":
-            parts.append(Part(part.text))
+            parts.append(MessagePart(part.text))
         elif part.file is None:
             raise InvalidRequestError("a part of type file holds no file", "Send file_data or file_id in it.")
         else:
@@ -177,4 +177,4 @@ def _turn(served: Service, message: ChatMessage, known: dict[str, Part]) -> Turn
             if number is not None:
                 known[number] = found
             parts.append(found)
-    return Turn(role, tuple(parts))
+    return MessageTurn(role, tuple(parts))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server.dependencies import Shape
+from wim_edge.server.dependencies import StrictModel
 from wim_edge.settings import PATTERNS, RELEVANCES
 from wim_edge.within import PATTERN
 
@@ -33,7 +33,7 @@ _DEFAULTS = ("", "default", "wim-edge")
 _Stop = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class FileData(Shape):
+class FileData(StrictModel):
     filename: str = Field(default="document", max_length=500)
     file_data: str | None = Field(default=None, description="data:TYPE;base64,DATA")
     file_id: str | None = Field(default=None, max_length=100, description="file-N: document N of /api/documents.")
@@ -50,7 +50,7 @@ class ChatMessage(BaseModel):
     content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
 
 
-class Reading(Shape):
+class ReadingOptions(StrictModel):
     """How documents are read; a field of wim-edge's own."""
 
     read: bool | None = Field(default=None, description="Whether texts are read as documents; null: the long ones.")
@@ -62,7 +62,7 @@ class Reading(Shape):
     max_passages: int | None = Field(default=None, ge=1, le=64)
 
 
-class Sampled(BaseModel):
+class CompletionRequest(BaseModel):
     """What both kinds of completions take. Fields that are not named here are passed over, unless they would
     change the answer."""
 
@@ -100,12 +100,12 @@ class Sampled(BaseModel):
         return bool((self.stream_options or {}).get("include_usage"))
 
 
-class ChatRequest(Sampled):
+class ChatRequest(CompletionRequest):
     messages: list[ChatMessage] = Field(min_length=1, max_length=1000, fail_fast=True)
     max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     logprobs: bool | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
-    wim_edge: Reading = Reading()
+    wim_edge: ReadingOptions = ReadingOptions()
 
     def options(self) -> dict[str, Any]:
         found = super().options() | self.wim_edge.model_dump(exclude_none=True, exclude={"read"})
@@ -116,7 +116,7 @@ class ChatRequest(Sampled):
         return (self.top_logprobs or 0) if self.logprobs else None
 
 
-class TextRequest(Sampled):
+class TextRequest(CompletionRequest):
     prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] = Field()
     logprobs: bool | Annotated[int, Field(ge=0, le=5)] | None = None
 
@@ -130,7 +130,7 @@ class TextRequest(Sampled):
 
 
 @dataclass
-class Told:
+class CompletionReply:
     """Events, as chunks while they come, and as one answer at their end. ``chat``: else a text completion."""
 
     chat: bool

@@ -14,8 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, Shape, sent
-from wim_edge.server.history import Question
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sent
+from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
 from wim_edge.wim import events
@@ -25,7 +25,7 @@ router = APIRouter(tags=["questions"], responses=ERRORS)
 _MOST_TOKENS = 8192
 
 
-class Options(Shape):
+class AskOptions(StrictModel):
     """What is left out is as the server was started, or as models.toml says of the model."""
 
     model: str | None = Field(default=None, max_length=200, description="A model on this machine, by its name.")
@@ -46,7 +46,7 @@ class Options(Shape):
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
 
-class Asked(Shape):
+class AskRequest(StrictModel):
     documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
         max_length=64, description="Documents by their ids; none with the pattern llm."
     )
@@ -55,23 +55,23 @@ class Asked(Shape):
         default=None, pattern="^[0-9a-f]{32}$",
         description="The question before, by its id: one that does not stand for itself is completed by it.",
     )  # fmt: skip
-    options: Options = Options()
+    options: AskOptions = AskOptions()
     read_on: bool | None = Field(
         default=None, description="Read on after the answer until nothing is left or another request comes, and answer "
                                   "again where better passages turn up. null: as the server was started."
     )  # fmt: skip
 
 
-class Read(Shape):
+class ReadRequest(StrictModel):
     documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(min_length=1, max_length=64)
-    options: Options = Options()
+    options: AskOptions = AskOptions()
 
 
-class Verdict(Shape):
+class VerdictRequest(StrictModel):
     accepted: bool | None = Field(description="true: the answer shall draw on it; false: not; null: as measured.")
 
 
-class Shown(BaseModel):
+class QuestionView(BaseModel):
     id: str
     documents: list[int]
     question: str
@@ -94,17 +94,17 @@ Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question
 
 # Asking
 
-def _entered(served: Served, asked: Asked) -> Question:
+def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
     """In line, before the response begins: what is wrong with the request is an error, not a stream."""
     asked_as = served.history.get(asked.follows).followed_by(asked.question) if asked.follows else ""
     question = served.history.add(
-        Question(asked.documents, asked.question, _given(asked.options), asked_as=asked_as)
+        AskedQuestion(asked.documents, asked.question, _given(asked.options), asked_as=asked_as)
     )
     return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
 
 @router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
-async def ask(served: Served, question: Annotated[Question, Depends(_entered)]) -> AsyncIterator[ServerSentEvent]:
+async def ask(served: Served, question: Annotated[AskedQuestion, Depends(_entered)]) -> AsyncIterator[ServerSentEvent]:
     """Ask, and watch the events in the response. Who goes away cancels."""
     assert question.job is not None
     try:
@@ -114,7 +114,7 @@ async def ask(served: Served, question: Annotated[Question, Depends(_entered)]) 
         served.desk.cancel(question.job)
 
 
-def _reading(served: Served, read: Read) -> Job:
+def _reading(served: Served, read: ReadRequest) -> Job:
     documents = [kept.document for kept in served.store.documents(read.documents)]
     return served.desk.enter(Job(lambda runtime: runtime.read(documents), served.settings_for(_given(read.options))))
 
@@ -130,7 +130,7 @@ async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> 
 
 
 @router.post("/questions", status_code=202, responses=BUSY)
-async def ask_and_leave(question: Annotated[Question, Depends(_entered)]) -> Shown:
+async def ask_and_leave(question: Annotated[AskedQuestion, Depends(_entered)]) -> QuestionView:
     """Ask; it is answered whether anybody watches or not."""
     return _shown(question)
 
@@ -138,13 +138,13 @@ async def ask_and_leave(question: Annotated[Question, Depends(_entered)]) -> Sho
 @router.get("/questions")
 async def list_questions(
     served: Served, document: Annotated[int | None, Query(description="Those of this document.")] = None
-) -> list[Shown]:
+) -> list[QuestionView]:
     """The latest questions first."""
     return [_shown(question) for question in served.history.all(document)]
 
 
 @router.get("/questions/{number}")
-async def get_question(served: Served, number: Number) -> Shown:
+async def get_question(served: Served, number: Number) -> QuestionView:
     """A question, its state and its answer."""
     return _shown(served.history.get(number))
 
@@ -158,13 +158,13 @@ async def remove_question(served: Served, number: Number) -> None:
     served.history.remove(question)
 
 
-def _followed(served: Served, number: Number) -> Question:
+def _followed(served: Served, number: Number) -> AskedQuestion:
     return served.history.get(number)
 
 
 @router.get("/questions/{number}/events", response_class=EventSourceResponse)
 async def watch(
-    question: Annotated[Question, Depends(_followed)],
+    question: Annotated[AskedQuestion, Depends(_followed)],
     after: Annotated[int, Query(ge=-1, lt=2**31, description="Events after this one.")] = -1,
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as browsers say it "
                                                                                    "when they come again.")] = None,
@@ -185,7 +185,7 @@ async def watch(
 # While it goes on
 
 @router.post("/questions/{number}/answer-now")
-async def answer_now(served: Served, number: Number) -> Shown:
+async def answer_now(served: Served, number: Number) -> QuestionView:
     """Read no further, and answer from what has been read."""
     question = served.history.get(number)
     if question.job is not None and question.job.state == "waiting":
@@ -196,7 +196,7 @@ async def answer_now(served: Served, number: Number) -> Shown:
 
 
 @router.post("/questions/{number}/cancel")
-async def cancel(served: Served, number: Number) -> Shown:
+async def cancel(served: Served, number: Number) -> QuestionView:
     """Stop reading or answering."""
     question = served.history.get(number)
     if question.job is not None:
@@ -206,8 +206,8 @@ async def cancel(served: Served, number: Number) -> Shown:
 
 @router.put("/questions/{number}/margins/{segment}")
 async def judge_margin(
-    served: Served, number: Number, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: Verdict
-) -> Shown:
+    served: Served, number: Number, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: VerdictRequest
+) -> QuestionView:
     """Accept or reject the margin of a segment. It counts from now on, up to the answer, and when asked again."""
     question = served.history.get(number)
     if not any(told.get("segment") == segment for told in question.told):
@@ -221,7 +221,7 @@ async def judge_margin(
     return _shown(question)
 
 
-def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bool = False) -> Question:
+def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bool = False) -> AskedQuestion:
     with served.lock:  # of several at once the first one is it
         question = served.history.get(number)
         if question.job is not None and not question.job.over:
@@ -230,7 +230,7 @@ def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bo
 
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
-async def ask_again(question: Annotated[Question, Depends(_again)]) -> Shown:
+async def ask_again(question: Annotated[AskedQuestion, Depends(_again)]) -> QuestionView:
     """Answer once more, as the margins are judged now, with `read_on` after reading on until another segment is the
     best or all is read; with `to_the_end` it goes on from there as long as nobody waits. Nothing is read again where
     it was the last question; its events go on after those that there are."""
@@ -239,7 +239,7 @@ async def ask_again(question: Annotated[Question, Depends(_again)]) -> Shown:
 
 # Parts
 
-def _enter(served: Service, question: Question, read_on: bool = False, idle: bool = False) -> Question:
+def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle: bool = False) -> AskedQuestion:
     """Put a question in line, with ``idle`` to be read on when it is answered and nobody waits. One that cannot be is
     not kept, unless it was asked before."""
     try:
@@ -267,13 +267,13 @@ def _enter(served: Service, question: Question, read_on: bool = False, idle: boo
     return question
 
 
-def _given(options: Options) -> dict[str, Any]:
+def _given(options: AskOptions) -> dict[str, Any]:
     return options.model_dump(exclude_none=True)
 
 
-def _shown(question: Question) -> Shown:
+def _shown(question: AskedQuestion) -> QuestionView:
     answer = question.finished or {}
-    return Shown(
+    return QuestionView(
         id=question.id, documents=question.documents, question=question.text,
         asked_as=question.asked_as, options=question.options, asked=question.asked,
         state=question.state, answer=answer.get("text"), status=answer.get("status"), short=answer.get("short", ""),

@@ -15,8 +15,8 @@ from wim_edge.documents.document import well_formed
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.ingest import title_of
-from wim_edge.library.library import Entry, Kept, Library
-from wim_edge.server.allowed_files import Folders
+from wim_edge.library.library import DocumentEntry, Library, StoredDocument
+from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.settings import Limits
 
 LIBRARY = "given"
@@ -29,22 +29,22 @@ _ESCAPED = (("%22", '"'), ("%0D", " "), ("%0A", " "))
 _UNUSUAL = re.compile(r"[^\w .()-]")
 
 
-class Store:
+class Uploads:
     """``folders``: those whose files may be named. Safe to use from several threads.
 
     Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
     """
 
     def __init__(self, folders: Sequence[Path] = (), limits: Limits = DEFAULTS) -> None:
-        self.folders = Folders(folders)
+        self.folders = AllowedFolders(folders)
         self._limits = limits
         self._lock = threading.Lock()
         self._library = Library(LIBRARY, create=True)
         self.folder = self._library.folder
-        self._entries: tuple[str, list[Entry]] | None = None
+        self._entries: tuple[str, list[DocumentEntry]] | None = None
         """With the version of the library they are of."""
 
-    def upload(self, name: str, data: bytes) -> tuple[Kept, tuple[str, ...]]:
+    def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
         """Keep a file that was sent, under its name, and say what its reading noted. The same one is kept once."""
         for escaped, char in _ESCAPED:
             name = name.replace(escaped, char)
@@ -57,7 +57,7 @@ class Store:
         document = replace(read, name=name, path=Path(name))
         return self._put(source, document), read.notes
 
-    def name(self, path: str) -> tuple[Kept, tuple[str, ...]]:
+    def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
         """Keep a file of one of the folders, as it is now, and say what its reading noted."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
@@ -66,18 +66,18 @@ class Store:
             return known, document.notes
         return self._put(str(found), document), document.notes
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[DocumentEntry]:
         """All, in the order in which they came, without their texts."""
         version = self._library.version
         if self._entries is None or self._entries[0] != version:  # to count characters SQLite reads all texts
             self._entries = version, self._library.entries()
         return self._entries[1]
 
-    def document(self, number: int) -> Kept:
+    def document(self, number: int) -> StoredDocument:
         """One of them, whole."""
         return self.documents([number])[0]
 
-    def documents(self, numbers: Sequence[int]) -> list[Kept]:
+    def documents(self, numbers: Sequence[int]) -> list[StoredDocument]:
         """These, each once."""
         numbers = list(dict.fromkeys(numbers))
         chars = {entry.id: entry.chars for entry in self.entries()} if len(numbers) > 1 else {}
@@ -96,10 +96,10 @@ class Store:
         with self._lock:
             self._library.remove(str(kept.document.path))
 
-    def _known(self, source: str) -> Kept | None:
+    def _known(self, source: str) -> StoredDocument | None:
         return next(iter(self._library.documents(self._library.documents_of(source)[:1])), None)
 
-    def _put(self, source: str, document: Document) -> Kept:
+    def _put(self, source: str, document: Document) -> StoredDocument:
         with self._lock:
             self._library.put(source, 0, len(document.text), [(title_of(document), document)])
         known = self._known(source)

@@ -14,7 +14,7 @@ from wim_edge.wim.generate import Generation
 from wim_edge.wim.grounding import Grounding
 from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, margin_prompt, place_of
 from wim_edge.wim.pointing import Pointed
-from wim_edge.wim.prompts import Note, Prompts
+from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.whole import counted_answer, summary
 
@@ -229,7 +229,7 @@ class AnswerStage:
                 segment = plan.segments[index].segment
                 start, end = margin.quote or (segment.start, segment.end)
                 place = place_of(plan.documents[segment.document], start, end, len(plan.documents) > 1)
-                notes.append(Note(place, margin.text))
+                notes.append(MarginNote(place, margin.text))
         text = self.prompts.answer(plan.query, notes, read=bool(plan.documents))
         return [*reading.model.tokenize(text), *reading.chat.after_user]
 

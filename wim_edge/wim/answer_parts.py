@@ -18,7 +18,7 @@ from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, negates
 from wim_edge.wim.plan import place_of
-from wim_edge.wim.pointing import Pointed, Run
+from wim_edge.wim.pointing import AnswerRun, Pointed
 from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, listed_on, quotation, whole_value
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.tables import extreme_cell, labelled, table_cell
@@ -212,7 +212,7 @@ def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[_C
     return cells
 
 
-def _candidate(reading: Reading, index: int, run: Run, relevance: float) -> _Candidate:
+def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -> _Candidate:
     document = reading.plan.documents[reading.plan.segments[index].segment.document]
     start, end = whole_value(document.text, run.start, run.end)
     return _Candidate(index, document, start, end, relevance * exp(run.logprob))

@@ -21,7 +21,7 @@ from wim_edge.wim.plan import Plan, context_limit, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.similarity import Similarity
-from wim_edge.wim.timings import Clock
+from wim_edge.wim.timings import Timings
 
 _SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 
@@ -43,7 +43,7 @@ class Asked:
     answering: AnswerStage | None = None
     """Its last answer."""
 
-    def again(self, control: Control, clock: Clock, *, read_on: bool = False) -> None:
+    def again(self, control: Control, clock: Timings, *, read_on: bool = False) -> None:
         """Get ready to answer once more, with ``read_on`` after reading on where it stopped."""
         reading, window = self.reading, self.reading.window
         reading.control, self.warnings, reading.reads_on = control, [], read_on
@@ -57,7 +57,7 @@ class Asked:
 
 def prepare(
     loaded: LoadedModels, documents: Seq[Document], query: str | None, on_margin: Policy | None,
-    clock: Clock, control: Control,
+    clock: Timings, control: Control,
 ) -> Asked:  # fmt: skip
     """Settle how the documents are read and the question, if there is one, is answered.
 

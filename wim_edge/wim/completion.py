@@ -21,7 +21,7 @@ from wim_edge.wim import events
 from wim_edge.wim.chat import Message, conversation
 from wim_edge.wim.control import Control
 from wim_edge.wim.generate import Generation
-from wim_edge.wim.timings import Clock
+from wim_edge.wim.timings import Timings
 
 _STEP = 1024  # cells by which a context grows, so that a conversation does not need a new one each turn
 _BASE_STOPS = ("\nUser:", "\nSystem:")
@@ -63,7 +63,7 @@ class Completer:
         self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, *, chat: bool
     ) -> Iterator[events.Event]:
         """Evaluate the prompt and decode; ``top``: so many likeliest tokens are told for each, None: none at all."""
-        clock, model, context = Clock(), self._model, self._context
+        clock, model, context = Timings(), self._model, self._context
         assert context is not None
         cached = self._reuse(context, tokens)
         sequence = self._sequence

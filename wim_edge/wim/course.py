@@ -15,7 +15,7 @@ from wim_edge.wim.asked import Asked
 from wim_edge.wim.control import Decision
 from wim_edge.wim.methods import SeparateModelRelevance
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.timings import Clock, peak_rss_bytes
+from wim_edge.wim.timings import Timings, peak_rss_bytes
 from wim_edge.within import ALL, AUTO
 
 _NOTHING = events.Warning("stopped before anything was read; there is nothing to answer from")
@@ -63,7 +63,7 @@ def course(asked: Asked) -> Iterator[events.Event]:
     yield _finished(reading, answering, cancelled)
 
 
-def stopped(model: str, pattern: str, clock: Clock, *, asked: bool) -> Iterator[events.Event]:
+def stopped(model: str, pattern: str, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
     """The events of what was stopped before it was prepared. ``asked``: there was a question."""
     usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
     if not asked:

@@ -21,7 +21,7 @@ from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 
 
-class Question:
+class QuestionLikelihood:
     """The question's tokens, as they would follow a text."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
@@ -58,7 +58,7 @@ class Likelihood:
     ) -> None:
         self._model, self._segment_tokens = model, segment_tokens
         self.reads, self.evaluated_tokens = alone, 0
-        self._question = Question(model, prompts, query)
+        self._question = QuestionLikelihood(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
         self._own: Sequence | None = None
         self._pieces: Seq[PlannedSegment] = ()
@@ -126,7 +126,7 @@ class LikelihoodGain:
     of_margins, reads, elsewhere, evaluated_tokens = False, True, False, 0
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
-        self._question = Question(model, prompts, query)
+        self._question = QuestionLikelihood(model, prompts, query)
         self._nothing = self._before = 0.0
         self._seen: dict[int, float] = {}
         """What `look` has measured, by the sequence's length."""

@@ -22,7 +22,7 @@ from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
-from wim_edge.wim.timings import Clock
+from wim_edge.wim.timings import Timings
 
 TOGETHER = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
@@ -43,7 +43,7 @@ class Margin:
 
 
 @dataclass
-class Writer:
+class MarginWriter:
     """Writes the margins of one reading."""
 
     model: Model
@@ -52,7 +52,7 @@ class Writer:
     choices: Choices
     sampler: Sampler
     stops: tuple[str, ...]
-    clock: Clock
+    clock: Timings
     decoded_tokens: int = 0
     _pointer: Pointer = field(init=False)
 

@@ -19,7 +19,7 @@ from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
-from wim_edge.wim.verdict import Verdict
+from wim_edge.wim.verdict import VerdictRelevance
 
 _SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
 _GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% of cases
@@ -44,9 +44,9 @@ def relevance_for(settings: Settings, choices: Choices, judge: Scorer, query: st
         return BM25(query)
     if name == "verdict":
         if auxiliary:
-            return SeparateModelRelevance(lambda tokens: Verdict(model, chat, prompts, query, tokens), model)
+            return SeparateModelRelevance(lambda tokens: VerdictRelevance(model, chat, prompts, query, tokens), model)
         text_tokens = choices.margin_tokens if choices.pattern.margins else choices.segment_tokens
-        return Verdict(model, chat, prompts, query, text_tokens)
+        return VerdictRelevance(model, chat, prompts, query, text_tokens)
     if auxiliary:
         if name == "likelihood-gain":
             raise InvalidRequestError(

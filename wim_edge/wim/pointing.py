@@ -38,7 +38,7 @@ NONE, YES, NO = " none", " Yes", " No"
 
 
 @dataclass(frozen=True)
-class Run:
+class AnswerRun:
     """Characters ``[start, end)`` of the document, and the log-probability, in nats, of them and their end."""
 
     start: int
@@ -50,7 +50,7 @@ class Run:
 class Pointed:
     """What a model makes of a question to one segment."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[AnswerRun, ...]
     """The likeliest runs, best first; none where the segment holds no word."""
     answers: float
     """Log-odds of the passage's answering, in nats; of an adapter alone it tells something."""
@@ -142,10 +142,10 @@ class Pointer:
             lost=lambda place, n: _lost(text, chars[place], chars[place + n], fits),
         )  # fmt: skip
         found, spent = self._search(sequence, ground)
-        runs: list[Run] = []
+        runs: list[AnswerRun] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
-            run = Run(segment.start + start, segment.start + end, logprob)
+            run = AnswerRun(segment.start + start, segment.start + end, logprob)
             if start < end and all((run.start, run.end) != (other.start, other.end) for other in runs):
                 runs.append(run)
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, spent)

@@ -19,7 +19,7 @@ from wim_edge.wim import events
 from wim_edge.wim.control import Control
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.relevance import Relevance
-from wim_edge.wim.timings import Clock
+from wim_edge.wim.timings import Timings
 
 _SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
 _SAVE_OFTEN = 10.0  # where the process is at risk,
@@ -32,7 +32,7 @@ class Window:
 
     context: Context
     plan: Plan
-    clock: Clock
+    clock: Timings
     saved: SavedReading | None = None
     """Where states come from and go to; None: nothing is saved."""
     at_risk: bool = False

@@ -42,7 +42,7 @@ NAMES = (
 
 
 @dataclass(frozen=True)
-class Note:
+class MarginNote:
     """A relevant margin as the final prompt shows it; ``place`` may be empty."""
 
     place: str
@@ -83,7 +83,7 @@ class Prompts:
         self.before_question()
         self.recall(paged=True), self.recall(paged=False)
         self.query_first("query")
-        notes = [Note("place", "text")] * 2
+        notes = [MarginNote("place", "text")] * 2
         for several in (False, True):
             self.document("name", title="title" if several else "", several=several)
             answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
@@ -144,7 +144,7 @@ class Prompts:
     def query_first(self, query: str) -> str:
         return self._render("query_first", query=query)
 
-    def answer(self, query: str, margins: Seq[Note], *, read: bool) -> str:
+    def answer(self, query: str, margins: Seq[MarginNote], *, read: bool) -> str:
         return self._render("final_answer", query=query, margins=margins, read=read)
 
     def recall(self, *, paged: bool) -> list[str]:

@@ -36,7 +36,7 @@ from wim_edge.support import SupportWeights
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.margins import TOGETHER, Margin, Writer
+from wim_edge.wim.margins import TOGETHER, Margin, MarginWriter
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
@@ -44,7 +44,7 @@ from wim_edge.wim.prompt_cache import Window
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
 from wim_edge.wim.similarity import AT_ONCE, Similarity
-from wim_edge.wim.timings import Clock
+from wim_edge.wim.timings import Timings
 from wim_edge.within import Within
 
 _NEAREST = 2
@@ -65,7 +65,7 @@ class Reading:
     sampler: Sampler
     relevance: Relevance | None
     control: Control
-    clock: Clock
+    clock: Timings
     policy: Policy | None = None
     saved: SavedReading | None = None
     """Where states come from and go to; None: nothing is saved."""
@@ -93,7 +93,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         self.window = Window(self.context, self.plan, self.clock, self.saved, self.settings.rpc is not None)
-        self.writer = Writer(
+        self.writer = MarginWriter(
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )
         self._within, self._begun = Within.parse(self.settings.within), time.monotonic()

@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Clock:
+class Timings:
     """Adds up wall-clock seconds of named stages; ``total`` runs from the clock's making."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ def verdict_tokens(model: Model, word: str) -> set[int]:
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
 
-class Verdict:
+class VerdictRelevance:
     """Log-odds that a margin helps with the question (see `relevance.Relevance`).
 
     The part of the prompt before the margin is prefilled once; each margin is appended to it and

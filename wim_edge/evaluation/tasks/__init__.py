@@ -6,7 +6,7 @@ import difflib
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.tasks import babilong, cwe, documents, kv, multidoc, qa, reader
-from wim_edge.evaluation.tasks.task import GENERATED, Options, Task
+from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 _ALL = (documents.TASK, documents.ANSWERABLE, multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
@@ -20,4 +20,4 @@ def task_named(name: str) -> Task:
     return TASKS[name]
 
 
-__all__ = ["GENERATED", "TASKS", "Options", "Task", "task_named"]
+__all__ = ["GENERATED", "TASKS", "Task", "TaskOptions", "task_named"]

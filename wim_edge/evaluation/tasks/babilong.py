@@ -10,7 +10,7 @@ from wim_edge.documents.data_files import Row, answers_of, parse_rows, text_of
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import one_label
 from wim_edge.evaluation.split import take_part
-from wim_edge.evaluation.tasks.task import Options, Task
+from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 
 def load_babilong(path: Path) -> list[tuple[str, str, str]]:
@@ -19,7 +19,7 @@ def load_babilong(path: Path) -> list[tuple[str, str, str]]:
     return parse_rows(path, _parse, "{input, question, target} or {context, query, target}")
 
 
-def build(options: Options, count_tokens: CountTokens) -> list[Example]:
+def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
     """Each row's context as one document."""
     assert options.data is not None
     rows = take_part(load_babilong(options.data), options.part or "all", key=lambda row: row[0])

@@ -14,7 +14,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import string_match_all, words_f1
 from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.tasks.task import GENERATED, Options, Task
+from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 N_COMMON = 10
 FREQUENCIES = ((30, 3), (6, 1), (3, 1))
@@ -24,7 +24,7 @@ _N_OTHER = N_COMMON
 QUESTION = f"What are the {N_COMMON} most common words in the list? Answer with these {N_COMMON} words alone."
 
 
-def build(options: Options, count_tokens: CountTokens) -> list[Example]:
+def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
     """``options.limit`` lists (50 by default) at each of ``options.length``, by default 4,000 tokens."""
     n = GENERATED if options.limit is None else options.limit
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)

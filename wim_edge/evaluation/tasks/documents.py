@@ -26,7 +26,7 @@ from wim_edge.evaluation.metrics import contains, exact, f1, first_line, words_o
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.shown import has_echo, has_loop, says_not_found
 from wim_edge.evaluation.split import take_part
-from wim_edge.evaluation.tasks.task import Options, Task
+from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
 """Of an answer, in which a right one is looked for: what a reader takes in."""
@@ -94,7 +94,7 @@ def data_files(folder: Path) -> list[Path]:
     return [*rows, *(_beside(folder, row) for row in read_rows(rows[0]) if "path" in row)]
 
 
-def build(options: Options, count_tokens: CountTokens) -> list[Example]:
+def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
     """Returns ``options.limit`` questions, drawn evenly over documents, answerable and not; by default all."""
     assert options.data is not None
     documents, rows = load_documents(options.data), load_questions(options.data)

@@ -15,7 +15,7 @@ from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import literal
 from wim_edge.evaluation.source_prompt import kv_prompt
 from wim_edge.evaluation.split import take_part
-from wim_edge.evaluation.tasks.task import GENERATED, Options, Task, one, positions
+from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions, one, positions
 
 Pair = tuple[str, str]
 
@@ -38,7 +38,7 @@ def generate_kv(k: int, n: int, seed: int) -> list[Records]:
     return [_generate(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
 
 
-def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
+def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
     """``options.documents`` pairs, the wanted one at each of ``options.positions``."""
     k = one(options.documents, 0, "--documents")
     if options.data is not None:

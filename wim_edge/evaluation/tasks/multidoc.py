@@ -15,10 +15,10 @@ from wim_edge.evaluation.example import CountTokens, Example, as_documents
 from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.questions import QAExample, load_multidoc
 from wim_edge.evaluation.tasks.scoring import score_answer
-from wim_edge.evaluation.tasks.task import Options, Task, one, positions
+from wim_edge.evaluation.tasks.task import Task, TaskOptions, one, positions
 
 
-def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
+def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
     """The gold document at each of ``options.positions`` among ``options.documents``, by default 10."""
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
@@ -34,7 +34,7 @@ def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
     return [example for question in questions for example in _place(question, k, wanted, options)]
 
 
-def _place(question: QAExample, k: int, wanted: tuple[int, ...], options: Options) -> Iterator[Example]:
+def _place(question: QAExample, k: int, wanted: tuple[int, ...], options: TaskOptions) -> Iterator[Example]:
     gold, *others = question.passages
     distractors = others[: k - 1]
     order = options.order or "relevance"

@@ -24,14 +24,14 @@ from wim_edge.evaluation.tasks.questions import (
     load_squad,
 )
 from wim_edge.evaluation.tasks.scoring import score_answer
-from wim_edge.evaluation.tasks.task import Options, Task
+from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 _MISSES = 8
 """A text is full when so many paragraphs in a row do not fit any more."""
 
 
 def build(
-    questions: list[QAExample], pool: Sequence[Passage], options: Options, count_tokens: CountTokens
+    questions: list[QAExample], pool: Sequence[Passage], options: TaskOptions, count_tokens: CountTokens
 ) -> list[Example]:
     """Each question at each of ``options.length``, by default 4,000 tokens."""
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
@@ -100,12 +100,12 @@ def _article(row: QAExample) -> str:
 
 
 def _task(
-    name: str, source: str, load: Callable[[Path, Options], tuple[list[QAExample], list[Passage]]], *takes: str,
+    name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
 ) -> Task:  # fmt: skip
     """``shuffled``: the file goes article by article, and its first questions share one paragraph."""
 
-    def build_from_file(options: Options, count_tokens: CountTokens) -> list[Example]:
+    def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None
         rows, library = load(options.data, options)
         questions = take_part(rows, options.part or "all", key=_article)
@@ -117,7 +117,9 @@ def _task(
     return Task(name, source, "accuracy", "length", takes, ("data",), build_from_file, score_answer)
 
 
-def _alone(load: Callable[[Path], list[QAExample]]) -> Callable[[Path, Options], tuple[list[QAExample], list[Passage]]]:
+def _alone(
+    load: Callable[[Path], list[QAExample]],
+) -> Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]]:
     return lambda path, options: (load(path), [])
 
 

@@ -15,11 +15,11 @@ from wim_edge.evaluation.queries import Query, load_queries
 from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.questions import load_passages
 from wim_edge.evaluation.tasks.scoring import score_answer
-from wim_edge.evaluation.tasks.task import Options, Task
+from wim_edge.evaluation.tasks.task import Task, TaskOptions
 from wim_edge.words import WordIndex
 
 
-def build(options: Options, _count_tokens: CountTokens) -> list[Example]:
+def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
     """The best k passages for each query and each k of ``options.documents``, by default 1, 5, 10 and 20.
 
     A query without answers is not asked of the model, but counts for recall.

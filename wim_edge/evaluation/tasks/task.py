@@ -19,7 +19,7 @@ Order = Literal["relevance", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class TaskOptions:
     """What examples to build; each task takes some of these. Empty or None: the task's default."""
 
     data: Path | None = None
@@ -55,10 +55,10 @@ class Task:
     swept: Literal["position", "documents", "length"]
     """What `Example.x` is."""
     takes: tuple[str, ...]
-    """The fields of `Options` that it takes, besides limit and seed."""
+    """The fields of `TaskOptions` that it takes, besides limit and seed."""
     needs: tuple[str, ...]
     """Those of them that it cannot do without."""
-    build: Callable[[Options, CountTokens], list[Example]]
+    build: Callable[[TaskOptions, CountTokens], list[Example]]
     score: Callable[[Example, Reply | None], dict[str, float]]
     """Scores of a reply, 0 to 1, by name; the main one among them. None: the question failed."""
     source_prompt: Callable[[Example], str] = source_qa_prompt
@@ -66,7 +66,7 @@ class Task:
     reorders: bool = False
     """Whether the values of x are orders of the same documents, each a text of its own."""
 
-    def examples(self, options: Options, count_tokens: CountTokens) -> list[Example]:
+    def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         """Returns the examples, the same ones for the same options.
 
         Raises InvalidRequestError for options that the task does not take or that miss one it needs, and for data of
@@ -91,7 +91,7 @@ def one(numbers: tuple[int, ...], default: int, option: str) -> int:
     return numbers[0] if numbers else default
 
 
-def positions(options: Options, k: int) -> tuple[int, ...]:
+def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
     """Returns where gold is put among k: as asked, or first, in the middle and last. From 0."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
