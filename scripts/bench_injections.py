@@ -43,11 +43,11 @@ def main() -> None:
     among: Counter[tuple[str, str]] = Counter()
     with (
         tempfile.TemporaryDirectory() as kept,
-        Runtime(Settings.from_environment().but(model=given.model, readings=Path(kept))) as runtime,
+        Runtime(Settings.from_environment().with_changes(model=given.model, readings=Path(kept))) as runtime,
     ):
         for number, question in enumerate(questions):
             for pattern, relevance in METHODS:
-                with runtime.but(pattern=pattern, relevance=relevance) as asked:
+                with runtime.with_changes(pattern=pattern, relevance=relevance) as asked:
                     for attack, text in ATTACKS.items():
                         rank = rank_of_last(asked, documents(question, text), question.question)
                         first[attack, f"{pattern} {relevance}"] += rank == 0

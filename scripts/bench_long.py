@@ -51,7 +51,7 @@ def ask(given: argparse.Namespace) -> int:
     text, me, rng = TEXT.read_text(encoding="utf-8"), psutil.Process(), random.Random(7)
     size = 400
     documents = [Document(f"part {at}", text[at * size : (at + 1) * size]) for at in range(given.documents)]
-    settings = Settings.from_environment().but(
+    settings = Settings.from_environment().with_changes(
         model=given.model, segment_tokens=128, answer_tokens=4, readings=given.readings
     )
     end = None if given.minutes is None else time.monotonic() + 60 * given.minutes
@@ -59,7 +59,7 @@ def ask(given: argparse.Namespace) -> int:
     with Runtime(settings) as runtime:
         one = runtime.ask(documents[0], ASKED[0])
         limit = ReadingStore.of(settings).index.total() * given.documents // 3
-        runtime = runtime.but(readings_bytes=limit)
+        runtime = runtime.with_changes(readings_bytes=limit)
         while len(seconds) < given.questions if end is None else time.monotonic() < end:
             asked = documents[rng.randrange(len(documents))] if len(seconds) >= WARM else documents[len(seconds)]
             begun = time.perf_counter()

@@ -89,7 +89,7 @@ def elsewhere(given: argparse.Namespace) -> dict[str, list[Story]]:
 def stories(given: argparse.Namespace, readings: Path) -> dict[str, list[Story]]:
     """By pattern, of each question: the answer, the margins, and the segments in the order of their scores."""
     found: dict[str, list[Story]] = {pattern: [] for pattern in given.patterns.split(",")}
-    settings = Settings.from_environment().but(
+    settings = Settings.from_environment().with_changes(
         model=given.model, readings=readings, segment_tokens=256, answer_tokens=32
     )
     questions = [one for one in load_multidoc(given.data) if len(one.passages) > 5][: given.limit]
@@ -97,7 +97,7 @@ def stories(given: argparse.Namespace, readings: Path) -> dict[str, list[Story]]
         for question in questions:
             documents, _ = as_documents(question.passages[:6])
             for pattern in found:
-                with runtime.but(pattern=pattern) as asked:
+                with runtime.with_changes(pattern=pattern) as asked:
                     found[pattern].append(story(list(asked.stream(documents, question.question))))
     return found
 

@@ -60,7 +60,7 @@ Index = Callable[[str], Ask]
 def main() -> None:
     options = arguments()
     require_embedder()
-    with Runtime(Settings.from_environment().but(model=options.model)) as runtime:
+    with Runtime(Settings.from_environment().with_changes(model=options.model)) as runtime:
         model = runtime.open()
         info, n_threads = model.info, model.n_threads
         examples = TASK.examples(

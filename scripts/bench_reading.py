@@ -110,7 +110,7 @@ def runtime(options: argparse.Namespace, pattern: str, **more: Any) -> Any:
     changes |= dict(zip(("pattern", "relevance", "margins"), pattern.split(":"), strict=False))
     if changes.get("relevance") == "verdict":
         changes["max_passages"] = ALL  # that are relevant stand beside the context, as in the paper
-    return Runtime(Settings.from_environment().but(**changes | more))
+    return Runtime(Settings.from_environment().with_changes(**changes | more))
 
 
 def cut(options: argparse.Namespace, model: Any, tokens: int) -> Any:
@@ -198,7 +198,7 @@ def decode(options: argparse.Namespace) -> Run:
     """Tokens a second of 1, 2 and 4 texts decoded together after a segment, and Python's share of a step."""
     from wim_edge.engine.bindings import lib
     from wim_edge.engine.sampling import Sampler
-    from wim_edge.wim.generate import Generation, together
+    from wim_edge.wim.generate import Generation, decode_batch
 
     inside, native = 0.0, lib.llama_decode
 
@@ -223,7 +223,7 @@ def decode(options: argparse.Namespace) -> Run:
                 for one in branches:
                     _ = one.logits
                 inside, begun = 0.0, time.perf_counter()
-                for _ in together(context, written):
+                for _ in decode_batch(context, written):
                     pass
                 taken = time.perf_counter() - begun
                 rates[n] = sum(one.n_tokens for one in written) / taken
@@ -285,8 +285,8 @@ def show(found: dict[str, Any]) -> None:
     for name, others in found["ratios"].items():
         print(f"{name} over " + ", ".join(f"{other}: {ratio:.2f}" for other, ratio in others.items()))
     fork, rates = found["fork"], found["decode"]["tokens_per_second"]
-    together = ", ".join(f"{n} at once {rate / rates['1']:.2f} times that" for n, rate in rates.items() if n != "1")
-    print(f"decoding: {rates['1']:.0f} tokens/s, {together}; Python {found['decode']['python']:.1%}")
+    decode_batch = ", ".join(f"{n} at once {rate / rates['1']:.2f} times that" for n, rate in rates.items() if n != "1")
+    print(f"decoding: {rates['1']:.0f} tokens/s, {decode_batch}; Python {found['decode']['python']:.1%}")
     print(f"fork and rollback at {fork['tokens']:,} tokens: {fork['milliseconds']:.3f} ms, worst {fork['worst']:.3f}")
 
 

@@ -58,7 +58,7 @@ def main() -> None:
     options = arguments()
     extractors = available()
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings.from_environment().but(**SETTINGS, model=options.model, readings=Path(folder))
+        settings = Settings.from_environment().with_changes(**SETTINGS, model=options.model, readings=Path(folder))
         with Runtime(settings) as runtime:
             model = runtime.open().info.name
             files = [check(runtime, path, options, extractors) for path in options.files]

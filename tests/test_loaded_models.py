@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.errors import ModelFileError
-from wim_edge.loaded_models import check_same, identify
+from wim_edge.loaded_models import check_same, model_identity
 from wim_edge.settings import Settings
 
 pytestmark = pytest.mark.real  # llama.cpp's build is part of it
@@ -23,7 +23,7 @@ def test_a_machine_with_something_else_is_an_error(
     templates = tmp_path / "templates"
     templates.mkdir()
     settings = Settings(model=str(write_tiny(tmp_path / "tiny.gguf", "llama")), templates=templates)
-    begun = identify(settings)
+    begun = model_identity(settings)
     if other == "file":
         write_tiny(tmp_path / "tiny.gguf", "llama", seed=8)
     elif other == "templates":

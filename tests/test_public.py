@@ -15,7 +15,7 @@ import pytest
 import wim_edge
 from wim_edge import errors
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.settings import Paths, Settings, contents, shipped
+from wim_edge.settings import Paths, Settings, contents, package_file
 
 
 def test_the_public_names() -> None:
@@ -92,8 +92,8 @@ def test_home_moves_everything(tmp_path: Path) -> None:
 
 
 def test_shipped_files_are_there() -> None:
-    assert shipped("models.toml").is_file()
-    assert (shipped("templates") / "final_answer.jinja").is_file()
+    assert package_file("models.toml").is_file()
+    assert (package_file("templates") / "final_answer.jinja").is_file()
 
 
 @pytest.mark.parametrize(

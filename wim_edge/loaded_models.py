@@ -17,7 +17,7 @@ from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
-from wim_edge.tuned_settings import open_embedder, open_model, ready
+from wim_edge.tuned_settings import open_embedder, open_model, prepare_model_file
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.methods import Scorer
 from wim_edge.wim.pattern import Choices
@@ -36,7 +36,7 @@ class Identity:
     templates: str = ""
 
 
-OF_THE_MODEL = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
+MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """Settings that a loaded model keeps."""
 _LARGE = 600 * 10**6  # bytes of a model's file: about a billion weights in four bits
 _LONG = 1 << 15
@@ -84,7 +84,7 @@ class LoadedModels:
         from wim_edge.engine import preflight
         from wim_edge.engine.gguf import read_header
 
-        path, settings = ready(found, self.settings)
+        path, settings = prepare_model_file(found, self.settings)
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
         free = preflight.free_memory(header, preflight.gpu_layers(header, settings.n_gpu_layers))
@@ -98,7 +98,7 @@ class LoadedModels:
         found = resolve(self.settings.model, Paths.from_environment())
         if found.entry is not None:
             self.suggests_pattern |= self.settings.pattern is None and "pattern" in found.entry.settings
-            self.settings = filled(self.settings, found.entry.settings)
+            self.settings = apply_model_defaults(self.settings, found.entry.settings)
             self.chat_variables = found.entry.chat
             self.support = SupportWeights.from_mapping(found.entry.support)
         return found
@@ -145,13 +145,13 @@ class LoadedModels:
             self._context = self.model().context(n_ctx)
         return self._context
 
-    def but(self, **changes: object) -> LoadedModels:
+    def with_changes(self, **changes: object) -> LoadedModels:
         """With these settings changed, on the same models, which stay this one's.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
-        model, settings = self.model(), self.settings.but(**changes)
-        fixed = [name for name in OF_THE_MODEL if getattr(settings, name) != getattr(self.settings, name)]
+        model, settings = self.model(), self.settings.with_changes(**changes)
+        fixed = [name for name in MODEL_SETTINGS if getattr(settings, name) != getattr(self.settings, name)]
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
         other = LoadedModels(settings, model)
@@ -179,18 +179,19 @@ class LoadedModels:
         self._opened = []
 
 
-def filled(settings: Settings, suggested: Mapping[str, object]) -> Settings:
+def apply_model_defaults(settings: Settings, suggested: Mapping[str, object]) -> Settings:
     """What models.toml says of a model, where the user has left the choice open."""
-    return settings.but(**{name: value for name, value in suggested.items() if getattr(settings, name) is None})
+    open_choices = {name: value for name, value in suggested.items() if getattr(settings, name) is None}
+    return settings.with_changes(**open_choices)
 
 
-def settled(settings: Settings) -> Settings:
+def portable_settings(settings: Settings) -> Settings:
     """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
     of it; paths whole. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
-    settings = settings if found.entry is None else filled(settings, found.entry.settings)
+    settings = settings if found.entry is None else apply_model_defaults(settings, found.entry.settings)
     templates = settings.templates
-    return settings.but(
+    return settings.with_changes(
         model=found.name if found.entry else str(found.path.absolute()),
         relevance_model=_whole(settings.relevance_model),
         embedding_model=_whole(settings.embedding_model),
@@ -209,7 +210,7 @@ def _whole(model: str | None) -> str | None:
     return os.path.abspath(model) if model and os.path.isfile(model) else model
 
 
-def identify(settings: Settings) -> Identity:
+def model_identity(settings: Settings) -> Identity:
     """The model that these settings name, without loading it. Raises ModelError."""
     templates = settings.templates
     name, found = _fingerprint(settings.model)
@@ -217,7 +218,7 @@ def identify(settings: Settings) -> Identity:
     if settings.relevance_model is None:
         paths = Paths.from_environment()
         judge = EMBEDDED if has_usual_judge(resolve(settings.model, paths).path.stat().st_size, paths) else None
-    adapter = adapter_file(filled(settings, _suggested(settings)).adapter)
+    adapter = adapter_file(apply_model_defaults(settings, _suggested(settings)).adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
         (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
@@ -252,14 +253,14 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
     """Raise ModelError unless these settings name the same model here, on the machine ``where``."""
-    if identify(settings) != model:
+    if model_identity(settings) != model:
         raise ModelFileError(
             f"{where} has other files of {model.name}, templates or llama-cpp-python than where the run was begun",
             "Install the same on each machine.",
         )
 
 
-def memory_of(settings: Settings) -> int:
+def process_memory(settings: Settings) -> int:
     """Bytes that a process with this model takes, about: with a context of ``n_ctx``, or of a usual size. Raises
     ModelError."""
     from wim_edge.engine.gguf import read_header

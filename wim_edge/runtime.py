@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from wim_edge.documents import Document, read_documents, told_apart
+from wim_edge.documents import Document, read_documents, with_unique_names
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library.library import Library
@@ -151,13 +151,13 @@ class Runtime:
         """Load the model, if it is not yet loaded. Raises ModelError, CapacityError."""
         return self._loaded.model()
 
-    def but(self, **changes: object) -> Runtime:
+    def with_changes(self, **changes: object) -> Runtime:
         """Another runtime with these settings changed, on the same loaded models, which stay this one's.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
         other = Runtime(self.settings)
-        other._loaded = self._loaded.but(**changes)
+        other._loaded = self._loaded.with_changes(**changes)
         return other
 
     def close(self) -> None:
@@ -263,7 +263,7 @@ class Runtime:
                 if not given:
                     raise LibraryError(nothing, "Use --chooser hybrid or recall.")
                 yield events.Warning(nothing)
-            read = told_apart([*given, *recalled])
+            read = with_unique_names([*given, *recalled])
             yield from self._reading(read, query, on_margin, judged, False, stack, clock, control)
 
         return found()
@@ -340,4 +340,4 @@ def _read(documents: Source | Iterable[Source], limits: Limits) -> list[Document
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
     paths = [one for one in given if not isinstance(one, Document)]
     read = iter(read_documents(paths, limits=limits))
-    return told_apart(one if isinstance(one, Document) else next(read) for one in given)
+    return with_unique_names(one if isinstance(one, Document) else next(read) for one in given)

@@ -185,13 +185,13 @@ class Settings(Limits):
                     f"{name} is {getattr(self, name)!r}", f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
                 )
 
-    def but(self, **changes: object) -> Settings:
+    def with_changes(self, **changes: object) -> Settings:
         """A copy with these fields changed; a None leaves the field as it is."""
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(self, **given)  # type: ignore[arg-type]
 
-    def given(self) -> dict[str, Any]:
-        """Those that are not None, by name, as JSON has them; `from_json` is the way back."""
+    def to_dict(self) -> dict[str, Any]:
+        """Those that are not None, by name, as JSON has them; `from_dict` is the way back."""
         found = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
 
@@ -212,7 +212,7 @@ class Settings(Limits):
             text = environ.get(variable, "").strip()
             if text:
                 changes[field.name] = _parse(variable, text, hints[field.name])
-        return cls().but(**changes)
+        return cls().with_changes(**changes)
 
 
 def _is_within(text: str | None) -> bool:
@@ -253,7 +253,7 @@ def _parse(variable: str, text: str, hint: object) -> object:
         raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {wanted}.") from None
 
 
-def from_json(given: Mapping[str, Any]) -> dict[str, Any]:
+def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
     """As `Settings` has them. Raises InvalidRequestError for a name that is none."""
     unknown = given.keys() - {field.name for field in fields(Settings)}
     if unknown:
@@ -309,11 +309,11 @@ def adapter_file(name: str | None) -> Path | None:
     """Returns the file of a shipped adapter, or one by its path; None where none is named."""
     if name is None or name == NO_ADAPTER:
         return None
-    own = shipped("adapters") / name
+    own = package_file("adapters") / name
     return own if own.is_file() else Path(name)
 
 
-def shipped(name: str) -> Path:
+def package_file(name: str) -> Path:
     """The path of ``models.toml``, ``templates`` or ``adapters``: in the installed package, or at a checkout's top."""
     package = Path(__file__).resolve().parent
     installed = package / "shipped" / name

@@ -40,7 +40,7 @@ def open_model(found: ResolvedModel, settings: Settings) -> Model:
     """Load a model's file. Raises ModelError, CapacityError, and as `engine.rpc.register`."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
-    path, settings = ready(found, settings)
+    path, settings = prepare_model_file(found, settings)
     return Model(path, settings, found.name)
 
 
@@ -54,7 +54,7 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
     return EmbeddingModel(found.path, settings, found.name)
 
 
-def ready(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:
+def prepare_model_file(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:
     """A model's file, or its tuned copy, that can be loaded, and the settings to load it with, as was measured best.
     One that no catalog vouches for is first tried in a process of its own. Raises as `open_model`."""
     from wim_edge.engine import load_check, rpc
@@ -131,7 +131,7 @@ def _with(settings: Settings, tuned: Tuned) -> Settings:
     given = changes(settings)
     if "flash_attn" in given or "kv_type" in given:  # these two were measured together
         given |= {"flash_attn": settings.flash_attn, "kv_type": settings.kv_type}
-    return settings.but(**{name: value for name, value in tuned.settings.items() if name not in given})
+    return settings.with_changes(**{name: value for name, value in tuned.settings.items() if name not in given})
 
 
 def _read(paths: Paths) -> tuple[dict[str, Any], bool]:

@@ -139,15 +139,15 @@ def test_a_cluster_answers_as_one_machine_does(
     machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
     model, documents = model_file("llama"), write_documents(tmp_path / "two", 2)
-    here = batch(documents, tmp_path / "here", model)
+    run_local = batch(documents, tmp_path / "here", model)
     there = batch(documents, tmp_path / "there", model, "--ray", machines.address, "--parquet")
     apart = ("usage", "worker")
-    assert len(here) == 4
-    assert [{name: row[name] for name in row if name not in apart} for row in here] == [
+    assert len(run_local) == 4
+    assert [{name: row[name] for name in row if name not in apart} for row in run_local] == [
         {name: row[name] for name in row if name not in apart} for row in there
     ]
-    assert {row["worker"] for row in here} == {"local"}
-    for found in (here, there):
+    assert {row["worker"] for row in run_local} == {"local"}
+    for found in (run_local, there):
         for first, second in zip(found[::2], found[1::2], strict=True):
             assert first["usage"]["reused_tokens"] == second["usage"]["prefilled_tokens"] == 0
             assert first["worker"] == second["worker"]

@@ -14,7 +14,7 @@ from wim_edge import Runtime, Settings
 from wim_edge.batch.ask import answers, fetch
 from wim_edge.batch.questions import BatchQuestion, DocumentGroup, read_questions
 from wim_edge.batch.result import Result
-from wim_edge.batch.run import PARQUET, RESULTS, here, run
+from wim_edge.batch.run import PARQUET, RESULTS, run, run_local
 from wim_edge.errors import EngineError, InvalidRequestError, ModelError
 from wim_edge.loaded_models import Identity
 from wim_edge.testing import FakeModel
@@ -186,12 +186,12 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
 
     monkeypatch.setattr("wim_edge.batch.run.Worker", InProcess)
     if running:  # a fault of this row
-        results, _ = run(questions, SMALL, MODEL, tmp_path / "out", here(SMALL, gone))
+        results, _ = run(questions, SMALL, MODEL, tmp_path / "out", run_local(SMALL, gone))
         assert [result.error for result in results if result.error] == ["EngineError: it broke"]
         assert len(results) == 6
         return
     with pytest.raises(EngineError, match="no machine is there"):
-        run(questions, SMALL, MODEL, tmp_path / "out", here(SMALL, gone))
+        run(questions, SMALL, MODEL, tmp_path / "out", run_local(SMALL, gone))
     assert len(lines(tmp_path / "out")) == 1
 
 
@@ -251,14 +251,15 @@ def test_a_folder_never_mixes_two_batches(
 ) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
     with pytest.raises(InvalidRequestError, match="another run"):
-        run(questions, SMALL.but(**change), MODEL, tmp_path / "out", Fake())
+        run(questions, SMALL.with_changes(**change), MODEL, tmp_path / "out", Fake())
     with pytest.raises(InvalidRequestError, match="another run"):
         run(questions, SMALL, Identity("fake", "2"), tmp_path / "out", Fake())
 
 
 def test_where_it_is_computed_is_no_other_batch(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
-    results, _ = run(questions, SMALL.but(n_threads=3, n_gpu_layers=-1, save=False), MODEL, tmp_path / "out", Fake())
+    elsewhere = SMALL.with_changes(n_threads=3, n_gpu_layers=-1, save=False)
+    results, _ = run(questions, elsewhere, MODEL, tmp_path / "out", Fake())
     assert len(results) == 6
 
 

@@ -13,7 +13,7 @@ from wim_edge.catalog import EMBEDDED, Catalog, HubSource, ModelEntry, PackageSo
 from wim_edge.catalog.catalog import recommended
 from wim_edge.catalog.parse import read_models
 from wim_edge.errors import ModelError, ModelNotFoundError
-from wim_edge.settings import Paths, shipped
+from wim_edge.settings import Paths, package_file
 
 FACTS = """
 description = "Mine"
@@ -31,7 +31,7 @@ def entry_text(name: str = "mine", facts: str = FACTS, source: str = HUB, more: 
 
 
 class TestShipped:
-    entries = read_models(shipped("models.toml"))
+    entries = read_models(package_file("models.toml"))
 
     def test_the_embedded_model_is_there_and_ranks_below_every_instruct_model(self) -> None:
         better = [entry for entry in self.entries.values() if entry.rank > self.entries[EMBEDDED].rank]

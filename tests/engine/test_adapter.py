@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wim_edge.errors import ModelFileError
-from wim_edge.settings import NO_ADAPTER, Settings, adapter_file, shipped
+from wim_edge.settings import NO_ADAPTER, Settings, adapter_file, package_file
 
 pytestmark = pytest.mark.real
 TEXT = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for it."
@@ -77,6 +77,6 @@ def test_one_of_another_model_is_an_error(model_file: Callable[[str], Path]) -> 
 
 
 def test_the_shipped_one_is_found_by_name() -> None:
-    assert adapter_file(SHIPPED) == shipped("adapters") / SHIPPED
+    assert adapter_file(SHIPPED) == package_file("adapters") / SHIPPED
     assert adapter_file(None) is adapter_file(NO_ADAPTER) is None
     assert adapter_file("own/a.gguf") == Path("own/a.gguf")

@@ -56,15 +56,15 @@ def test_where_nothing_is_told_the_machine_counts(groups: Path, tmp_path: Path, 
 def test_who_can_give_more_memory_is_named(groups: Path, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("0::/\n")
     write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
-    assert available_memory.relief() == "close programs"
+    assert available_memory.memory_hint() == "close programs"
     write(groups, memory__max=f"{100 * MIB}\n")
-    assert available_memory.relief() == "raise this process's memory limit"
+    assert available_memory.memory_hint() == "raise this process's memory limit"
 
 
 def test_too_few_addresses_for_anything_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (150 * MIB, resource.RLIM_INFINITY))
     with pytest.raises(MemoryBudgetError, match="150 MiB"):
-        available_memory.check_least()
+        available_memory.require_minimum()
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (resource.RLIM_INFINITY,) * 2)
-    available_memory.check_least()
+    available_memory.require_minimum()

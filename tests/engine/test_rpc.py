@@ -52,7 +52,7 @@ def test_who_answers_is_a_server() -> None:
         line.sendall(struct.pack("<Q", 28) + bytes([7, 0, 0, 0]) + bytes(24))
 
     with listening(answer) as endpoint:
-        rpc.knock(endpoint)
+        rpc.probe(endpoint)
     assert heard == [HELLO]
 
 
@@ -61,7 +61,7 @@ def test_a_tunnel_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rpc, "_AT_ONCE", 10.0)
     with listening(lambda line: None) as endpoint, pytest.raises(EngineError, match="is closed at once"):
-        rpc.knock(endpoint)
+        rpc.probe(endpoint)
 
 
 def test_who_closes_without_a_word_may_speak_another_version() -> None:
@@ -69,7 +69,7 @@ def test_who_closes_without_a_word_may_speak_another_version() -> None:
 
     heard: list[bytes] = []
     with listening(lambda line: heard.append(line.recv(100))) as endpoint:
-        rpc.knock(endpoint)
+        rpc.probe(endpoint)
     assert heard == [HELLO]  # it was not let go of before
 
 
@@ -79,7 +79,7 @@ def test_who_says_something_else_is_none() -> None:
     with listening(lambda line: line.sendall(b"HTTP/1.1 400 Bad Request")) as endpoint, pytest.raises(
         EngineError, match="is no RPC server"
     ):
-        rpc.knock(endpoint)
+        rpc.probe(endpoint)
 
 
 def test_who_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_who_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> Non
     done = threading.Event()
     with listening(lambda _: done.wait(5) and None) as endpoint:
         with pytest.raises(EngineError, match="does not answer"):
-            rpc.knock(endpoint)
+            rpc.probe(endpoint)
         done.set()
 
 
@@ -98,14 +98,14 @@ def test_nobody_is_there(endpoint: str) -> None:
     from wim_edge.engine import rpc
 
     with pytest.raises(EngineError, match="no RPC server at"):
-        rpc.knock(endpoint)
+        rpc.probe(endpoint)
 
 
 def test_a_port_is_not_cut_to_one_that_exists() -> None:
     from wim_edge.engine import rpc
 
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(EngineError, match="no RPC server at"):
-        rpc.knock(f"127.0.0.1:{0x10000 + server.getsockname()[1]}")
+        rpc.probe(f"127.0.0.1:{0x10000 + server.getsockname()[1]}")
 
 
 def test_what_is_beyond_this_machine() -> None:
@@ -113,7 +113,7 @@ def test_what_is_beyond_this_machine() -> None:
 
     near = ["127.0.0.1:1", "127.9.9.9:1", "localhost:1"]
     far = ["0.0.0.0:1", "192.168.1.7:1", "pi.local:1"]
-    assert rpc.beyond([*near, *far]) == far
+    assert rpc.remote_endpoints([*near, *far]) == far
 
 
 def test_a_model_on_other_machines_is_opened_in_no_other_process(smollm2: Path) -> None:

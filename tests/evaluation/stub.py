@@ -42,8 +42,8 @@ class StubRuntime:
     def open(self) -> FakeModel:
         return _MODEL
 
-    def but(self, **changes: object) -> StubRuntime:
-        other = StubRuntime(self.reply, self.settings.but(**changes), **self.script)
+    def with_changes(self, **changes: object) -> StubRuntime:
+        other = StubRuntime(self.reply, self.settings.with_changes(**changes), **self.script)
         other.asked = self.asked
         return other
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.evaluation.stub import write
-from wim_edge.documents import unique
+from wim_edge.documents import deduplicate
 from wim_edge.documents.data_files import fingerprint, read_rows
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Passage, as_documents
@@ -72,7 +72,7 @@ def test_the_fingerprint_is_of_the_bytes(tmp_path: Path) -> None:
 
 
 def test_names_become_unique() -> None:
-    assert unique(["A", "A", "B", "A (2)", "A"]) == ["A", "A (3)", "B", "A (2)", "A (4)"]
+    assert deduplicate(["A", "A", "B", "A (2)", "A"]) == ["A", "A (3)", "B", "A (2)", "A (4)"]
     documents, gold = as_documents([Passage("A", "x"), Passage("", "y", True), Passage("A", "z", True)])
     assert [(d.name, d.text) for d in documents] == [("A", "x"), ("Untitled", "y"), ("A (2)", "z")]
     assert gold == (1, 2)

@@ -264,10 +264,10 @@ def test_a_failed_example_is_asked_again(tmp_path: Path) -> None:
 
 def test_what_no_example_could_be_asked_is_said_before_anything_is(tmp_path: Path) -> None:
     class Refusing(StubRuntime):
-        def but(self, **changes: object) -> StubRuntime:
+        def with_changes(self, **changes: object) -> StubRuntime:
             if changes["pattern"] == "wim":
                 raise InvalidRequestError("segments do not fit")
-            return super().but(**changes)
+            return super().with_changes(**changes)
 
     runtime = Refusing(blue)
     with pytest.raises(InvalidRequestError, match="segments do not fit"):

@@ -42,7 +42,7 @@ def files() -> list[Path]:
 
 def ask(text: str, question: str = "Which stone?", **changes: object) -> list[events.Event]:
     """In a runtime of its own, as another process would."""
-    with Runtime(SMALL.but(**changes), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(**changes), model=MODEL) as runtime:
         return list(runtime.stream(Document("wall.txt", text), question))
 
 
@@ -118,7 +118,7 @@ def test_a_text_that_grew_is_read_from_where_it_did(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
 def test_what_was_read_before_the_stop_is_kept(pattern: str) -> None:
-    with Runtime(SMALL.but(pattern=pattern), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern=pattern), model=MODEL) as runtime:
         for event in runtime.stream(Document("wall.txt", TEXT), "Which?"):
             if isinstance(event, events.SegmentRead) and event.segment == 2:
                 runtime.cancel()
@@ -127,7 +127,7 @@ def test_what_was_read_before_the_stop_is_kept(pattern: str) -> None:
 
 
 def test_an_abandoned_stream_keeps_what_was_read() -> None:
-    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="wim"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 1)
         stream.close()  # type: ignore[attr-defined]
@@ -154,7 +154,7 @@ def test_stopped_between_two_ends_of_a_known_text(pattern: str, monkeypatch: pyt
     """Other segments than those kept: memories without history evaluate between them, and may be stopped there."""
     ask(TEXT, pattern=pattern)
     fork, calls = FakeSequence.fork, 0
-    with Runtime(SMALL.but(pattern=pattern, segment_tokens=100), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern=pattern, segment_tokens=100), model=MODEL) as runtime:
 
         def interrupted(self: FakeSequence, at: int | None = None) -> FakeSequence:
             nonlocal calls
@@ -173,7 +173,7 @@ def test_stopped_between_two_ends_of_a_known_text(pattern: str, monkeypatch: pyt
 
 def test_what_was_held_makes_room_for_the_answer() -> None:
     ask(TEXT, pattern="wim")
-    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="wim"), model=MODEL) as runtime:
         for event in runtime.stream(Document("wall.txt", TEXT), "Whose wall?"):
             if isinstance(event, events.SegmentScored) and event.segment == 3:
                 runtime.answer_now()
@@ -365,7 +365,7 @@ def test_an_index_of_another_version_is_left_alone() -> None:
 def test_a_deep_reading_is_kept_while_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wim_edge.wim.prompt_cache._SAVE_EVERY", 0.0)
     monkeypatch.setattr("wim_edge.wim.prompt_cache._SAVE_SHARE", 0.0)
-    with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="llm"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 3)
         assert len(files()) == 3
@@ -379,14 +379,14 @@ def test_a_longer_text_takes_the_place_of_the_shorter_one() -> None:
     path.parent.mkdir(parents=True)
     for text in (TEXT, TEXT + " A gate.", TEXT + " A gate. And a tower."):
         path.write_text(text)
-        with Runtime(SMALL.but(pattern="llm"), model=MODEL) as runtime:
+        with Runtime(SMALL.with_changes(pattern="llm"), model=MODEL) as runtime:
             runtime.ask(path, "Which?")
         assert len(files()) == 1
 
 
 def test_reading_ahead(tmp_path: Path) -> None:
     for pattern in ("wim", "wim-shallow"):
-        chosen = SMALL.but(pattern=pattern, relevance="likelihood-gain" if pattern == "wim" else None)
+        chosen = SMALL.with_changes(pattern=pattern, relevance="likelihood-gain" if pattern == "wim" else None)
         with Runtime(chosen, model=MODEL) as runtime:
             found = list(runtime.read(Document("wall.txt", TEXT)))
             last = found[-1]
@@ -397,10 +397,11 @@ def test_reading_ahead(tmp_path: Path) -> None:
             assert (again.usage.prefilled_tokens, again.usage.reused_tokens) == (0, last.tokens)
             answer = runtime.ask(Document("wall.txt", TEXT), "Which?")
             assert answer.usage.reused_tokens == last.tokens
-    with Runtime(SMALL.but(save=False), model=MODEL) as runtime, pytest.raises(InvalidRequestError, match="saving"):
+    unsaved = SMALL.with_changes(save=False)
+    with Runtime(unsaved, model=MODEL) as runtime, pytest.raises(InvalidRequestError, match="saving"):
         runtime.read(Document("wall.txt", TEXT))
     (tmp_path / "file").write_text("x")
-    with Runtime(SMALL.but(readings=tmp_path / "file"), model=MODEL) as runtime, pytest.raises(
+    with Runtime(SMALL.with_changes(readings=tmp_path / "file"), model=MODEL) as runtime, pytest.raises(
         LibraryError, match="cannot be saved"
     ):
         runtime.read(Document("wall.txt", TEXT))
@@ -460,14 +461,14 @@ def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -
     assert library.readings()
     library.clear()
     assert not library.index.files()
-    with Runtime(SMALL.but(readings=tmp_path / "r"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(readings=tmp_path / "r"), model=MODEL) as runtime:
         assert runtime.ask(Document("wall.txt", TEXT), "Which?").text
         assert runtime.ask(Document("wall.txt", TEXT), "Which?").usage.reused_tokens
 
 
 def test_what_another_process_evicts_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     ask(TEXT, pattern="wim-shallow")
-    with Runtime(SMALL.but(pattern="wim-shallow"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="wim-shallow"), model=MODEL) as runtime:
         stream = runtime.stream(Document("wall.txt", TEXT), "Which?")
         next(e for e in stream if isinstance(e, events.SegmentRead) and e.segment == 1)
         ReadingStore.of(Settings()).clear()
@@ -499,7 +500,7 @@ def test_a_state_that_the_engine_refuses_is_read_again(monkeypatch: pytest.Monke
 
 
 def test_a_reading_of_which_nothing_is_kept_is_not_listed() -> None:
-    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="wim"), model=MODEL) as runtime:
         runtime.stream(Document("wall.txt", TEXT), "Which?").close()  # type: ignore[attr-defined]
     ask(TEXT, pattern="rag", relevance="verdict")
     assert not ReadingStore.of(Settings()).readings()
@@ -586,7 +587,7 @@ def test_a_file_that_goes_while_it_is_in_use_is_read_again(after: int, monkeypat
 
 def test_answer_now_while_a_known_text_is_measured_draws_on_all_of_it() -> None:
     ask(TEXT, pattern="wim")
-    with Runtime(SMALL.but(pattern="wim"), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="wim"), model=MODEL) as runtime:
         found = []
         for event in runtime.stream(Document("wall.txt", TEXT), "Which stone?"):
             found.append(event)

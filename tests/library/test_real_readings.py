@@ -113,9 +113,9 @@ def test_a_changed_model_file_is_another_model(tmp_path: Path, long_text: str) -
 
     assert reused(settings) == 0
     assert reused(settings) > 0
-    assert reused(settings.but(kv_type="f32")) == 0
+    assert reused(settings.with_changes(kv_type="f32")) == 0
     shutil.copy(model, tmp_path / "copy.gguf")
-    assert reused(settings.but(model=str(tmp_path / "copy.gguf"))) > 0  # the same bytes under another name
+    assert reused(settings.with_changes(model=str(tmp_path / "copy.gguf"))) > 0  # the same bytes under another name
     write_tiny(model, "llama", seed=8)
     assert reused(settings) == 0
 

@@ -191,7 +191,7 @@ def test_a_workers_margins_are_judged_by_a_policy(
 
     def policy(margin: events.MarginJudged) -> Decision:
         asked.append(margin.segment)
-        return wish if len(asked) == 1 else Decision.GO_ON
+        return wish if len(asked) == 1 else Decision.CONTINUE
 
     with Worker(command=command, pattern="wim") as worker:
         assert worker.ask(story, "Which colour?", on_margin=policy).finish_reason == reason

@@ -21,7 +21,7 @@ def ask(
         return says if "Answer with a few words" in prompt else "Dr. Brandt paid 5,000 crowns."
 
     document = Document("mill.txt", text) if isinstance(text, str) else text
-    chosen = Settings(pattern="wim-shallow", prose=False, save=False).but(**settings)
+    chosen = Settings(pattern="wim-shallow", prose=False, save=False).with_changes(**settings)
     with Runtime(chosen, model=FakeModel(reply)) as runtime:
         runtime._loaded.support = support
         return runtime.ask(document, question)

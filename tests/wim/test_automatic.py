@@ -41,7 +41,7 @@ def test_a_model_that_is_not_known() -> None:
     model = FakeModel(reply)
     assert asked(model, 8) == ("wim", "a short text is read whole")
     assert asked(FakeModel(reply, n_ctx_train=4096), 300) == ("wim-shallow", "longer than the context of 4,096 tokens")
-    assert asked(model, 8, PLAIN.but(pattern="wim-shallow")) == ("wim-shallow", None)
+    assert asked(model, 8, PLAIN.with_changes(pattern="wim-shallow")) == ("wim-shallow", None)
 
 
 def test_speed_is_remembered_and_decides() -> None:
@@ -58,7 +58,7 @@ def test_speed_is_remembered_and_decides() -> None:
 
 def test_what_is_not_to_be_kept_is_not() -> None:
     model = FakeModel(reply)
-    asked(model, 20, PLAIN.but(save=False))
+    asked(model, 20, PLAIN.with_changes(save=False))
     assert speeds.known(model) is None
 
 
@@ -88,8 +88,9 @@ def test_models_toml_is_told(tmp_path: Path) -> None:
         f'bytes = {file.stat().st_size}\n[models."mine".source]\nkind = "path"\npath = "{file}"\n'
         '[models."mine".settings]\npattern = "rag"\n'
     )
-    with Runtime(PLAIN.but(model="mine", answer_tokens=2)) as runtime:
-        for why, asked in (("measured best with this model", runtime), (None, runtime.but(pattern="wim-shallow"))):
+    with Runtime(PLAIN.with_changes(model="mine", answer_tokens=2)) as runtime:
+        chosen = runtime.with_changes(pattern="wim-shallow")
+        for why, asked in (("measured best with this model", runtime), (None, chosen)):
             started = next(asked.stream(Document("d", text(400, 1)), "Who?"))  # so long that its length is looked at
             assert isinstance(started, events.ReadingStarted)
             assert started.why == why

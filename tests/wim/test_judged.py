@@ -15,7 +15,7 @@ from wim_edge.settings import PATTERNS
 from wim_edge.testing import FakeModel
 
 STORY = Document("story.txt", TEXT)
-SMALL = story.SMALL.but(max_passages=32)
+SMALL = story.SMALL.with_changes(max_passages=32)
 
 
 def reply(prompt: str) -> str:
@@ -81,7 +81,7 @@ def test_rejecting_all_answers_from_the_context_alone(runtime: Runtime) -> None:
 
 
 def test_a_rejected_passage_is_never_taken_for_lack_of_better(runtime: Runtime) -> None:
-    with runtime.but(pattern="wim-shallow", relevance_threshold=1.0) as shallow:
+    with runtime.with_changes(pattern="wim-shallow", relevance_threshold=1.0) as shallow:
         found, first = ask(shallow)
         ranking = next(event for event in found if isinstance(event, events.ReadingRanked)).ranking
         best = ranking[0].segment

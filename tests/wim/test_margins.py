@@ -11,8 +11,8 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.testing import FakeContext, FakeModel
 from wim_edge.wim import events
 from wim_edge.wim.control import Decision
-from wim_edge.wim.generate import Generation, together
-from wim_edge.wim.margins import TOGETHER
+from wim_edge.wim.generate import Generation, decode_batch
+from wim_edge.wim.margins import MAX_PARALLEL_MARGINS
 
 TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
 SMALL = Settings(
@@ -32,7 +32,7 @@ MODEL = FakeModel(says)
 
 
 def ask(question: str, policy: object = None, **changes: object) -> list[events.Event]:
-    with Runtime(SMALL.but(**changes), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(**changes), model=MODEL) as runtime:
         return list(runtime.stream(Document("wall.txt", TEXT), question, on_margin=policy))  # type: ignore[arg-type]
 
 
@@ -72,9 +72,9 @@ def test_where_each_margin_is_judged_they_are_written_a_few_at_once() -> None:
     ask("Which stone?", **changes)
     MODEL.history.clear()
     again = ask("Whose wall?", **changes)
-    assert max(n for what, _, n in MODEL.history if what == "together") == TOGETHER
+    assert max(n for what, _, n in MODEL.history if what == "together") == MAX_PARALLEL_MARGINS
     assert written(again) == written(fresh)
-    assert len(written(again)) > TOGETHER
+    assert len(written(again)) > MAX_PARALLEL_MARGINS
     scored = [(e.segment, e.relevance) for e in again if isinstance(e, events.SegmentScored)]
     assert scored == [(e.segment, e.relevance) for e in fresh if isinstance(e, events.SegmentScored)]
 
@@ -103,7 +103,7 @@ def test_the_policy_stops_between_them(pattern: str) -> None:
 def test_who_asks_for_the_answer_before_any_was_written_gets_them(pattern: str) -> None:
     ask("Which stone?", pattern=pattern)
     found = []
-    with Runtime(SMALL.but(pattern=pattern, relevance_threshold=0.0), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern=pattern, relevance_threshold=0.0), model=MODEL) as runtime:
         for event in runtime.stream(Document("wall.txt", TEXT), "Whose wall?"):
             found.append(event)
             if isinstance(event, events.SegmentScored) and event.segment == 3:
@@ -118,7 +118,7 @@ def test_who_asks_for_the_answer_before_any_was_written_gets_them(pattern: str) 
 def test_nothing_is_left_in_the_cache_when_they_are_interrupted() -> None:
     ask("Which stone?", pattern="wim")
     contexts: list[FakeContext] = []
-    with Runtime(SMALL.but(pattern="wim", relevance_threshold=0.0), model=MODEL) as runtime:
+    with Runtime(SMALL.with_changes(pattern="wim", relevance_threshold=0.0), model=MODEL) as runtime:
         for event in runtime.stream(Document("wall.txt", TEXT), "Whose wall?"):
             if isinstance(event, events.MarginDelta):
                 runtime.cancel()
@@ -139,7 +139,7 @@ def test_texts_of_several_lengths_end_by_themselves() -> None:
     model = FakeModel(lambda prompt: "one two three " if "long" in prompt else "one")
     context = model.context(500)
     both = [generation(model, context, "long"), generation(model, context, "short")]
-    pieces = list(together(context, both))
+    pieces = list(decode_batch(context, both))
     assert [n for n, piece in pieces if piece is None] == [1, 0]
     assert ["".join(piece or "" for n, piece in pieces if n == which) for which in (0, 1)] == [both[0].text, "one"]
     assert [n for what, _, n in model.history if what == "together"] == [2, 1, 1, 1, 1, 1]

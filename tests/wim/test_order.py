@@ -89,7 +89,7 @@ def test_a_table_of_numbers_is_no_table_of_contents() -> None:
 
 
 def test_the_promising_are_read_first_and_all_of_it_in_the_end() -> None:
-    found = asked(SMALL.but(within="all"), text(8, 5))
+    found = asked(SMALL.with_changes(within="all"), text(8, 5))
     (order,) = [event.segments for event in found if isinstance(event, events.ReadingOrder)]
     assert read(found) == list(order)
     last = finished(found)
@@ -104,7 +104,7 @@ def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
         (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
         return [(one.segment, one.score, round(one.relevance, 9), one.chosen) for one in ranked]
 
-    whole = SMALL.but(within="all")
+    whole = SMALL.with_changes(within="all")
     ordered = asked(whole, text(8, 5))
     monkeypatch.setattr(Outlook, "order", property(lambda ahead: tuple(range(len(ahead.shared)))))
     plain = asked(whole, text(8, 5))
@@ -135,8 +135,8 @@ def test_what_fits_nowhere_is_looked_for_in_so_many_segments() -> None:
 
 
 def test_all_that_is_read_leaves_nothing_better() -> None:
-    assert finished(asked(SMALL.but(within="all"), text(8, 5))).unread_probability == 0.0
-    assert finished(asked(SMALL.but(pattern="wim"), text(8, 5))).unread_probability == 0.0
+    assert finished(asked(SMALL.with_changes(within="all"), text(8, 5))).unread_probability == 0.0
+    assert finished(asked(SMALL.with_changes(pattern="wim"), text(8, 5))).unread_probability == 0.0
 
 
 def test_reading_on_ends_at_a_better_segment_and_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_another_question_is_read_from_the_start() -> None:
 
 @pytest.mark.parametrize("pattern", ["wim", "wim-focus", "llm"])
 def test_a_context_is_read_as_it_stands(pattern: str) -> None:
-    found = asked(SMALL.but(pattern=pattern), text(8, 5))
+    found = asked(SMALL.with_changes(pattern=pattern), text(8, 5))
     assert read(found) == sorted(read(found))
     assert not [event for event in found if isinstance(event, events.ReadingOrder)]
 
@@ -209,7 +209,7 @@ def test_a_sections_title_counts_for_its_segments() -> None:
     body = text(12, -1)
     starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
     marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure of the island"))
-    with Runtime(SMALL.but(within="10%"), model=FakeModel(reply)) as runtime:
+    with Runtime(SMALL.with_changes(within="10%"), model=FakeModel(reply)) as runtime:
         found = list(runtime.stream(Document("d", body, marks), QUESTION))
     (first, *_) = [event for event in found if isinstance(event, events.SegmentRead)]
     assert first.section == "The treasure of the island"
@@ -220,7 +220,8 @@ def test_a_section_that_goes_on_stands_above_its_segments() -> None:
     starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
     marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure"), Mark(starts[18], section="x " * 99))
     prompts: list[str] = []
-    with Runtime(SMALL.but(within="all"), model=FakeModel(lambda prompt: prompts.append(prompt) or "")) as runtime:
+    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
+    with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
         found = list(runtime.stream(Document("d", body, marks), QUESTION))
     titles = set()
     for event in found:
@@ -237,7 +238,8 @@ def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
     rows = [f"| {n} | Somebody called number {n} of the long list | room {n} |\n" for n in range(60)]
     document = Document("d", f"{header}\n| --- | --- | --- |\n{''.join(rows)}")
     prompts: list[str] = []
-    with Runtime(SMALL.but(within="all"), model=FakeModel(lambda prompt: prompts.append(prompt) or "")) as runtime:
+    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
+    with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
         found = list(runtime.stream(document, "Which room?"))
     read = [event for event in found if isinstance(event, events.SegmentRead)]
     assert len(read) > 2
@@ -252,7 +254,7 @@ def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
     prompts: list[str] = []
     document = Document("d", "# The treasure\n\n" + FILLER.format(1), (Mark(0, section="The treasure"),))
     model = FakeModel(lambda prompt: prompts.append(prompt) or "")
-    with Runtime(SMALL.but(segment_tokens=256), model=model) as runtime:
+    with Runtime(SMALL.with_changes(segment_tokens=256), model=model) as runtime:
         runtime.ask(document, "Who?")
     assert max(prompt.count("The treasure") for prompt in prompts) == 1
 
@@ -264,7 +266,7 @@ def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: 
     prompts: list[str] = []
     model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
     told = text(4, 2) + text(4, 1)
-    last = finished(asked(SMALL.but(within="all"), told, model=model))
+    last = finished(asked(SMALL.with_changes(within="all"), told, model=model))
     joined = [n for what, _, n in model.history if what == "join"]
     assert len(last.sources) == 2
     assert [n > 8 for n in joined] == ([True] if moves else [])
@@ -274,13 +276,13 @@ def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: 
 
 
 def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:
-    with Runtime(SMALL.but(save=True, readings=tmp_path), model=FakeModel(reply)) as runtime:
+    with Runtime(SMALL.with_changes(save=True, readings=tmp_path), model=FakeModel(reply)) as runtime:
         found = list(runtime.read(Document("d", text(8, 5))))
     assert read(found) == sorted(read(found))
 
 
 def test_a_share_of_the_text_is_read() -> None:
-    found = asked(SMALL.but(within="20%"), text(40, 33))
+    found = asked(SMALL.with_changes(within="20%"), text(40, 33))
     last, started = finished(found), found[0]
     assert isinstance(started, events.ReadingStarted)
     assert started.within == "20%"
@@ -293,28 +295,28 @@ def test_a_share_of_the_text_is_read() -> None:
 
 
 def test_so_many_seconds_are_read_and_one_segment_always() -> None:
-    found = asked(SMALL.but(within="0.000001s"), text(8, 5))
+    found = asked(SMALL.with_changes(within="0.000001s"), text(8, 5))
     assert finished(found).read_segments == 1
     assert finished(found).text == "Ottilie Brandt"
-    assert finished(asked(SMALL.but(within="1h"), text(8, 5))).read_segments == finished(found).segments
+    assert finished(asked(SMALL.with_changes(within="1h"), text(8, 5))).read_segments == finished(found).segments
 
 
 def test_a_context_may_be_read_in_part_too() -> None:
-    found = asked(SMALL.but(pattern="wim", within="30%"), text(20, 2))
+    found = asked(SMALL.with_changes(pattern="wim", within="30%"), text(20, 2))
     last = finished(found)
     assert 0 < last.read_segments < last.segments
     assert read(found) == list(range(last.read_segments))
 
 
 def test_what_a_part_kept_is_known_to_the_next_question(tmp_path: Path) -> None:
-    kept = SMALL.but(save=True, readings=tmp_path, within="20%")
+    kept = SMALL.with_changes(save=True, readings=tmp_path, within="20%")
     model, document = FakeModel(reply), text(40, 33)
     first = finished(asked(kept, document, model=model))
     again = finished(asked(kept, document, model=model))
     assert first.usage.reused_tokens == 0
     assert again.usage.reused_tokens > 0
     assert again.read_segments == first.read_segments
-    whole = finished(asked(kept.but(within="all"), document, model=model))
+    whole = finished(asked(kept.with_changes(within="all"), document, model=model))
     assert whole.read_segments == whole.segments
     assert whole.usage.reused_tokens >= again.usage.reused_tokens
 
@@ -348,9 +350,9 @@ def test_real_models_read_on_as_if_all_had_been_read_at_once(
         (ranked,) = [event.ranking for event in found if isinstance(event, events.ReadingRanked)]
         return {one.segment: one.score for one in ranked}
 
-    with Runtime(settings.but(within="all")) as runtime:
+    with Runtime(settings.with_changes(within="all")) as runtime:
         whole = list(runtime.stream(document, question))
-    with Runtime(settings.but(within="20%")) as runtime:
+    with Runtime(settings.with_changes(within="20%")) as runtime:
         found = list(runtime.stream(document, question))
         assert finished(found).read_segments < finished(found).segments
         while finished(found).read_segments < finished(found).segments:
@@ -364,7 +366,7 @@ def test_small_segments_keep_most_of_their_room() -> None:
     marks = tuple(Mark(body.index(FILLER.format(n)), section=f"Part {n}") for n in range(8))
     tokens = [24, 32, 48, 64]
     for segment_tokens in tokens:
-        found = asked(SMALL.but(segment_tokens=segment_tokens, within="all"), Document("d", body, marks))
+        found = asked(SMALL.with_changes(segment_tokens=segment_tokens, within="all"), Document("d", body, marks))
         read = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
         assert max(read) <= segment_tokens
         assert sum(read) / len(read) > 0.4 * segment_tokens
@@ -373,7 +375,7 @@ def test_small_segments_keep_most_of_their_room() -> None:
 def test_where_an_adapter_tells_segments_apart_the_first_alone_are_scored() -> None:
     model = FakeModel(reply)
     model.has_adapter = True
-    found = asked(SMALL.but(within="all"), text(12, 3), model=model)
+    found = asked(SMALL.with_changes(within="all"), text(12, 3), model=model)
     (ranked,) = (event for event in found if isinstance(event, events.ReadingRanked))
     scored = [one.segment for one in ranked.ranking if one.score is not None]
     assert len(ranked.ranking) == len(read(found)) > len(scored) > 0

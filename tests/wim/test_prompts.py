@@ -17,7 +17,8 @@ def last_prompt(template: str | None, **settings: object) -> str:
     """What the model saw when it answered."""
     prompts: list[str] = []
     model = FakeModel(lambda prompt: prompts.append(prompt) or "20", chat_template=template)  # type: ignore[func-returns-value]
-    with Runtime(Settings(max_passages=3, relevance_threshold=0.0, save=False).but(**settings), model=model) as runtime:
+    usual = Settings(max_passages=3, relevance_threshold=0.0, save=False)
+    with Runtime(usual.with_changes(**settings), model=model) as runtime:
         runtime.ask(DOCUMENTS, QUESTION)
     return next(prompt for prompt in reversed(prompts) if QUESTION in prompt)
 

@@ -84,7 +84,7 @@ def test_the_classification_preamble_is_prefilled_once() -> None:
 
 
 def test_llm_pattern_writes_no_margin() -> None:
-    found = run(FakeModel(reply), SMALL.but(pattern="llm"))
+    found = run(FakeModel(reply), SMALL.with_changes(pattern="llm"))
     assert not of_type(found, events.MarginJudged)
     assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]
     assert found[-1].sources == ()  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def test_windows_without_a_relevant_margin_answer_from_the_best_and_say_so() -> 
 
 def test_llm_pattern_refuses_what_does_not_fit_before_any_work() -> None:
     model = FakeModel(reply, n_ctx_train=700)
-    with Runtime(SMALL.but(pattern="llm"), model=model) as runtime:
+    with Runtime(SMALL.with_changes(pattern="llm"), model=model) as runtime:
         with pytest.raises(ContextOverflowError, match=r"\d,?\d+ tokens.*700") as caught:
             runtime.stream(Document("d", TEXT), "Which colour?")
         assert "--pattern wim" in caught.value.hint
@@ -125,7 +125,7 @@ def test_llm_pattern_refuses_what_does_not_fit_before_any_work() -> None:
 
 def test_the_message_is_about_what_does_not_fit() -> None:
     small = FakeModel(reply, n_ctx_train=900)
-    with Runtime(SMALL.but(pattern="llm", segment_tokens=1024), model=small) as runtime:
+    with Runtime(SMALL.with_changes(pattern="llm", segment_tokens=1024), model=small) as runtime:
         with pytest.raises(ContextOverflowError, match="the documents have about 1,"):
             runtime.stream(Document("d", TEXT), "Which colour?")
         assert runtime.ask(Document("d", TEXT[:500]), "Which colour?").text == "the answer is blue"
@@ -144,7 +144,8 @@ def test_of_a_text_far_too_long_no_more_is_looked_at_than_the_context_holds() ->
 
     model.tokenize = watched  # type: ignore[method-assign]
     n = len(tokenize(TEXT * 500))
-    with Runtime(SMALL.but(pattern="llm"), model=model) as runtime, pytest.raises(ContextOverflowError) as caught:
+    whole = SMALL.with_changes(pattern="llm")
+    with Runtime(whole, model=model) as runtime, pytest.raises(ContextOverflowError) as caught:
         runtime.stream([Document(name, TEXT * 250) for name in "ab"], "Which colour?")
     told = int(re.search(r"about ([\d,]+) tokens", str(caught.value))[1].replace(",", ""))  # type: ignore[index]
     assert 0.99 * n < told < 1.01 * n
@@ -153,7 +154,7 @@ def test_of_a_text_far_too_long_no_more_is_looked_at_than_the_context_holds() ->
 
 def test_a_segment_larger_than_the_context_is_an_error_with_the_numbers() -> None:
     model = FakeModel(reply, n_ctx_train=512)
-    with Runtime(SMALL.but(segment_tokens=2000), model=model) as runtime:
+    with Runtime(SMALL.with_changes(segment_tokens=2000), model=model) as runtime:
         with pytest.raises(InvalidRequestError, match="2,000"):
             runtime.stream(Document("d", TEXT), "Which colour?")
         # and the runtime is free again
@@ -201,8 +202,8 @@ def test_a_margin_cut_at_its_longest_shows_it() -> None:
 def test_what_belongs_to_a_loaded_model_cannot_change(change: dict[str, object]) -> None:
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         with pytest.raises(InvalidRequestError, match=f"{next(iter(change))} cannot change"):
-            runtime.but(**change)
-        assert runtime.but(pattern="llm").ask(Document("d", TEXT), "Which colour?").pattern == "llm"
+            runtime.with_changes(**change)
+        assert runtime.with_changes(pattern="llm").ask(Document("d", TEXT), "Which colour?").pattern == "llm"
 
 
 def test_half_characters_in_a_document_are_replaced() -> None:
@@ -296,7 +297,7 @@ def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None
     (tmp_path / "final_answer.jinja").write_text("ASK {{ query }} {{ margins | length }}", encoding="utf-8")
     prompts: list[str] = []
     model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
-    run(model, SMALL.but(templates=tmp_path))
+    run(model, SMALL.with_changes(templates=tmp_path))
     assert re.search("ASK Which colour\\? [12]", prompts[-1])
 
 
@@ -319,14 +320,14 @@ def test_a_bad_template_is_an_error_before_any_work(
     (tmp_path / name).write_bytes(content)
     model = FakeModel(reply)
     refused = pytest.raises(InvalidRequestError, match=message)
-    with Runtime(SMALL.but(templates=tmp_path), model=model) as runtime, refused:
+    with Runtime(SMALL.with_changes(templates=tmp_path), model=model) as runtime, refused:
         runtime.stream(Document("d", TEXT), "Which colour?")
     assert model.history == []
 
 
 def test_seeds_make_sampled_answers_reproducible() -> None:
     def answer(seed: int) -> str:
-        return run(FakeModel(reply), SMALL.but(temperature=2.0, seed=seed), "Blue.")[-1].text  # type: ignore[attr-defined]
+        return run(FakeModel(reply), SMALL.with_changes(temperature=2.0, seed=seed), "Blue.")[-1].text  # type: ignore[attr-defined]
 
     first, again = ([answer(seed) for seed in (0, 5, 6)] for _ in range(2))
     assert first == again

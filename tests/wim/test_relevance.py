@@ -158,7 +158,7 @@ def test_the_question_may_stand_first() -> None:
         found = list(runtime.stream(library(6, 2), QUESTION))
         assert ranked(found)[0].document == "2.txt"
         with pytest.raises(InvalidRequestError, match="likelihood-gain"):
-            runtime.but(relevance="likelihood-gain").stream(library(6, 2), QUESTION)
+            runtime.with_changes(relevance="likelihood-gain").stream(library(6, 2), QUESTION)
     assert prompts[-1].count(QUESTION) == 2
     assert prompts[-1].index(QUESTION) < prompts[-1].index(FILLER)
 
@@ -167,7 +167,7 @@ def test_closed_book_is_llm_alone() -> None:
     with Runtime(Settings(pattern="llm"), model=FakeModel(reply)) as runtime:
         assert runtime.ask((), QUESTION).text == "nobody knows"
         with pytest.raises(InvalidRequestError, match="no document"):
-            runtime.but(pattern="wim").stream((), QUESTION)
+            runtime.with_changes(pattern="wim").stream((), QUESTION)
 
 
 def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert ranked(found)[0].document == "4.txt"
         assert judge.contexts[-1].closed
     assert closed == ["judge", "judge"]  # each runtime opened its own; the reader was given
-    with Runtime(settings.but(relevance="likelihood-gain"), model=reader) as runtime, pytest.raises(
+    with Runtime(settings.with_changes(relevance="likelihood-gain"), model=reader) as runtime, pytest.raises(
         InvalidRequestError, match="likelihood-gain"
     ):
         runtime.stream(library(6, 4), QUESTION)
@@ -222,7 +222,7 @@ def test_a_relevance_model_without_use_is_said(monkeypatch: pytest.MonkeyPatch, 
 def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, times: int) -> None:
     model = FakeModel(reply)
     documents = library(6, 4)
-    with Runtime(settings.but(segment_tokens=64, answer_tokens=8, within="all"), model=model) as runtime:
+    with Runtime(settings.with_changes(segment_tokens=64, answer_tokens=8, within="all"), model=model) as runtime:
         found = list(runtime.stream(documents, QUESTION))
     started, finished = found[0], found[-1]
     assert isinstance(started, events.ReadingStarted)
@@ -297,8 +297,8 @@ def test_scores_and_margins_leave_no_trace_in_any_memory(
     )  # fmt: skip
     document = Document("d", FILLER * 3 + GOLD + FILLER * 3)
     with Runtime(settings) as runtime:
-        found = list(runtime.but(pattern="wim").stream(document, QUESTION))
-        plain = runtime.but(pattern="llm").ask(document, QUESTION)
+        found = list(runtime.with_changes(pattern="wim").stream(document, QUESTION))
+        plain = runtime.with_changes(pattern="llm").ask(document, QUESTION)
     assert [event for event in found if isinstance(event, events.SegmentScored)]
     if which == "smollm2":  # random weights may find that no segment helps
         assert [event for event in found if type(event) is events.MarginJudged]
@@ -337,7 +337,7 @@ def test_a_small_model_scores_for_a_large_one(gemma3: Path, monkeypatch: pytest.
     with Runtime(settings) as runtime:
 
         def judge(**changes: object) -> str | None:
-            with closing(runtime.but(**changes).stream(library(2, 1), QUESTION)) as found:  # type: ignore[arg-type, type-var]
+            with closing(runtime.with_changes(**changes).stream(library(2, 1), QUESTION)) as found:  # type: ignore[arg-type, type-var]
                 started = next(found)
             assert isinstance(started, events.ReadingStarted)
             return started.judge

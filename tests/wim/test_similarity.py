@@ -63,7 +63,7 @@ def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes
 
 
 def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> None:
-    settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    settings, embedder, model = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
     for _ in range(2):
         with Runtime(settings, model=model, embedder=embedder) as runtime:
             first = finished(asked(runtime, 20, 15))
@@ -79,7 +79,7 @@ def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> Non
 
 
 def test_damaged_vectors_are_made_anew(tmp_path: Path) -> None:
-    settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    settings, embedder, model = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
     with Runtime(settings, model=model, embedder=embedder) as runtime:
         asked(runtime, 20, 15)
     n = len(embedder.embedded)
@@ -100,7 +100,7 @@ def test_an_embedder_that_makes_no_numbers_is_as_none() -> None:
 
 
 def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:
-    settings, embedder, model = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    settings, embedder, model = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
     with Runtime(settings, model=model, embedder=embedder) as runtime:
         list(runtime.read(Document("d", text(132, 101))))
         n = len(embedder.embedded)
@@ -110,7 +110,7 @@ def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:
 
 
 def test_what_was_embedded_before_it_is_cancelled_is_kept(tmp_path: Path) -> None:
-    settings, embedder = SMALL.but(save=True, readings=tmp_path), FakeEmbedder(near)
+    settings, embedder = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near)
     with Runtime(settings, model=FakeModel(reply), embedder=embedder) as runtime:
         for event in runtime.stream(Document("d", text(40, 30)), QUESTION):
             if isinstance(event, events.SegmentsEmbedded) and event.segments >= 16:
@@ -131,7 +131,7 @@ def test_tables_of_contents_stay_last() -> None:
 
 
 def test_a_pattern_that_reads_in_order_says_that_it_is_not_used(tmp_path: Path) -> None:
-    settings = SMALL.but(pattern="wim", embedding_model=str(tmp_path / "none.gguf"))
+    settings = SMALL.with_changes(pattern="wim", embedding_model=str(tmp_path / "none.gguf"))
     with Runtime(settings, model=FakeModel(reply)) as runtime:
         warnings = [event.text for event in asked(runtime, 4, 2) if isinstance(event, events.Warning)]
     assert "the embedding model is not used: wim reads in the order of the document" in warnings
@@ -140,14 +140,14 @@ def test_a_pattern_that_reads_in_order_says_that_it_is_not_used(tmp_path: Path) 
 @pytest.mark.real
 def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
     file = write_tiny_embedder(tmp_path / "tiny.gguf")
-    settings = SMALL.but(embedding_model=str(file))
+    settings = SMALL.with_changes(embedding_model=str(file))
     with Runtime(settings, model=FakeModel(reply)) as runtime:
         found = asked(runtime, 20, 15)
         assert finished(found).text
         assert [event for event in found if isinstance(event, events.SegmentsEmbedded)]
-        other = runtime.but(answer_tokens=4)
+        other = runtime.with_changes(answer_tokens=4)
         assert finished(asked(other, 20, 15)).text
-    none = settings.but(embedding_model="none.gguf")
+    none = settings.with_changes(embedding_model="none.gguf")
     with pytest.raises(ModelFileError), Runtime(none, model=FakeModel(reply)) as bad:
         asked(bad, 4, 2)
 

@@ -225,7 +225,7 @@ def test_cancel_while_it_is_planned(monkeypatch: pytest.MonkeyPatch, after: int)
 
 def test_reading_ahead_is_cancelled_while_it_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel(reply)
-    with Runtime(SMALL.but(save=True), model=model) as runtime:
+    with Runtime(SMALL.with_changes(save=True), model=model) as runtime:
         tokenized = model.tokenize
         monkeypatch.setattr(model, "tokenize", lambda text, **more: runtime.cancel() or tokenized(text, **more))
         (finished,) = runtime.read(Document("story.txt", TEXT))

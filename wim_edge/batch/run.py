@@ -102,12 +102,12 @@ def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> l
     return results
 
 
-def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
+def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
     """One document after the other, in a process of this machine. ``check``: called where that process ended, it may
     raise what is wrong with all."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
-        with kept_meanwhile(settings) as used, Worker(**used.given()) as worker:
+        with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
             for group in groups:
                 for result in answers(worker, fetch(group, settings), settings, "local"):
                     if result.error is not None and not worker.running:
@@ -117,7 +117,7 @@ def here(settings: Settings, check: Callable[[], None] = lambda: None) -> Execut
     return execute
 
 
-def spread(
+def run_on_cluster(
     settings: Settings, model: Identity, cluster: Cluster, told: Callable[[str], None] = lambda _: None
 ) -> Executor:
     """On the machines of a cluster, each document where one of them is free."""
@@ -137,8 +137,8 @@ class _BatchActor:
     def __init__(self, settings: Settings, model: Identity) -> None:
         check_same(model, settings, place())
         self.settings, self._open = settings, ExitStack()
-        used = self._open.enter_context(kept_meanwhile(settings.but(n_threads=threads(settings))))
-        self.worker = self._open.enter_context(Worker(**used.given()))
+        used = self._open.enter_context(kept_meanwhile(settings.with_changes(n_threads=threads(settings))))
+        self.worker = self._open.enter_context(Worker(**used.to_dict()))
 
     def __call__(self, given: FetchedDocument) -> Iterable[Result]:
         return answers(self.worker, given, self.settings, place())

@@ -13,7 +13,7 @@ from wim_edge.catalog.entry import ModelEntry
 from wim_edge.catalog.parse import read_models
 from wim_edge.catalog.sources import locate
 from wim_edge.errors import ModelNotFoundError
-from wim_edge.settings import Paths, shipped
+from wim_edge.settings import Paths, package_file
 
 EMBEDDED = "smollm2-135m"
 """The model that every machine can hold: the default where no better one is on disk."""
@@ -33,7 +33,7 @@ class Catalog:
 
         Raises ModelError that names the file, the entry and the key.
         """
-        entries = read_models(shipped("models.toml"))
+        entries = read_models(package_file("models.toml"))
         own = own_file(paths)
         try:
             there = own.exists()

@@ -212,7 +212,7 @@ def _settings(table: _Table) -> dict[str, object]:
         if not _is(value, hints[key]):
             table.refuse(f"{table.key(key)} is {value!r}", f"{key} takes another type of value.")
     try:
-        Settings().but(**table.data)
+        Settings().with_changes(**table.data)
     except InvalidRequestError as error:
         table.refuse(f"{table.where}: {error}", error.hint)
     return table.data

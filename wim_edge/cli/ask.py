@@ -14,6 +14,7 @@ from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, I
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
+    configure_logging,
     display_options,
     engine_options,
     opened,
@@ -22,7 +23,6 @@ from wim_edge.cli.options import (
     rpc_option,
     save_option,
     settings_from,
-    show_llama_log,
 )
 from wim_edge.cli.reading_on import ask_to_read_on, is_terminal, may_read_on
 from wim_edge.errors import InvalidRequestError
@@ -84,7 +84,7 @@ def ask(
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     from wim_edge.cli.display import display_for
 
     on_screen = not as_json and not quiet and is_terminal()
@@ -120,4 +120,4 @@ def _policy(stop_after: int | None, stop_at: float | None) -> Policy | None:
         policies.append(control.stop_at(stop_at))
     if not policies:
         return None
-    return lambda margin: max(policy(margin) or control.Decision.GO_ON for policy in policies)
+    return lambda margin: max(policy(margin) or control.Decision.CONTINUE for policy in policies)

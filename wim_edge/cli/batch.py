@@ -14,6 +14,7 @@ from wim_edge.cli.options import (
     check_rpc,
     cluster_from,
     cluster_options,
+    configure_logging,
     engine_options,
     one_line,
     pattern_options,
@@ -21,7 +22,6 @@ from wim_edge.cli.options import (
     rpc_option,
     save_option,
     settings_from,
-    show_llama_log,
 )
 from wim_edge.errors import InvalidRequestError
 
@@ -74,20 +74,20 @@ def batch(
     if not out:
         raise InvalidRequestError("--out names no folder", "Give --out DIR.")
     found = _questions(questions, each_document, asked)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     from wim_edge.batch.result import require_pyarrow
-    from wim_edge.batch.run import here, run, spread
+    from wim_edge.batch.run import run, run_local, run_on_cluster
     from wim_edge.cli.progress import Failures, progress
     from wim_edge.engine import rpc
-    from wim_edge.loaded_models import identify, settled
+    from wim_edge.loaded_models import model_identity, portable_settings
 
     if parquet:
         require_pyarrow()
-    settings = settled(settings)
-    model = identify(settings)
+    settings = portable_settings(settings)
+    model = model_identity(settings)
     check_rpc(settings)
     checked = partial(rpc.check, settings.rpc)
-    execute = here(settings, checked) if cluster is None else spread(settings, model, cluster, _tell)
+    execute = run_local(settings, checked) if cluster is None else run_on_cluster(settings, model, cluster, _tell)
     with ending_in_order(), progress(Failures()) as watcher:
         results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), folder)

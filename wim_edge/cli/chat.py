@@ -15,13 +15,13 @@ from wim_edge.cli.interrupt import Interruptible, ending_in_order
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
+    configure_logging,
     display_options,
     engine_options,
     pattern_options,
     reading_options,
     save_option,
     settings_from,
-    show_llama_log,
 )
 from wim_edge.cli.reading_on import may_read_on
 from wim_edge.errors import InvalidRequestError, WimEdgeError
@@ -67,7 +67,7 @@ def chat(
     check_library(documents, library, options)
     check_display(as_json, quiet)
     settings = settings_from(options)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     from wim_edge.cli.display import clean, display_for
     from wim_edge.documents import read_documents
     from wim_edge.followup import WHY, Conversation

@@ -12,9 +12,9 @@ import click
 
 from wim_edge import errors, subprocesses
 from wim_edge.catalog.atomic_files import megabytes
-from wim_edge.cli.options import check_rpc, engine_options, rpc_option, settings_from, show_llama_log
+from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
 from wim_edge.errors import EngineError, WimEdgeError
-from wim_edge.settings import Paths, Settings, from_json
+from wim_edge.settings import Paths, Settings, from_dict
 
 if TYPE_CHECKING:
     from wim_edge.engine.probe import Machine
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
     options, and the prefill and decode speed, measured in some ten seconds."""
-    show_llama_log(ctx)
+    configure_logging(ctx)
     settings, paths = settings_from(options), Paths.from_environment()
     from wim_edge.engine import probe
 
@@ -95,7 +95,7 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 def _with_others(settings: Settings) -> dict[str, Any]:
     """The same with the devices of other machines, in a process of its own: they may end it."""
     check_rpc(settings)
-    command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.given()))
+    command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
     environment = subprocesses.environment()
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=environment)
     try:
@@ -116,8 +116,8 @@ def _apart(given: dict[str, Any]) -> dict[str, Any]:
     """What `_with_others` asks for, in its process."""
     from wim_edge.engine import bindings, rpc
 
-    rpc.apart()
-    settings = Settings(**from_json(given))
+    rpc.allow_rpc()
+    settings = Settings(**from_dict(given))
     own = {device.name for device in bindings.devices()}
     try:
         rpc.register(settings.rpc)

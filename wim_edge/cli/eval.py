@@ -17,10 +17,10 @@ from click.shell_completion import CompletionItem
 from wim_edge.cli.options import (
     cluster_from,
     cluster_options,
+    configure_logging,
     engine_options,
     reading_options,
     settings_from,
-    show_llama_log,
 )
 from wim_edge.errors import InvalidRequestError
 
@@ -152,7 +152,7 @@ def eval_command(
         if report:
             _check_report(out)
         request = eval_recall.RecallRequest(choosers, data, library, part, limit, size, prefix, titles, out, report)
-        show_llama_log(ctx)
+        configure_logging(ctx)
         found, stopped = eval_recall.run(request, settings_from(options), _command(ctx))
         eval_recall.show(found, as_json)
         if stopped:
@@ -168,7 +168,7 @@ def eval_command(
                      order=order, length=length, seed=settings.seed)  # fmt: skip
     if report:
         _check_report(out)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     with ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         summary, stopped = _run(task, chosen, wanted, settings, folder, _command(ctx), report, cluster)

@@ -147,7 +147,7 @@ def _index(library: Library, model: str | None) -> None:
     from wim_edge.runtime import Runtime
 
     try:
-        with Runtime(Settings.from_environment().but(model=model)) as runtime:
+        with Runtime(Settings.from_environment().with_changes(model=model)) as runtime:
             opened = runtime.open()
             if load_index(library, opened) is not None:
                 return

@@ -74,7 +74,7 @@ class CommandGroup(click.Group):
             if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
                 stream.reconfigure(errors="replace")
         try:
-            available_memory.check_least()
+            available_memory.require_minimum()
             return super().invoke(ctx)
         except WimEdgeError as error:
             raise _Shown(error, bool(ctx.find_root().meta.get("debug"))) from error
@@ -87,7 +87,7 @@ class CommandGroup(click.Group):
             shown = WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except MemoryError as error:
-            hint = f"Take less at once, or {available_memory.relief()}."
+            hint = f"Take less at once, or {available_memory.memory_hint()}."
             shown = MemoryBudgetError("the memory does not suffice", hint)
             raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
         except KeyboardInterrupt:

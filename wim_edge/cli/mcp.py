@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+from wim_edge.cli.options import configure_logging, engine_options, pattern_options, reading_options, settings_from
 from wim_edge.errors import InvalidRequestError
 
 
@@ -24,7 +24,7 @@ def mcp(ctx: click.Context, /, folders: tuple[str, ...], **options: Any) -> None
     name those files and what is read already.
     """
     settings = settings_from(options)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     try:
         from wim_edge.server.mcp_server import make_server
     except ImportError as error:

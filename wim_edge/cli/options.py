@@ -174,7 +174,7 @@ def opened(settings: Settings) -> Iterator[Runtime | Worker]:
     from wim_edge.worker import Worker
 
     check_rpc(settings)
-    with Worker(**settings.given()) as worker:
+    with Worker(**settings.to_dict()) as worker:
         yield worker
 
 
@@ -185,7 +185,7 @@ def check_rpc(settings: Settings) -> None:
     from wim_edge.engine import rpc
 
     rpc.check(settings.rpc)
-    for endpoint in rpc.beyond(settings.rpc.split(",")):
+    for endpoint in rpc.remote_endpoints(settings.rpc.split(",")):
         click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
 
 
@@ -224,19 +224,19 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
         return None
     if not all(math.isfinite(one) for one in (cpus or 0, gpus)):
         raise InvalidRequestError("--ray-cpus and --ray-gpus take numbers", "Give 1, 2, 0.5 and so on.")
-    from wim_edge.loaded_models import memory_of
+    from wim_edge.loaded_models import process_memory
     from wim_edge.ray_cluster import Cluster
 
     settings = settings_from(options)
     if settings.rpc is not None:
         raise InvalidRequestError("--ray and --rpc exclude each other", "A server of RPC has one client at a time.")
-    memory = memory_of(settings)
+    memory = process_memory(settings)
     return Cluster(address, cpus or settings.n_threads, gpus, memory, actors)
 
 
 def settings_from(options: dict[str, Any]) -> Settings:
     """The environment's settings, changed by the options that were given."""
-    return Settings.from_environment().but(**options)
+    return Settings.from_environment().with_changes(**options)
 
 
 def one_line(text: str) -> str:
@@ -244,7 +244,7 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
-def show_llama_log(ctx: click.Context) -> None:
+def configure_logging(ctx: click.Context) -> None:
     """With --debug, llama.cpp's own log on standard error."""
     if ctx.find_root().meta.get("debug"):
         import logging

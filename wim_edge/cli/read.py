@@ -10,13 +10,13 @@ import click
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, Interruptible
 from wim_edge.cli.options import (
+    configure_logging,
     engine_options,
     opened,
     pattern_options,
     reading_options,
     rpc_option,
     settings_from,
-    show_llama_log,
 )
 
 
@@ -42,7 +42,7 @@ def read(
       wim-edge ask thesis.pdf "Which data were used?"
     """
     settings = settings_from(options)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     from wim_edge.cli.display import display_for
 
     groups = [documents] if together else [(document,) for document in documents]

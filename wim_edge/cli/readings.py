@@ -111,7 +111,7 @@ def path() -> None:
 
 @contextmanager
 def _opened() -> Iterator[ReadingStore]:
-    from wim_edge.library import FAILURES, ReadingStore, is_damage
+    from wim_edge.library import FAILURES, ReadingStore, is_corrupt
 
     opened = ReadingStore.of(Settings.from_environment())
     for note in opened.notes:
@@ -119,8 +119,8 @@ def _opened() -> Iterator[ReadingStore]:
     try:
         yield opened
     except FAILURES as error:
-        if is_damage(error):
-            opened.begin_anew(error)
+        if is_corrupt(error):
+            opened.recreate_index(error)
             hint = "Texts are read again as questions come."
             raise LibraryError(f"{opened.folder}: {opened.notes[-1]}", hint) from error
         raise LibraryError(f"{opened.folder}: {error}", "Check the disk, or try again.") from error

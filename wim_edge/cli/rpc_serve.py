@@ -43,7 +43,7 @@ def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, e
         host = str(ipaddress.IPv4Address("127.0.0.1" if host == "localhost" else host))
     except ValueError:
         raise InvalidRequestError(f"{host} is no IPv4 address", "llama.cpp listens at no others.") from None
-    if rpc.beyond([f"{host}:{port}"]):
+    if rpc.remote_endpoints([f"{host}:{port}"]):
         if not expose:
             raise InvalidRequestError(
                 f"{host} can be reached from other machines, and RPC has no protection",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wim_edge.cli.options import engine_options, pattern_options, reading_options, settings_from, show_llama_log
+from wim_edge.cli.options import configure_logging, engine_options, pattern_options, reading_options, settings_from
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import TOKEN_VARIABLE
 
@@ -44,7 +44,7 @@ def serve(
       wim-edge serve --host 0.0.0.0 --name reader.local
     """
     settings = settings_from(options)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     try:
         import uvicorn
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.atomic_files import megabytes
-from wim_edge.cli.options import debug_option, model_names, show_llama_log
+from wim_edge.cli.options import configure_logging, debug_option, model_names
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Paths, Settings
 
@@ -35,7 +35,7 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     the same token likeliest; one above 0.01 nats is not taken. Takes some minutes; copies take disk space until they
     lose.
     """
-    show_llama_log(ctx)
+    configure_logging(ctx)
     from wim_edge import tuned_settings
     from wim_edge.catalog import resolve
 
@@ -51,7 +51,7 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     measured: list[RunConfig] = []
     if not as_json:
         click.echo(f"{'tokens a second':24}{'prefill':>9}{'decode':>9}{'seconds':>9}  predictions")
-    for way, fastest in engine.ways(found.path, Settings.from_environment(), folder if copies else None):
+    for way, fastest in engine.search(found.path, Settings.from_environment(), folder if copies else None):
         measured.append(way)
         best = fastest
         if not as_json:
@@ -76,7 +76,7 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     if not chosen:
         click.echo("chosen: as it is; nothing else was faster")
         return
-    click.echo(f"chosen: {', '.join(chosen)}; {engine.gain(measured[0], best):.2f} times as fast as "
+    click.echo(f"chosen: {', '.join(chosen)}; {engine.speedup(measured[0], best):.2f} times as fast as "
                "before, both measured once more")  # fmt: skip
     anew = " Texts read before are read anew." if kept or {"kv_type", "flash_attn"} & set(tuned.settings) else ""
     click.echo(f"It is used from now on; wim-edge tune --forget {model} goes back.{anew}")
@@ -99,7 +99,7 @@ def _row(way: RunConfig) -> str:
         return f"{way.label:24}{way.error}"
     told = ""
     if way.divergence is not None and way.agreement is not None:
-        told = f"  KL {way.divergence:.4f}, same token {way.agreement:.0%}" + ("" if way.sound else ": not taken")
+        told = f"  KL {way.divergence:.4f}, same token {way.agreement:.0%}" + ": not taken" * (not way.is_acceptable)
     return f"{way.label:24}{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}{told}"
 
 

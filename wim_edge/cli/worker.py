@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from wim_edge.cli.options import (
+    configure_logging,
     engine_options,
     pattern_options,
     reading_options,
     rpc_option,
     settings_from,
-    show_llama_log,
 )
 
 
@@ -31,11 +31,11 @@ def worker(ctx: click.Context, /, **options: Any) -> None:
     speaks with it. docs/embedding.md describes the lines.
     """
     settings = settings_from(options)
-    show_llama_log(ctx)
+    configure_logging(ctx)
     from wim_edge.engine import rpc
     from wim_edge.server.worker_protocol import serve
 
-    rpc.apart()
+    rpc.allow_rpc()
 
     # What a native library prints must not stand among the lines
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:

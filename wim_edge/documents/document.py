@@ -147,7 +147,7 @@ def well_formed(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def unique(names: Iterable[str]) -> list[str]:
+def deduplicate(names: Iterable[str]) -> list[str]:
     """The names, where a repeated one gets " (2)", " (3)" and so on."""
     wanted = list(names)
     given, used = set(wanted), dict[str, None]()
@@ -160,10 +160,10 @@ def unique(names: Iterable[str]) -> list[str]:
     return list(used)
 
 
-def told_apart(documents: Iterable[Document]) -> list[Document]:
+def with_unique_names(documents: Iterable[Document]) -> list[Document]:
     """With names of their own."""
     documents = list(documents)
-    names = unique(document.name for document in documents)
+    names = deduplicate(document.name for document in documents)
     return [replace(document, name=name) for document, name in zip(documents, names, strict=True)]
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.decode import decode
-from wim_edge.documents.document import Document, told_apart
+from wim_edge.documents.document import Document, with_unique_names
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
 from wim_edge.documents.html import read_html
@@ -91,7 +91,7 @@ def read_documents(
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
-    return told_apart(read_document(source, stdin, limits) for source in sources)
+    return with_unique_names(read_document(source, stdin, limits) for source in sources)
 
 
 def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:

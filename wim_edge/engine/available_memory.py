@@ -44,7 +44,7 @@ def total() -> int:
     return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
 
 
-def check_least() -> None:
+def require_minimum() -> None:
     """Raises MemoryBudgetError where nothing at all can be read: threads and libraries end without a word there."""
     with suppress(ImportError):  # Windows
         import resource
@@ -56,7 +56,7 @@ def check_least() -> None:
             )
 
 
-def relief() -> str:
+def memory_hint() -> str:
     """What would give this process more memory."""
     import psutil
 
@@ -74,7 +74,7 @@ def available(mapped: int = 0) -> int:
     return max(0, min([one - mapped for one in free] + [limit - used for limit, used in _of_address_space()]))
 
 
-def anonymous() -> int:
+def private_bytes() -> int:
     """Bytes that this process holds beside the pages of files; those too where the system does not tell them apart."""
     import psutil
 

@@ -43,11 +43,11 @@ class Model:
             raise MemoryBudgetError(
                 f"{self.header.path.name}: its weights need {readable(need)} of {place}, "
                 f"{readable(free)} are free",
-                f"Use a smaller model, other --gpu-layers, or {available_memory.relief()}.",
+                f"Use a smaller model, other --gpu-layers, or {available_memory.memory_hint()}.",
             )
         params = lib.llama_model_default_params()
         params.n_gpu_layers = self.n_gpu_layers
-        held = available_memory.anonymous()
+        held = available_memory.private_bytes()
         last_errors()
         self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
         if not self.handle:
@@ -56,7 +56,7 @@ class Model:
                 "The architecture may be newer than the installed llama-cpp-python; try another model.",
             )
         # Some processors get the weights in another layout, as a copy; else they are the file's pages
-        self._mapped = max(0, self.header.nbytes - max(0, available_memory.anonymous() - held))
+        self._mapped = max(0, self.header.nbytes - max(0, available_memory.private_bytes() - held))
         self.vocab = lib.llama_model_get_vocab(self.handle)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
         self.n_threads = self.settings.n_threads or physical_cores()
@@ -227,7 +227,7 @@ class Model:
         """What to do where a context of ``n_ctx`` cells does not fit."""
         largest = self.largest_n_ctx()
         if largest >= n_ctx or self._free().shortage(self._need(largest, False, batches(self.settings)[-1])):
-            return f"Use a smaller model, or {available_memory.relief()}."
+            return f"Use a smaller model, or {available_memory.memory_hint()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:

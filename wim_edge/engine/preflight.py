@@ -33,7 +33,8 @@ def check_weights(path: Path, settings: Settings) -> None:
     if need > free and not any(device.is_gpu for device in devices()):
         raise MemoryBudgetError(
             f"{path.name} needs {readable(need)} for its weights, {readable(free)} are free",
-            f"Use a smaller model or a smaller quantization (`wim-edge models list`), or {available_memory.relief()}.",
+            "Use a smaller model or a smaller quantization (`wim-edge models list`), or "
+            f"{available_memory.memory_hint()}.",
         )
 
 

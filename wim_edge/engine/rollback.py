@@ -265,7 +265,7 @@ def _get_state(context: Context, seq_id: int, flags: int) -> State:
     if size > _LARGE and size > available_memory.available():
         raise MemoryBudgetError(
             f"a sequence's state takes {readable(size)}, {readable(available_memory.available())} are free",
-            f"Use a smaller context, or {available_memory.relief()}.",
+            f"Use a smaller context, or {available_memory.memory_hint()}.",
         )
     state = np.empty(size, np.uint8)
     if lib.llama_state_seq_get_data_ext(context.handle, _pointer(state), size, seq_id, flags) != size:

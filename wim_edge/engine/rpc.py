@@ -1,7 +1,8 @@
 """llama.cpp's RPC: the devices of other machines, beside or instead of this one's.
 
 The backend connects while it is registered, and a peer that is lost, wrong or of another version ends the process
-inside llama.cpp (ggml-rpc.cpp, RPC_STATUS_ASSERT). So it is registered only in a process that was made for it: `apart`.
+inside llama.cpp (ggml-rpc.cpp, RPC_STATUS_ASSERT). So it is registered only in a process that was made for it:
+`allow_rpc`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _registered: set[str] = set()
 _apart = False
 
 
-def apart() -> None:
+def allow_rpc() -> None:
     """This process may end at any time: another one waits for it, and tells."""
     global _apart
     _apart = True
@@ -89,7 +90,7 @@ def check(endpoints: str | None) -> None:
     if endpoints is not None:
         require()
         for endpoint in endpoints.split(","):
-            knock(endpoint)
+            probe(endpoint)
 
 
 def require() -> None:
@@ -98,7 +99,7 @@ def require() -> None:
         raise InvalidRequestError("this build of llama-cpp-python has no RPC", INSTALL)
 
 
-def knock(endpoint: str) -> None:
+def probe(endpoint: str) -> None:
     """Raise EngineError unless a server answers there: llama.cpp would end the process, or wait for ever.
 
     A server that closes the line on our greeting may speak another version of it; llama.cpp tells.
@@ -139,7 +140,7 @@ def _heard(line: socket.socket, seconds: float) -> bytes | None:
         return b""
 
 
-def beyond(endpoints: Iterable[str]) -> list[str]:
+def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
     """Those that are not on this machine's loopback."""
     return [endpoint for endpoint in endpoints if not _is_loopback(endpoint.rpartition(":")[0])]
 

@@ -59,11 +59,11 @@ class RunConfig:
         return PREFILL / self.prefill + DECODE / self.decode if self.prefill and self.decode else float("inf")
 
     @property
-    def sound(self) -> bool:
+    def is_acceptable(self) -> bool:
         return self.divergence is None or self.divergence <= MOST_KL
 
 
-def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[RunConfig, RunConfig]]:
+def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[RunConfig, RunConfig]]:
     """Measure one way after the other; each with the best so far, itself included.
 
     Args:
@@ -88,25 +88,25 @@ def ways(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[
     for step in steps:
         start = best
         for label, changes in step:
-            way = _measure(label, path, start.settings.but(**changes), text, None)
+            way = _measure(label, path, start.settings.with_changes(**changes), text, None)
             best = way if _faster(way, best) else best
             yield way, best
     start = best
     for kind in () if gpu or copies is None else WEIGHT_TYPES:
         if kind != weights and copies is not None:
             way = _copy(kind, path, start.settings, copies / f"{path.stem}-{kind}.gguf", text, expected)
-            best = way if way.sound and _faster(way, best) else best
+            best = way if way.is_acceptable and _faster(way, best) else best
             yield way, best
 
 
-def gain(way: RunConfig, best: RunConfig) -> float:
+def speedup(way: RunConfig, best: RunConfig) -> float:
     """How many times as fast the best is, both measured once more: other work makes machines slow for a while."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings, _text(), None).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
 
 def _faster(way: RunConfig, best: RunConfig) -> bool:
-    return way.cost < best.cost * _BETTER and gain(best, way) * _BETTER > 1
+    return way.cost < best.cost * _BETTER and speedup(best, way) * _BETTER > 1
 
 
 def _text() -> str:

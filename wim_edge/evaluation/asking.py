@@ -46,18 +46,18 @@ class ConditionAsker:
                 return self._ask_embedded(runtime, example)
             reply = ask(runtime, documents, question)
         if condition.name == MARGINS_ALONE:
-            with self.runtime.but(pattern="llm", save=False) as runtime:
+            with self.runtime.with_changes(pattern="llm", save=False) as runtime:
                 return _ask_margins(runtime, reply, question)
         return reply
 
     def opened(self, condition: Condition, example: Example) -> Runtime:
         """Returns a runtime of the condition on the same model."""
         kept = {"save": False} if example.shelf is None else self._kept(condition)
-        return self.runtime.but(**condition.changes, **kept)
+        return self.runtime.with_changes(**condition.changes, **kept)
 
     def _kept(self, condition: Condition) -> dict[str, object]:
         if condition.label not in self._folders:
-            settings = self._stack.enter_context(kept_meanwhile(self.runtime.settings.but(save=False)))
+            settings = self._stack.enter_context(kept_meanwhile(self.runtime.settings.with_changes(save=False)))
             self._folders[condition.label] = {"save": True, "readings": settings.readings}
         return self._folders[condition.label]
 
@@ -107,7 +107,7 @@ def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
     """Asks a whole prompt: as one turn of a conversation, or of a base model until it begins another question."""
     is_chat = runtime.open().info.chat_template is not None
     finished = None
-    with runtime.but(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:
+    with runtime.with_changes(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:
         for event in other.complete([("user", prompt)] if is_chat else prompt):
             finished = event
     assert isinstance(finished, events.CompletionFinished)

@@ -51,7 +51,7 @@ class Condition:
         """Whether documents in another order give the same answer, because each is read alone."""
         if self.name == EMBED:
             return True
-        return self.is_control or not Choices.of(settings.but(**self.changes)).pattern.deep
+        return self.is_control or not Choices.of(settings.with_changes(**self.changes)).pattern.deep
 
     def documents(self, example: Example) -> tuple[Document, ...]:
         """Returns what it shows of an example's documents."""

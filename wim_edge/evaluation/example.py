@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wim_edge.documents import Document, told_apart
+from wim_edge.documents import Document, with_unique_names
 from wim_edge.documents.data_files import text_of
 
 CountTokens = Callable[[str], int]
@@ -69,6 +69,6 @@ def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tup
     The name is the title too, so that a document shown alone has the heading that it has among others.
     """
     passages = tuple(passages)
-    found = told_apart(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
+    found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
     documents = tuple(replace(document, title=document.name) for document in found)
     return documents, tuple(index for index, passage in enumerate(passages) if passage.gold)

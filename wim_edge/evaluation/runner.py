@@ -24,7 +24,7 @@ from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
 from wim_edge.journal import described
-from wim_edge.loaded_models import Identity, check_same, identify, settled
+from wim_edge.loaded_models import Identity, check_same, model_identity, portable_settings
 from wim_edge.ray_cluster import Cluster, place, same, threads
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
@@ -106,9 +106,9 @@ def _ask_all(
                 yield _record(task, example, condition, runtime.settings, is_first, partial(asker.ask, condition))
         return
     of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].shelf or job[0].id)]
-    settings = settled(runtime.settings)
+    settings = portable_settings(runtime.settings)
     runtime.close()  # its memory is an actor's
-    actor = partial(_Actor, settings, task.name, identify(settings))
+    actor = partial(_Actor, settings, task.name, model_identity(settings))
     yield from cluster.run(of_one, same, actor)
 
 
@@ -133,8 +133,8 @@ class _Actor:
 
     def __init__(self, settings: Settings, task_name: str, model: Identity) -> None:
         check_same(model, settings, place())
-        self.settings, self.task = settings.but(n_threads=threads(settings)), task_named(task_name)
-        self.worker = Worker(**self.settings.given())
+        self.settings, self.task = settings.with_changes(n_threads=threads(settings)), task_named(task_name)
+        self.worker = Worker(**self.settings.to_dict())
 
     def __call__(self, jobs: Sequence[Job]) -> Iterator[Record]:
         return (
@@ -143,7 +143,7 @@ class _Actor:
         )
 
     def _ask(self, condition: Condition, example: Example) -> Reply:
-        settings = self.settings.but(**condition.changes, save=False)
+        settings = self.settings.with_changes(**condition.changes, save=False)
         return replies.ask(_InWorker(self.worker, settings), condition.documents(example), example.question)
 
 
@@ -154,7 +154,7 @@ class _InWorker:
         self._worker, self.settings = worker, settings
 
     def stream(self, documents: Any, question: str) -> Any:
-        return self._worker.stream(documents, question, settings=self.settings.given())
+        return self._worker.stream(documents, question, settings=self.settings.to_dict())
 
 
 def _record(
@@ -218,7 +218,7 @@ def _check(
             raise InvalidRequestError(f"{condition.label} is asked on this machine alone", "Leave --ray away.")
     first = [example for example in examples if example.is_asked][:1]
     for example, condition in plan(task, first, conditions, runtime.settings):
-        changed = runtime.but(**condition.changes, save=False)
+        changed = runtime.with_changes(**condition.changes, save=False)
         with changed as asked, suppress(ContextOverflowError, DocumentError):
             asked.stream(condition.documents(example), example.question).close()  # type: ignore[attr-defined]
     without = [example for example in examples if not example.gold]

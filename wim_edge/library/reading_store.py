@@ -70,11 +70,11 @@ class ReadingStore:
         try:
             return ReadingsDatabase(path)
         except (sqlite3.DatabaseError, UnicodeError) as error:
-            if not is_damage(error):
+            if not is_corrupt(error):
                 raise
-            return self.begin_anew(error)
+            return self.recreate_index(error)
 
-    def begin_anew(self, damage: Exception) -> ReadingsDatabase:
+    def recreate_index(self, damage: Exception) -> ReadingsDatabase:
         """Put an empty index in the place of a damaged one, which stays beside it; it says so in the notes."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
@@ -177,7 +177,7 @@ class SavedReading:
                     if not state_file.is_ours(state.file):
                         raise DamagedError("its file is none of ours")
                     snapshot = state_file.read(path, {"fingerprint": self._fingerprint})
-                    if in_common(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
+                    if common_prefix_length(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
                         raise DamagedError("it holds another text")
                     self._note_state(state.id, snapshot.tokens, aside)
                     return snapshot
@@ -282,15 +282,15 @@ class SavedReading:
 
     def _fail(self, done: str, error: Exception) -> None:
         self._broken = True
-        if is_damage(error):
+        if is_corrupt(error):
             with suppress(*FAILURES):
-                self._index = self._store.begin_anew(error)
+                self._index = self._store.recreate_index(error)
             self._note(self._store.notes[-1])
         else:
             self._note(f"the reading cannot be {done}: {why(error)}")
 
 
-def is_damage(error: Exception) -> bool:
+def is_corrupt(error: Exception) -> bool:
     """Whether the index is no sound database, rather than locked, or not ours to read or write."""
     if isinstance(error, sqlite3.OperationalError):
         return "Could not decode" in str(error)  # a text in it is none any more
@@ -298,7 +298,7 @@ def is_damage(error: Exception) -> bool:
     return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
 
 
-def in_common(one: Sequence[int], other: Sequence[int]) -> int:
+def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
     """How many first tokens are the same."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 

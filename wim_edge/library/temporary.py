@@ -28,7 +28,7 @@ def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, ExitStack() as held:
         with suppress(NotImplementedError):  # a file system without locks
             held.enter_context(FileLock(Path(folder, LOCK)))
-        yield settings.but(save=True, readings=Path(folder))
+        yield settings.with_changes(save=True, readings=Path(folder))
 
 
 def sweep() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wim_edge.documents import Document, told_apart
+from wim_edge.documents import Document, with_unique_names
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY, Conversation
 from wim_edge.server.question import FoundQuestion, asking_part, asks, find_question
@@ -139,7 +139,7 @@ def as_request(turns: Sequence[MessageTurn], count: Callable[[str], int], *, rea
     asked_as = _talk(turns, is_long).complete(question.question)
     left_out = sum(question.question not in text for text in short)
     return RoutedRequest(
-        documents=told_apart(documents), question=question.question, asked_as=asked_as, unsure=question.unsure,
+        documents=with_unique_names(documents), question=question.question, asked_as=asked_as, unsure=question.unsure,
         source=question.source, left_out=left_out,
     )  # fmt: skip
 

@@ -76,7 +76,7 @@ class Service:
             models = Catalog.load(paths)
             if name not in models.names() or not catalog.locate(models.get(name), paths):
                 raise ModelNotFoundError(f"no model of that name is on this disk: {name}", "GET /v1/models lists them.")
-        return self.settings.but(**options)
+        return self.settings.with_changes(**options)
 
 
 def _service(request: Request) -> Service:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from wim_edge.errors import WimEdgeError
-from wim_edge.loaded_models import OF_THE_MODEL
+from wim_edge.loaded_models import MODEL_SETTINGS
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim.control import Decision
@@ -30,7 +30,7 @@ from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before one has been seen
-_OF_THE_MODELS = (*OF_THE_MODEL, "relevance_model", "embedding_model")
+_OF_THE_MODELS = (*MODEL_SETTINGS, "relevance_model", "embedding_model")
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -87,7 +87,7 @@ class Job:
     """How many watch a job that goes on only while anybody does; None: nobody has begun to."""
     gives_way: bool = False
     """Whether what it was asked for is done, and it goes on only as long as nobody waits."""
-    _wish: Decision = Decision.GO_ON
+    _wish: Decision = Decision.CONTINUE
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -284,14 +284,15 @@ class JobQueue:
             wanted["model"] = self._loaded["model"]  # by its own name
         if self._base is None or self._loaded != wanted:
             self._free()
-            base = self._open(self.settings.but(**wanted))
+            base = self._open(self.settings.with_changes(**wanted))
             base.open()
             self._base, self._loaded = base, wanted  # now that it is loaded: another thread may ask for its name
         if self._asking is None or self._asking_settings != settings:
             if self._asking is not None:
                 self._asking.close()
             self._asking = None
-            asking = self._base.but(**{n: value for n, value in vars(settings).items() if n not in _OF_THE_MODELS})
+            own = {name: value for name, value in vars(settings).items() if name not in _OF_THE_MODELS}
+            asking = self._base.with_changes(**own)
             with self._changed:
                 self._asking, self._asking_settings = asking, settings
         return self._asking

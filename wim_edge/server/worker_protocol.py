@@ -26,7 +26,7 @@ from wim_edge.documents import Document, Mark
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.runtime import Runtime, Source
 from wim_edge.server.job_queue import Failed, Job, JobQueue
-from wim_edge.settings import Settings, from_json
+from wim_edge.settings import Settings, from_dict
 from wim_edge.wim.events import Event
 
 _WAITING = 1000
@@ -55,7 +55,7 @@ def serve(
 
     def begin(number: Any, request: dict[str, Any]) -> None:
         judged = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
-        job = Job(_work(request, judged), settings.but(**from_json(request.get("settings") or {})))
+        job = Job(_work(request, judged), settings.with_changes(**from_dict(request.get("settings") or {})))
         job.heard = lambda event: write(number, event)
         job.ended = lambda _: forget(number)
         jobs[number] = job, judged

@@ -12,7 +12,7 @@ from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.grounding import Grounding
-from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, margin_prompt, place_of
+from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, margin_prompt, source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
@@ -228,7 +228,7 @@ class AnswerStage:
             if margin is not None and margin.text:
                 segment = plan.segments[index].segment
                 start, end = margin.quote or (segment.start, segment.end)
-                place = place_of(plan.documents[segment.document], start, end, len(plan.documents) > 1)
+                place = source_label(plan.documents[segment.document], start, end, len(plan.documents) > 1)
                 notes.append(MarginNote(place, margin.text))
         text = self.prompts.answer(plan.query, notes, read=bool(plan.documents))
         return [*reading.model.tokenize(text), *reading.chat.after_user]

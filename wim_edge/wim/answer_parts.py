@@ -17,7 +17,7 @@ from wim_edge.wim import events
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, negates
-from wim_edge.wim.plan import place_of
+from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import AnswerRun, Pointed
 from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, listed_on, quotation, whole_value
 from wim_edge.wim.reading import Reading
@@ -293,7 +293,7 @@ def _listed(
     reading: Reading, items: Seq[_Candidate], quotes: tuple[events.Quote, ...], status: events.Status, support: float
 ) -> Answer:
     texts = [re.sub(r"^(?:[-*•–]|\d{1,3}[.)]|\(?\w\))\s+", "", item.text).strip("| ") for item in items]
-    place = place_of(items[0].document, items[0].start, items[-1].end, len(reading.plan.documents) > 1, lines=True)
+    place = source_label(items[0].document, items[0].start, items[-1].end, len(reading.plan.documents) > 1, lines=True)
     head = f"{'Perhaps: ' if status == 'unsure' else ''}{len(items)} found{f' ({place})' if place else ''}:"
     text = "\n".join([head, *(f"- {one}" for one in texts)])
     return Answer(text, status, "; ".join(texts), (items[0].start, items[-1].end), quotes, support)
@@ -331,7 +331,7 @@ def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
     shown = []
     for quote in quotes:
         document = next(one for one in reading.plan.documents if one.name == quote.document)
-        place = place_of(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
+        place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
         row = labelled(quote.header, quote.text) if quote.header else ""
         header = f"{' '.join(quote.header.split())}\n" if quote.header and not row else ""
         text = row or f"“{_plain(quote.text)}”"

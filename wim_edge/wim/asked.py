@@ -127,7 +127,7 @@ def _with_pattern(loaded: LoadedModels, documents: Seq[Document]) -> tuple[Setti
     tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
     limit = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
     pattern, why = automatic(tokens, limit, speeds.known(model))
-    return settings.but(pattern=pattern), why
+    return settings.with_changes(pattern=pattern), why
 
 
 def _saved(

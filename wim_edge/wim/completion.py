@@ -15,7 +15,7 @@ from wim_edge.engine.batches import batches
 from wim_edge.engine.protocols import Context, Interrupted, Logits, Model, Sequence
 from wim_edge.engine.sampling import Sampler, log_softmax
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
-from wim_edge.library import in_common
+from wim_edge.library import common_prefix_length
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message, conversation
@@ -100,7 +100,7 @@ class Completer:
         """Leave in the sequence what it has in common with the prompt, but its last token; how much that is."""
         if self._sequence is None:
             self._sequence = context.sequence()
-        common = min(in_common(self._sequence.tokens, tokens), len(tokens) - 1)
+        common = min(common_prefix_length(self._sequence.tokens, tokens), len(tokens) - 1)
         self._sequence.truncate(common)
         return common
 

@@ -19,7 +19,7 @@ from wim_edge.wim.events import MarginJudged
 class Decision(IntEnum):
     """What to do now; the larger one wins."""
 
-    GO_ON = 0
+    CONTINUE = 0
     ANSWER = 1
     """Read no further, answer from what has been read."""
     CANCEL = 2
@@ -39,7 +39,7 @@ def stop_after(n: int) -> Policy:
     def policy(margin: MarginJudged) -> Decision:
         nonlocal seen
         seen += margin.relevant
-        return Decision.ANSWER if seen >= n else Decision.GO_ON
+        return Decision.ANSWER if seen >= n else Decision.CONTINUE
 
     return policy
 
@@ -48,14 +48,14 @@ def stop_at(relevance: float) -> Policy:
     """Answer as soon as a margin reaches this relevance (0 to 1). Raises InvalidRequestError for another number."""
     if not 0 <= relevance <= 1:
         raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
-    return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.GO_ON
+    return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.CONTINUE
 
 
 class Control:
     """The reader's wish, settable from any thread or a signal handler."""
 
     def __init__(self) -> None:
-        self.wish = Decision.GO_ON
+        self.wish = Decision.CONTINUE
         self._contexts: tuple[Context, ...] = ()
         self._answering = False
         self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it

@@ -121,7 +121,7 @@ class Generation:
         return 0
 
 
-def together(context: Context, generations: Seq[Generation]) -> Iterator[tuple[int, str | None]]:
+def decode_batch(context: Context, generations: Seq[Generation]) -> Iterator[tuple[int, str | None]]:
     """Decode several texts, a token of each in one batch: (number, piece), and (number, None) at its end."""
     running = [(number, one, one.steps()) for number, one in enumerate(generations)]
     while running:

@@ -16,7 +16,7 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.events import Chars
 from wim_edge.wim.expected import fits
-from wim_edge.wim.generate import Generation, together
+from wim_edge.wim.generate import Generation, decode_batch
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
@@ -24,7 +24,7 @@ from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
 from wim_edge.wim.timings import Timings
 
-TOGETHER = 4
+MAX_PARALLEL_MARGINS = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
@@ -62,7 +62,7 @@ class MarginWriter:
     @property
     def at_once(self) -> int:
         """Margins that are written together, where the cache has room for them."""
-        return 1 if self.choices.verbatim else TOGETHER
+        return 1 if self.choices.verbatim else MAX_PARALLEL_MARGINS
 
     @property
     def cells(self) -> int:
@@ -97,7 +97,8 @@ class MarginWriter:
             for branch in branches
         ]
         try:
-            for number, text in self.clock.each("margins", _in_order(together(self.context, written), len(written))):
+            decoded = _in_order(decode_batch(self.context, written), len(written))
+            for number, text in self.clock.each("margins", decoded):
                 yield segments[number], _margin(written[number]) if text is None else text
         finally:
             self.decoded_tokens += sum(generation.n_tokens for generation in written)

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
 from wim_edge.documents.segments import Tokenize
-from wim_edge.engine.available_memory import relief
+from wim_edge.engine.available_memory import memory_hint
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
@@ -183,7 +183,7 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
     """``largest``: what memory holds."""
     limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
     if settings.n_ctx is None and (fits := largest()) < limit:
-        return Limit(fits, f"{relief()}: memory holds no larger context of this model")
+        return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
     return Limit(limit, "raise --ctx" if limit < n_ctx_train else "use a model with a larger context")
 
 
@@ -279,7 +279,7 @@ def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegme
     return tuple(map(tuple, windows))
 
 
-def place_of(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
+def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
     """How a place is named: "report.pdf, page 12"; where it has neither page nor section, with ``lines``, by its line.
     Empty where there is nothing to name."""
     place = document.place(start, end)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from wim_edge.engine.batches import batches
 from wim_edge.engine.protocols import Context, Interrupted, Sequence, Snapshot
 from wim_edge.errors import EngineError
-from wim_edge.library import SavedReading, in_common
+from wim_edge.library import SavedReading, common_prefix_length
 from wim_edge.wim import events
 from wim_edge.wim.control import Control
 from wim_edge.wim.plan import Plan, PlannedSegment
@@ -35,7 +35,7 @@ class Window:
     clock: Timings
     saved: SavedReading | None = None
     """Where states come from and go to; None: nothing is saved."""
-    at_risk: bool = False
+    may_be_killed: bool = False
     """Whether other machines may end this process: it is saved more often then."""
     number: int = -1
     """The window being read, of the plan's; -1: none yet."""
@@ -61,7 +61,7 @@ class Window:
 
     @property
     def _save_every(self) -> float:
-        return _SAVE_OFTEN if self.at_risk else _SAVE_EVERY
+        return _SAVE_OFTEN if self.may_be_killed else _SAVE_EVERY
 
     @property
     def sequence(self) -> Sequence:
@@ -87,7 +87,7 @@ class Window:
         """Have the sequence hold the opening alone, which is evaluated once and kept across windows."""
         self.number, self._grown, self._state, self._looked = number, False, None, 0
         with self.clock.stage("prefill"):
-            self.let_go()
+            self.release_restored()
             if self._sequence is None:
                 self._begin()
             else:
@@ -104,7 +104,7 @@ class Window:
                 return
             try:
                 sequence.restore(known)
-                sequence.truncate(in_common(known.tokens, tokens))
+                sequence.truncate(common_prefix_length(known.tokens, tokens))
                 self._held, self._sequence = sequence, sequence.fork(len(self.plan.opening))
                 self._state = known
             except EngineError as error:
@@ -133,13 +133,13 @@ class Window:
                 yield self._progress()
                 control.check()
         except Interrupted:
-            self.put_back(self._looked)  # the answer may be given from all that is known
+            self.rewind(self._looked)  # the answer may be given from all that is known
             self.reused_tokens = reused
             raise
-        self.put_back(whole)
+        self.rewind(whole)
         self._held, self._sequence = self.sequence, self.sequence.fork(len(self.plan.opening))
 
-    def put_back(self, n: int) -> None:
+    def rewind(self, n: int) -> None:
         """Have the sequence hold the window's first ``n`` tokens again."""
         self.close()
         self._held, self._sequence = None, self.context.sequence()
@@ -157,7 +157,7 @@ class Window:
                 self.sequence.append(self._tokens()[:n])
             self.reread_tokens += n - len(self.plan.opening)
 
-    def knows(self, piece: PlannedSegment) -> bool:
+    def is_cached(self, piece: PlannedSegment) -> bool:
         """Whether no token of the piece, which is next, has to be evaluated."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
@@ -202,14 +202,14 @@ class Window:
         if time.monotonic() > self._save_at:
             self.save()
 
-    def let_go(self) -> None:
+    def release_restored(self) -> None:
         """Of what is held of the text that is still to come: what the sequence holds remains."""
         if self._held is not None:
             self._held.close()
             self._held = None
 
     def close(self) -> None:
-        self.let_go()
+        self.release_restored()
         if self._sequence is not None:
             self._sequence.close()
 

@@ -30,7 +30,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.settings import shipped
+from wim_edge.settings import package_file
 
 NOT_RELEVANT = "not relevant"
 """A margin in the model's own words that opens with this is none, and is written no further."""
@@ -71,7 +71,8 @@ class Prompts:
             raise InvalidRequestError(
                 f"{directory}: no such directory of templates", "Give one with files such as final_answer.jinja."
             )
-        folders = [shipped("templates")] if chat else [shipped("templates") / "base", shipped("templates")]
+        shipped = package_file("templates")
+        folders = [shipped] if chat else [shipped / "base", shipped]
         if directory is not None:
             folders = [directory, *folders] if chat else [directory / "base", directory, *folders]
         environment = (_compiled if directory is None else _environment)(tuple(folders))

@@ -36,7 +36,7 @@ from wim_edge.support import SupportWeights
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.margins import TOGETHER, Margin, MarginWriter
+from wim_edge.wim.margins import MAX_PARALLEL_MARGINS, Margin, MarginWriter
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
@@ -123,7 +123,7 @@ class Reading:
                 self._left.popleft()
             yield from self._write_due()
         finally:
-            self.window.let_go()
+            self.window.release_restored()
             if self.saved is not None:
                 self.saved.close(self.window.read_tokens + self.window.reused_tokens)
 
@@ -157,7 +157,7 @@ class Reading:
         if relevance is not None and relevance.reads and self.choices.pattern.deep:
             yield from window.look_back(relevance, self.control)
         for index, piece in enumerate(window.pieces, self.plan.first[window.number]):
-            known = window.knows(piece)
+            known = window.is_cached(piece)
             if not known:
                 yield from self._write_due()
             if self._needs_reading:
@@ -256,7 +256,7 @@ class Reading:
         margins, deep = self.choices.pattern.margins, self.choices.pattern.deep
         if margins and relevance.of_margins:
             self._due[index] = len(self.window.sequence)
-            if not (known and deep) or len(self._due) == TOGETHER:
+            if not (known and deep) or len(self._due) == MAX_PARALLEL_MARGINS:
                 yield from self._write_due()
             return
         yield from self._score(index, piece, relevance, None)
@@ -321,7 +321,7 @@ class Reading:
         rewinds = bool(due) and deep and known and self.choices.verbatim
         with ExitStack() as rewound:
             if rewinds:
-                rewound.callback(self.window.put_back, len(self.window.sequence))
+                rewound.callback(self.window.rewind, len(self.window.sequence))
             yield from self._write_each(due, rewinds)
 
     @property
@@ -336,7 +336,7 @@ class Reading:
             if rewinds:
                 end = group[0][1]
                 if end > len(self.window.sequence):
-                    self.window.put_back(end)
+                    self.window.rewind(end)
                 self.window.sequence.truncate(end)
             with ExitStack() as stack:
                 branches = self._branches(group, stack)
@@ -393,7 +393,7 @@ class Reading:
         self.margins[index] = judged
         yield judged
         if self.policy is not None:
-            self.control.ask_for(self.policy(judged) or Decision.GO_ON)
+            self.control.ask_for(self.policy(judged) or Decision.CONTINUE)
 
     def _segment_read(self, index: int, piece: PlannedSegment) -> events.SegmentRead:
         segment = piece.segment

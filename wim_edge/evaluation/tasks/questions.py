@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wim_edge.documents import unique
+from wim_edge.documents import deduplicate
 from wim_edge.documents.data_files import Row, answers_of, flag_of, parse_rows, text_of
 from wim_edge.evaluation.example import Passage
 
@@ -87,7 +87,7 @@ def load_passages(path: Path) -> list[Passage]:
 
 def _load(path: Path, parse: Callable[[Row, int], Iterable[QAExample]], layout: str) -> list[QAExample]:
     found = parse_rows(path, lambda row, number: filter(_usable, parse(row, number)), f"{layout} or {COMMON}")
-    ids = unique(question.id for question in found)
+    ids = deduplicate(question.id for question in found)
     return [QAExample(i, q.question.strip(), q.answers, _readable(q.passages)) for i, q in zip(ids, found, strict=True)]
 
 
