@@ -126,9 +126,10 @@ class Conversation:
     def add(self, question: str, short: str) -> None:
         """Remember a question as it was put, not completed, and its answer."""
         joined = _joins(question, self.turns)
-        earlier = self.turns if joined else []
+        # Of a chain of such questions the first one says what all of them are about
+        earlier = self.turns[: _REMEMBERED - 1] if joined else []
         own = question if joined else completed(question, self.turns)
-        self.turns = [*earlier, Turn(own, short)][-_REMEMBERED:]
+        self.turns = [*earlier, Turn(own, short)]
 
 
 def completed(question: str, turns: Sequence[Turn]) -> str:

@@ -46,10 +46,11 @@ class Within:
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
         """Returns whether no further segment is read after so many seconds, so much of the text and so many segments.
 
-        ``unread``: `Ranking.unread`; where it is None, nothing is known of the others, and auto is all of it.
+        ``share``: of the text, with the next segment. ``unread``: `Ranking.unread`; where it is None, nothing is known
+        of the others, and auto is all of it.
         """
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:
             return seconds >= self.seconds
-        return self.share is not None and share >= self.share
+        return self.share is not None and share > self.share

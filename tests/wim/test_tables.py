@@ -8,7 +8,7 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
 from wim_edge.testing import FakeModel
-from wim_edge.wim.tables import extreme_cell, labelled, table_cell
+from wim_edge.wim.tables import cell_of_column, extreme_cells, labelled, named_cells, table_cell
 
 STAFF = (
     "| Ext. | Name | Job | Room | E-mail |\n| --- | --- | --- | --- | --- |\n"
@@ -141,33 +141,62 @@ def test_a_measure_has_several_names(question: str, found: str | None) -> None:
 @pytest.mark.parametrize(
     ("question", "found"),
     [
-        ("Which mode is the quietest?", "Quiet"),
-        ("which is the loudest mode", "Turbo"),
-        ("Which mode needs the most power?", None),  # no word tells what needing is
-        ("the mode with the highest power", "Turbo"),
-        ("Which mode has the lowest power?", None),  # two have it
-        ("Which mode is the cheapest?", None),  # no column says it
-        ("Which mode is not the quietest?", None),
+        ("Which mode is the quietest?", ["Quiet"]),
+        ("which is the loudest mode", ["Turbo"]),
+        ("Which mode needs the most power?", []),  # no word tells what needing is
+        ("the mode with the highest power", ["Turbo"]),
+        ("Which mode has the lowest power?", ["Cellar", "Quiet"]),
+        ("Which mode is the cheapest?", []),  # no column says it
+        ("Which mode is not the quietest?", []),
     ],
 )
-def test_the_row_with_the_most_or_least(question: str, found: str | None) -> None:
+def test_the_row_with_the_most_or_least(question: str, found: list[str]) -> None:
     text = (
         "| Mode | Noise | Power |\n| --- | --- | --- |\n| Auto | 36–44 dB | 300 W |\n"
         "| Cellar | 41 dB | 225 W |\n| Quiet | 34 dB | 225 W |\n"
         "| Turbo | 52 dB | 1,310 W |\n"
     )
-    given = extreme_cell(Document("d", text), Segment(0, 0, len(text), text, ()), question)
-    assert (text[slice(*given)] if given else None) == found
+    given = extreme_cells(Document("d", text), Segment(0, 0, len(text), text, ()), question)
+    assert [text[slice(*one)] for one in given] == found
 
 
 def test_values_of_several_units_have_no_order() -> None:
     text = "| Walk | Length |\n| --- | --- |\n| Round | 900 m |\n| Ascent | 11 km |\n"
-    assert extreme_cell(Document("d", text), Segment(0, 0, len(text), text, ()), "Which walk is the longest?") is None
+    assert not extreme_cells(Document("d", text), Segment(0, 0, len(text), text, ()), "Which walk is the longest?")
 
 
 def test_a_sum_is_not_the_most_and_a_row_of_other_cells_might_be() -> None:
     costs = "| Part | Cost |\n| --- | --- |\n| Roof | 801 |\n| Lift | 598 |\n"
-    for text, found in ((f"{costs}| Total | 1399 |\n", "Roof"), (f"{costs}| Fees | 9,377 | late |\n", None)):
+    for text, found in ((f"{costs}| Total | 1399 |\n", ["Roof"]), (f"{costs}| Fees | 9,377 | late |\n", [])):
         segment = Segment(0, 0, len(text), text, ())
-        given = extreme_cell(Document("d", text), segment, "Which part is the most expensive?")
-        assert (text[slice(*given)] if given else None) == found
+        given = extreme_cells(Document("d", text), segment, "Which part is the most expensive?")
+        assert [text[slice(*one)] for one in given] == found
+
+
+LOAVES = "| Ingredient | 500 g | 750 g |\nFlour | 320 g | 450 g\nWater | 190 ml |\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "at", "found"),
+    [
+        ("How much flour for a 750 g loaf?", "320 g", "450 g"),
+        ("How much flour for a 750 g loaf?", "450 g", None),  # it stands there
+        ("How much flour for a loaf?", "320 g", None),  # no column is named
+        ("How much flour for 500 g and 750 g?", "320 g", None),
+    ],
+)
+def test_the_column_that_is_named_is_meant(question: str, at: str, found: str | None) -> None:
+    cell = cell_of_column(LOAVES, LOAVES.index(at), question)
+    assert (LOAVES[slice(*cell)] if cell else None) == found
+
+
+def test_an_empty_last_cell_is_one() -> None:
+    assert labelled("Ingredient | 500 g | 750 g", "Water | 190 ml |") == "Ingredient: Water · 500 g: 190 ml"
+
+
+def test_the_cells_that_a_question_names_are_known_beforehand() -> None:
+    costs = "| Cost | 2023 | 2024 |\n| --- | --- | --- |\n| Insurance | 9 | 11 |\n| Rent | 4 | 5 |\n"
+    text = f"{LOAVES}\nProse.\n\n{costs}"
+    (cell,) = named_cells(Document("d", text), "how much was spent on insurance in 2024")
+    assert text[slice(*cell)] == "11"
+    assert not named_cells(Document("d", text), "how much was spent on heating in 2024")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from collections.abc import ItemsView
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from wim_edge.cli.word_wrap import WordWrap
@@ -55,13 +56,22 @@ def place(event: events.SegmentRead | events.MarginWritten | events.Source, seve
         parts.append(f"page {event.page}")
     else:
         parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
-        parts += [f"line {event.line:,}"] if event.line else []
+        parts += [f"line {event.line}"] if event.line else []
     return ", ".join(parts)
 
 
 def of_file(source: events.Source, library: bool) -> str:
     """The file of a library's document, whose name is its title."""
     return f", in {clean(source.path)}" if library and source.path else ""
+
+
+def _places(event: events.AnswerFinished, several: bool, library: bool) -> ItemsView[str, float]:
+    """The sources' places, each once, with the highest relevance of those that stand there."""
+    found: dict[str, float] = {}
+    for source in event.sources:
+        where = place(source, several) + of_file(source, library)
+        found[where] = max(found.get(where, 0.0), source.relevance)
+    return found.items()
 
 
 def recalled(event: events.PassagesRecalled) -> list[str]:
@@ -102,13 +112,15 @@ def outcome(event: events.AnswerFinished) -> str:
     ends = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
             "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
     parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
+    of_whole = not event.read_segments and event.finish_reason == "stop"  # its beginning or its words tell, no passage
     if event.support is not None and event.finish_reason != "cancelled":
         says = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}[event.status]
-        parts.append(f"{says} (support {event.support:.2f})")
+        parts.append(says if of_whole else f"{says} (support {event.support:.2f})")
     if event.unsupported:
         parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
-    if event.read_segments < event.segments:
-        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{_better(event.unread_probability)}")
+    if event.read_segments < event.segments and not of_whole:
+        left = "; --within all reads the rest" if event.status == "not_found" else _better(event.unread_probability)
+        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
     parts += [f"{event.model}, {event.pattern}", *_cost(usage)]
     return " · ".join(parts)
 
@@ -189,9 +201,8 @@ class PlainLines(_Base):
                 self._answering = True
             case events.AnswerFinished():
                 _write(sys.stdout, "\n" if self._answering else "")
-                for source in event.sources:
-                    where = place(source, self._several) + of_file(source, self._library)
-                    _write(sys.stdout, f"source: {where} (relevance {source.relevance:.2f})\n")
+                for where, relevance in _places(event, self._several, self._library):
+                    _write(sys.stdout, f"source: {where} (relevance {relevance:.2f})\n")
                 _write(sys.stderr, outcome(event) + "\n")
             case events.ReadingFinished():
                 _write(sys.stderr, kept(event) + "\n")
@@ -331,9 +342,8 @@ class Live(_Base):
             self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
         if event.sources:
             self.console.print(self._text("\nSources", "bold"))
-        for source in event.sources:
-            where = place(source, self._several) + of_file(source, self._library)
-            self.console.print(self._text(f"  {where} · relevance {source.relevance:.2f}", "green"))
+        for where, relevance in _places(event, self._several, self._library):
+            self.console.print(self._text(f"  {where} · relevance {relevance:.2f}", "green"))
         self.console.print(self._text(outcome(event), "dim"))
 
     def _refresh(self) -> None:

@@ -34,7 +34,10 @@ _WORD, _SENTENCE, _PARAGRAPH = 1, 2, 3
 _BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』）】]*)(?P<after>\s*)|(?P<blank>\s+)""")
 _UNSPACED = "。！？"
 _ABBREVIATED = re.compile(
-    r"(?:\b(?:[A-Z]|[A-Z][a-z]{1,2}|e\.g|i\.e|approx|vs|[Nn]os?|nr|tel|incl|max|min)"
+    r"(?:\b(?:[A-Z]|e\.g|i\.e|z\.\s?B|d\.\s?h|approx|vs|ca|cf|incl|max|min|resp|bzw|pp?|para"
+    r"|(?:Mrs?|Ms|Dr|Prof|St|Mt|Ft|[JS]r|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|Mme|Mlle|Sra|Srta|Hr|Fr|Ltd|Inc|Corp|Co"
+    r"|Bros|Dept|Univ|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|O[ck]t|Nov|De[cz]|Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+    r"|(?i:art|figs?|tab|sect?|ch|vol|nos?|nr|eq|ref|eds?|tel|ext|abs|abb|bd|kap|str|cap|núm))"
     r"|(?:^|\n)\s*\d{1,3}|\b(?:[Aa]m|[Vv]om|[Zz]um|[Bb]is|[Aa]b|[Dd]e[mnrs]|und|-) \d{1,2})\.$"
 )
 """Initials, titles, numbers of items, dates ("J. S.", "Dr.", "12.", "am 2."): their full stop ends no sentence."""
@@ -48,6 +51,8 @@ MONTH = (
 _ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\b){MONTH}")
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _JOINER = "\u200d"
+_GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
+"""With which a sentence goes on behind an ellipsis ("-4 ... -6")."""
 _LINE = 40
 """A line at least so long was wrapped, its end says nothing."""
 
@@ -129,6 +134,8 @@ def _ends_sentence(text: str, cut: int) -> bool:
     blank = cut  # where the white space before the cut begins
     while blank and text[blank - 1].isspace():
         blank -= 1
+    if before.endswith(("...", "…")) and text[cut : cut + 1] in _GOES_ON:
+        return False
     if before[-1:] in ".!?…。！？'\"\u2019\u201d»›)]」』）】" and not _ABBREVIATED.search(before):
         return not (_ORDINAL.search(before) and _OF_MONTH.match(text, cut))
     wrapped = "\n" in text[blank:cut] and "\n" not in before[-_LINE:].lstrip("\n")

@@ -127,19 +127,27 @@ class AnswerStage:
         return answer if answer.status == "not_found" and answer.quotes else None
 
     def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
-        """The answer to a question with parts, each of which is put to the passages that were chosen for the whole."""
+        """The answer to a question with parts, each of which is put to all passages whose states are kept."""
         reading = self.reading
+        passages = [*self.used, *(index for index in reading.kept if index not in self.used)]
         found: list[tuple[followup.Part, dict[int, Pointed]]] = []
         turns: list[followup.Turn] = []
         for part in parts:
             question = followup.completed(part.question, turns)
             prompt = margin_prompt(reading.model, reading.chat, self.prompts, reading.choices, question)
-            pointed = reading.point_again(self.used, prompt, question)
+            pointed = reading.point_again(passages, prompt, question)
             if not pointed:
                 return pointed_answer(reading, self.used)
             found.append((part, pointed))
             turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed, question).short)]
-        return answer_in_parts(reading, self.used, found)
+        answer = answer_in_parts(reading, self.used, found)
+        quoted = {(quote.document, quote.chars[0]) for quote in answer.quotes}
+        for index in passages[len(self.used) :]:
+            segment = reading.plan.segments[index].segment
+            name = reading.plan.documents[segment.document].name
+            if any(document == name and segment.start <= at < segment.end for document, at in quoted):
+                self.used.append(index)
+        return answer
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on, most relevant first."""

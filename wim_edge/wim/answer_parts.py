@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 from math import exp, log
@@ -12,16 +12,28 @@ from math import exp, log
 from wim_edge import words
 from wim_edge.documents import Document
 from wim_edge.followup import Part
+from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
-from wim_edge.wim.negation import LOSS, negates
+from wim_edge.wim.negation import LOSS, is_negation, negates
+from wim_edge.wim.pairs import paired_value
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import AnswerRun, Pointed
-from wim_edge.wim.quotation import enumerated, introduced, items_around, joined, listed_on, quotation, whole_value
+from wim_edge.wim.quotation import (
+    enumerated,
+    introduced,
+    is_item,
+    items_around,
+    joined,
+    listed_on,
+    on_one_line,
+    quotation,
+    whole_value,
+)
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.tables import extreme_cell, labelled, table_cell
+from wim_edge.wim.tables import ROW, cell_of_column, extreme_cells, labelled, table_cell
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1
@@ -33,8 +45,11 @@ _NEAR = 0.2
 """Share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
 """Words of a short answer that is not said beside the quotation that holds it."""
-_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _WORD = re.compile(r"\w+")
+_ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
+_IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
+"""With which a sentence goes on to an answer, which it is no part of."""
+_HELPS = words.without_endings("can could may might must shall should will would any there i you we it they")
 _WHAT = re.compile(r"\W*(?:what|which|was|welche\w?|que|quels?|quelles?|qué|cuáles)\b", re.IGNORECASE)
 """A question whose answer may be a list, though its words do not ask for one."""
 
@@ -77,18 +92,22 @@ def pointed_answer(
 
     ``found`` and ``question``: a part of the question, and what it made the model point at; None: all of it.
     """
-    question = question or reading.plan.query
+    question, is_part = question or reading.plan.query, found is not None
     if found is None:
         found = reading.pointed_at(used)
     cells = _looked_up(reading, found, question)
     evidence = _evidence(reading, found, question, bool(cells))
-    candidates = [*cells, *_candidates(reading, found)]
+    candidates = [*cells, *_candidates(reading, found, is_part)]
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
         first = candidates[0]
         candidates = sorted(candidates, key=lambda one: not fits(question, one.text))
         support = min(support, _most(reading, first, candidates[0], question))
-    answer = _pointed(reading, used, found, candidates, support)
+        candidates[0] = _aligned(reading, candidates[0], question)
+        if _is_denied(reading, candidates[0]):
+            support = min(support, _UNSURE)
+    kind = reading.kind if not cells else "list" if len(cells) > 1 else "fact"
+    answer = _pointed(reading, used, found, candidates, support, kind, question)
     return replace(answer, evidence=evidence)
 
 
@@ -101,11 +120,15 @@ def _most(reading: Reading, first: _Candidate, best: _Candidate, question: str) 
 
 
 def _pointed(
-    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float
-) -> Answer:
+    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float,
+    kind: Kind, question: str,
+) -> Answer:  # fmt: skip
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
     best = candidates[0]
+    if kind == "yesno":
+        best, told = _of_the_question(reading, candidates, question)
+        support = support if told else min(support, _UNSURE)
     status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
     quotes = (_carrier(reading, best), *_quotes(reading, [index for index in used if index != best.index]))
     carrier = _shown(reading, quotes[:1])
@@ -113,18 +136,22 @@ def _pointed(
         said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
         nearest = f"{said}\n\n{where}: {carrier}" if carrier else NOT_SAID
         return Answer(nearest, status, quotes=quotes, support=support)
-    if reading.kind == "list" or (reading.kind == "fact" and _WHAT.match(reading.plan.query) and _below(best)):
-        items = _items(reading, candidates)
-        if len(items) > 1:
-            return _listed(reading, items, quotes, status, support)
+    if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
+        certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value
+        items, is_run = (certain, False) if len(certain) > 1 else _items(reading, candidates, found)
+        one_of_many = kind == "list" and is_item(best.document.text, best.start, best.end, quotes[0].chars)
+        if len(items) > 1 and (is_run or not one_of_many):
+            return _listed(reading, items, is_run, quotes, status, support)
         goes_on = listed_on(best.document.text, best.start, best.end, quotes[0].chars[1])
         best = replace(best, end=goes_on or best.end)
+        if one_of_many and not goes_on:  # where the first one begins is open: the whole sentence
+            best = replace(best, start=quotes[0].chars[0], end=quotes[0].chars[1])
     short, span = best.text, (best.start, best.end)
-    if reading.kind == "yesno":
+    if kind == "yesno":
         short = "Yes" if _yes(reading, found) > (LOSS if _negated(reading, best, quotes[0]) else 0.0) else "No"
         text = f"{short}."
     else:
-        text = _plain(short)
+        text = on_one_line(short)
         if quotes and " ".join(quotes[0].text.split()) == short:
             carrier = ""
         elif len(short.split()) >= _LONG and carrier:  # it would be said twice
@@ -186,11 +213,13 @@ def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
     return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
 
 
-def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]:
+def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[_Candidate]:
     """The runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. What
-    several passages say counts for each of them."""
+    several passages say counts for each of them. For a part of the question counts, where an adapter tells it, whether
+    the passage answers that, and not its relevance to the whole."""
+    of_part = is_part and reading.model.has_adapter
     own = [
-        _candidate(reading, index, run, reading.ranking.relevance(index))
+        _candidate(reading, index, run, _odds(pointed) if of_part else reading.ranking.relevance(index))
         for index, pointed in found.items()
         for run in pointed.runs
     ]
@@ -201,21 +230,31 @@ def _candidates(reading: Reading, found: dict[int, Pointed]) -> list[_Candidate]
 
 
 def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[_Candidate]:
-    """The cells of tables that the question names by their row and their column, most relevant first."""
-    cells = []
-    for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)) if reading.kind == "fact" else ():
+    """The cell of a table that the question names by its row and its column, or by a superlative (the cells of rows
+    that have the same value)."""
+    for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)):
         segment = reading.plan.segments[index].segment
         document = reading.plan.documents[segment.document]
-        cell = table_cell(document, segment, question) or extreme_cell(document, segment, question)
-        if cell:
-            cells.append(_Candidate(index, document, *cell, 1.0))
-    return cells
+        cell = table_cell(document, segment, question) if reading.kind in ("fact", "list") else None
+        cells = [cell] if cell else []
+        if reading.kind == "fact" and not cells:
+            cells = extreme_cells(document, segment, question)
+        if cells:
+            return [_Candidate(index, document, *cell, 1.0) for cell in cells]
+    return []
 
 
 def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -> _Candidate:
     document = reading.plan.documents[reading.plan.segments[index].segment.document]
     start, end = whole_value(document.text, run.start, run.end)
+    is_said = _IS.match(document.text, start, end)
+    start = is_said.end() if is_said else start
     return _Candidate(index, document, start, end, relevance * exp(run.logprob))
+
+
+def _odds(pointed: Pointed) -> float:
+    """The probability that a passage answers at all, as an adapter tells it."""
+    return 1 / (1 + exp(-pointed.answers))
 
 
 def _key(text: str) -> str:
@@ -240,10 +279,33 @@ def _negated(reading: Reading, run: _Candidate, carrier: events.Quote) -> bool:
     return negates(reading.plan.query, carrier.text, run.start - start, run.end - start)
 
 
+def _aligned(reading: Reading, run: _Candidate, question: str) -> _Candidate:
+    """The run, or what stands in its row in the column, or in its sentence for the thing, that the question names."""
+    text = run.document.text
+    segment = reading.plan.segments[run.index].segment
+    around = quotation(run.document, segment, run.start, run.end, len(segment.text))
+    value = paired_value(text, around.start, around.end, run.start, question)
+    found = value or cell_of_column(text, run.start, question)
+    return replace(run, start=found[0], end=found[1]) if found else run
+
+
+def _is_denied(reading: Reading, run: _Candidate) -> bool:
+    """Whether the sentence says of the run that it is not so: "does not open on Mondays"."""
+    return not is_negation(run.text) and _negated(reading, run, _carrier(reading, run))
+
+
+def _of_the_question(reading: Reading, candidates: Seq[_Candidate], question: str) -> tuple[_Candidate, bool]:
+    """The run whose sentence has most of the question's words, the likelier of two; whether it has a third of them."""
+    asked = words.without_endings(question) - _HELPS
+    shared = [len(asked & words.without_endings(_carrier(reading, one).text)) for one in candidates]
+    most = max(shared)
+    return candidates[shared.index(most)], most * 3 >= len(asked)
+
+
 def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
     """The log-odds of Yes, of the passages by their relevance and by whether they answer at all."""
     weights = {
-        index: reading.ranking.relevance(index) / (1 + exp(-pointed.answers) if reading.model.has_adapter else 1)
+        index: reading.ranking.relevance(index) * (_odds(pointed) if reading.model.has_adapter else 1)
         for index, pointed in found.items()
     }
     total = sum(weights.values()) or 1.0
@@ -254,24 +316,38 @@ def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
 # Lists
 
 
-def _items(reading: Reading, candidates: Seq[_Candidate]) -> list[_Candidate]:
+def _items(
+    reading: Reading, candidates: Seq[_Candidate], found: dict[int, Pointed]
+) -> tuple[list[_Candidate], bool]:
     """All items of the list or rows of the table in which the best run stands, or of those the ones that share most
-    words with the question; what its sentence lists; else the best run of each passage that is nearly as likely."""
+    words with the question; what its sentence lists; else the best run of each passage that is nearly as likely, in
+    the order of the documents. And whether they stand together."""
     best = candidates[0]
+    told = {index for index, pointed in found.items() if pointed.answers > 0 or not reading.model.has_adapter}
     around = items_around(best.document.text, best.start, best.end) or _below(best)
     within = [] if around else _listed_within(reading, best)
     if within:
-        return [_Candidate(best.index, best.document, start, end, best.share) for start, end in within]
+        items = [_Candidate(best.index, best.document, start, end, best.share) for start, end in within]
+        others = [one for one in _each(candidates, told) if one.index != best.index]
+        return sorted([*items, *others], key=lambda one: (one.index, one.start)), not others
     if around:
         texts = [best.document.text[start:end] for start, end in around]
         asked = words.without_endings(reading.plan.query)
         hits = [len(asked & words.without_endings(text)) for text in texts]
         some = [span for span, n in zip(around, hits, strict=True) if n == max(hits)]
         chosen = some if max(hits) > min(hits) else around
-        return [_Candidate(best.index, best.document, start, end, best.share) for start, end in chosen]
+        return [_Candidate(best.index, best.document, start, end, best.share) for start, end in chosen], True
+    return sorted(_each(candidates, told), key=lambda one: (one.index, one.start)), False
+
+
+def _each(candidates: Seq[_Candidate], told: Container[int]) -> list[_Candidate]:
+    """The best run of each passage that answers and is nearly as likely as the best of all, if it says something
+    else."""
     each: dict[str, _Candidate] = {}
     for one in candidates:
-        if one.share >= _NEAR * best.share and one.index not in {other.index for other in each.values()}:
+        if one.index not in told or one.share < _NEAR * candidates[0].share:
+            continue
+        if one.index not in {other.index for other in each.values()}:
             each.setdefault(_key(one.text), one)
     return list(each.values())
 
@@ -290,13 +366,22 @@ def _listed_within(reading: Reading, run: _Candidate) -> list[events.Chars]:
 
 
 def _listed(
-    reading: Reading, items: Seq[_Candidate], quotes: tuple[events.Quote, ...], status: events.Status, support: float
-) -> Answer:
+    reading: Reading, items: Seq[_Candidate], is_run: bool, quotes: tuple[events.Quote, ...], status: events.Status,
+    support: float,
+) -> Answer:  # fmt: skip
     texts = [re.sub(r"^(?:[-*•–]|\d{1,3}[.)]|\(?\w\))\s+", "", item.text).strip("| ") for item in items]
-    place = source_label(items[0].document, items[0].start, items[-1].end, len(reading.plan.documents) > 1, lines=True)
+    several = len(reading.plan.documents) > 1
+    if is_run:
+        span = (items[0].start, items[-1].end)
+        place, lines = source_label(items[0].document, *span, several, lines=True), texts
+    else:  # each has its own place, and its own quotation
+        span, place = None, ""
+        places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
+        lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]
+        quotes = tuple(dict.fromkeys(_carrier(reading, item) for item in items))
     head = f"{'Perhaps: ' if status == 'unsure' else ''}{len(items)} found{f' ({place})' if place else ''}:"
-    text = "\n".join([head, *(f"- {one}" for one in texts)])
-    return Answer(text, status, "; ".join(texts), (items[0].start, items[-1].end), quotes, support)
+    text = "\n".join([head, *(f"- {line}" for line in lines)])
+    return Answer(text, status, "; ".join(texts), span, quotes, support)
 
 
 # Quotations
@@ -326,6 +411,14 @@ def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
     return tuple(quotes)
 
 
+def _with_cuts(text: str, quote: events.Quote) -> str:
+    """A quotation on one line, with an ellipsis where it begins or ends within a sentence."""
+    before, after = text[: quote.chars[0]].rstrip(" ")[-1:], text[quote.chars[1] :].lstrip(" ")[:1]
+    begins = not before or before in _ENDS or ROW.search(quote.text)
+    ends = not after or after in "\n|" or quote.text[-1:] in _ENDS or ROW.search(quote.text)
+    return f"{'' if begins else '… '}{on_one_line(quote.text)}{'' if ends else ' …'}"
+
+
 def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
     """Quotations with their places, as a person reads them."""
     shown = []
@@ -334,11 +427,7 @@ def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
         place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
         row = labelled(quote.header, quote.text) if quote.header else ""
         header = f"{' '.join(quote.header.split())}\n" if quote.header and not row else ""
-        text = row or f"“{_plain(quote.text)}”"
+        text = row or f"“{_with_cuts(document.text, quote)}”"
         shown.append(f"{header}{text}{f' ({place})' if place else ''}")
     return "\n".join(shown)
 
-
-def _plain(text: str) -> str:
-    """On one line, without the asterisks that make Markdown's words bold."""
-    return _BOLD.sub(r"\2", " ".join(text.split()))

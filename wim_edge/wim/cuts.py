@@ -1,6 +1,6 @@
 """Cuts in a text that a model writes, before any of it is shown: at its first repeat, and at an echo of the prompt.
 
-    Repeats   the text ends where a run of eight words would come a second time
+    Repeats   the text ends where a run of eight words would come a second time, or a shorter one a third time in turn
     Echoes    it ends before a line that begins with one of our prompt's labels; one at its head is dropped
 
 Both take a text in pieces and hand out what is clear: what may become a cut is held back until it is decided.
@@ -54,9 +54,10 @@ class Repeats:
                 self._at = found.start()
                 break
             self._add(_key(found.group()), found.start())
-            if self._matched == RUN:
+            again = RUN if self._matched == RUN else self._in_turn()
+            if again:
                 self.ended = True
-                clear = self._cut(self._words[-RUN][1])
+                clear = self._cut(self._words[-again][1])
                 break
             self._at = found.end()
         if not self.ended and not last:
@@ -70,6 +71,17 @@ class Repeats:
         self._matched = max((n for n, run in enumerate(runs, 1) if run in self._seen), default=0)
         self._seen.update(runs)
         self._known.add(word)
+
+    def _in_turn(self) -> int:
+        """The words from the second time on of a run that has just come three times, each directly behind the last:
+        two words or more, or one with a digit; 0 where none has."""
+        said = [word for word, _ in self._words[-3 * RUN :]]
+        for n in range(1, RUN // 2 + 1):
+            last = said[-n:]
+            tells = len(set(last)) > 1 or any(map(str.isdigit, last[0]))
+            if tells and len(said) >= 3 * n and said[-3 * n :] == last * 3:
+                return 2 * n
+        return 0
 
     def _undecided(self) -> int:
         """Where the part begins that may yet be cut away."""

@@ -18,6 +18,24 @@ _COUNT = re.compile(
     r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?)\b",
     re.IGNORECASE,
 )
+_HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"(?:an?|each|every|the) (?!dozen|hundred|thousand|million|couple|few|single|pair)[^\d]*", re.IGNORECASE
+)
+"""No count: "a year"."""
+_HOW_LONG = re.compile(
+    r"(?:for |within )?(?:how long (?:does|do|did|is|are|was|were|will|can|may|must|should|has|have|had|after|before"
+    r"|until|it|i|we|you)\b(?!.*\b(?:river|road"
+    r"|bridge|wall|rope|cable|boat|ship|tunnel|street|trail|path|table|room)\b)"
+    r"|wie lange\b|combien de temps\b|cuánto tiempo\b)",
+    re.IGNORECASE,
+)
+_LASTS = re.compile(
+    r"\d|\b(?:\w*time|long|permanent\w*|indefinite\w*|for ?ever|life\w*|as long|throughout|generations?|all|until"
+    r"|immediate\w*|unlimited|temporar\w*|brief\w*|short\w*|several|many|few|eighteen|hundreds?|thousands?|lange?\w*"
+    r"|dauer\w*|toujours|siempre)\b",
+    re.IGNORECASE,
+)
 _QUANTITY = re.compile(
     r"(?:what(?:'s|\s+(?:is|was|are|were))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
     r"(?:price|cost|fee|rent|deposit|amount|total|salary|wage|rate|percentage|age|height|weight|length|width|depth"
@@ -37,8 +55,9 @@ _SPAN = re.compile(
 )
 """An amount of something else than money."""
 _MONEY = re.compile(
-    r"[\d£€$]|\b(?:free|nothing|none|no (?:charge|fee)|included?|hundred|thousand|million|half|quarter|third|pounds?"
-    r"|euros?|dollars?|pence|cents?|marks?|francs?|same)\b",
+    r"(?<![^\W_])\d|[£€$]|\b(?:free|nothing|none|no (?:charge|fee)|included?|hundred"
+    r"|thousand|million|half|quarter|third"
+    r"|pounds?|euros?|dollars?|pence|cents?|marks?|francs?|same)\b",
     re.IGNORECASE,
 )
 _WHEN = re.compile(
@@ -64,14 +83,14 @@ _TIME = re.compile(
 """Said of a time: wide, for what it does not hold is no time at all."""
 _WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)
 _NOBODY = re.compile(
-    r"(?:as|when|while|if|after|before|during|because|since|although|in|on|at|als|wenn|nach|weil|im|am|quand|après"
+    r"(?:as|when|while|if|after|before|during|because|since|although|between|until|till|in|on|at|zwischen|als|wenn|nach|weil|im|am|quand|après"
     r"|pendant|dans|cuando|después|durante|en)\b.*|[\W\d]*"
     rf"|[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)?[\W\d]*",
     re.IGNORECASE | re.DOTALL,
 )
 """What begins as no person does, or is a date or number alone."""
 _NUMBER = re.compile(
-    r"\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
+    r"(?<![^\W\d_])\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
     r"|une?|deux|dix|cent|mille|chaque|gratuit|uno?|una|dos|tres|diez|cien|mil|cada|gratis)\b"
     r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten|eleven|twel|thirt|twent|fort|hundred|thousand|million"
@@ -93,6 +112,10 @@ def fits(question: str, answer: str) -> bool:
         return _TIME.search(answer) is not None
     if _WHO.match(asked):
         return _NOBODY.fullmatch(answer) is None
+    if _HOW_MANY.match(asked) and _ARTICLE.fullmatch(answer.strip()):
+        return False
+    if _HOW_LONG.match(asked):
+        return _TIME.search(answer) is not None or _LASTS.search(answer) is not None
     counts = _COUNT.match(asked) or _QUANTITY.match(asked)
     if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(answer)):
         return False

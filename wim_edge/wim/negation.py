@@ -11,7 +11,8 @@ import re
 LOSS = 2.5
 """Nats that a yes loses where the sentence has a negation and the question none."""
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|forbidden|prohibited"
+    r"\b(?:(?:not|no)(?! (?:later|earlier|more|less|fewer|longer|only)\b)"
+    r"|never|none|nobody|nothing|neither|nor|cannot|forbidden|prohibited"
     r"|nicht|nie|niemals|kein\w*|niemand|nichts|weder|verboten|untersagt"
     r"|pas|jamais|aucune?|personne|rien|interdite?s?|nunca|ningun\w*|ningún|nadie|nada|prohibid[oa]s?)\b|n['’]t\b",
     re.IGNORECASE,
@@ -20,6 +21,11 @@ _OTHERWISE = re.compile(
     r"[;|\t]|\b(?:but|except|unless|although|though|while|aber|außer|sondern|obwohl|mais|sauf|pero|salvo|sino)\b",
     re.IGNORECASE,
 )
+
+
+def is_negation(text: str) -> bool:
+    """Returns whether a text has a word that says no."""
+    return _NEGATION.search(text) is not None
 
 
 def negates(question: str, sentence: str, start: int, end: int) -> bool:

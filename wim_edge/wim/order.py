@@ -45,6 +45,8 @@ _CONTENTS = -5.0
 """A table of contents has the question's words and answers nothing."""
 _REFERENCES = -2.0
 """A list of references or links names what the question asks about, and seldom says it (docs/choices.md)."""
+_NAMED = 4.0
+"""What a question names by row and column is looked up where it stands."""
 _LISTS = re.compile(
     r"(?:[\d.]+\s+)?(?:(?:notes and )?references|bibliography|further reading|works cited|external links"
     r"|einzelnachweise|literatur(?:verzeichnis)?|weblinks|referencias|bibliografía|enlaces externos"
@@ -67,6 +69,8 @@ class Outlook:
     """The segments in the order in which those follow that nothing tells apart."""
     references: tuple[bool, ...]
     """Whether it stands in a list of references or links."""
+    named: frozenset[int] = frozenset()
+    """Those that hold the cell of a table which the question names by its row and its column."""
     adapted: bool = False
     """Whether an adapter will say of each that is read whether it answers."""
     similarities: Mapping[int, float] = field(default_factory=dict)
@@ -87,6 +91,7 @@ class Outlook:
             near[list(self.similarities)] = (found - found.mean()) / max(float(found.std()), 1e-6)
         logits = self.weights.words * np.array(self.shared) + self.weights.similarity * near
         logits += _CONTENTS * np.array(self.contents) + _REFERENCES * np.array(self.references)
+        logits[list(self.named)] += _NAMED
         return tuple(logits.tolist())
 
     @cached_property

@@ -25,7 +25,7 @@ from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.tables import header_above, tables
+from wim_edge.wim.tables import header_above, named_cells, tables
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
@@ -263,7 +263,12 @@ def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) 
         places.append(counts[segment.document])
         counts[segment.document] += 1
         sections.append(documents[segment.document].place(segment.start, segment.end).section)
-    return outlook([piece.text for piece in pieces], query, places, sections)
+    cells = [[at for at, _ in named_cells(document, query)] if query else [] for document in documents]
+    named = (
+        number for number, piece in enumerate(pieces)
+        if any(piece.segment.start <= at < piece.segment.end for at in cells[piece.segment.document])
+    )  # fmt: skip
+    return replace(outlook([piece.text for piece in pieces], query, places, sections), named=frozenset(named))
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:

@@ -40,10 +40,12 @@ _VALUE = re.compile(
     r"|\d+(?:[.,]\d+)+|\d{1,3}(?: \d{3})+"  # numbers
 )
 _DATE = re.compile(
-    r"\b\d{1,2}(?:st|nd|rd|th|er)?\.? (?:de |of )?"
-    rf"(?:{MONTH}\.?(?:,? (?:de )?\d{{4}}\b)?|[^\W\d_]{{3,10}}\.?,? (?:de )?\d{{4}}\b)"
+    rf"(?<![.,\d])\b(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er)?\.? (?:de |of )?{MONTH}(?:\.?,? (?:de )?\d{{4}}\b)?"
     rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}}\b)?",
 )
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_SLANTED = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,80}?)(?<=[^\s*])\*(?![\w*])")
+_PARTED = re.compile(r"(?<=\w)[\u2010\u00ad]\n\s*(?=\w)")
 _MARKDOWN = re.compile(r"#{1,6} ")
 _NUMBERED = re.compile(
     r"(?:(?:article|section|clause|chapter|part|annex|appendix|§)\s*)?"
@@ -51,7 +53,9 @@ _NUMBERED = re.compile(
     re.I,
 )
 _HEADING_WORDS = 8
-_IS_CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d_])\w")
+_IS_CODE = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\w")
+_CODES = re.compile(r"\b[A-Za-z]{1,5}[:./_-]\d[\w:./-]*\b")
+"""Codes that are no single word: "E:01", "X-100/2"."""
 _CODE = 12.0
 """How many times more a word of letters and digits weighs."""
 _LONGEST_BARE = 300
@@ -101,8 +105,11 @@ def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
     that each lacks and the best one has. A word weighs log(1 + N / n), n of the N sentences having it; a
     code (E3) more, for a row with another one is of something else."""
     spans = [row for span in sentences(segment.text) for row in _rows(segment.text, *span)]
-    asked = words.without_endings(question)
-    held = [words.without_endings(segment.text[start:end]) & asked for start, end in spans]
+    asked, codes = words.without_endings(question), {code.casefold() for code in _CODES.findall(question)}
+    held = []
+    for start, end in spans:
+        said = segment.text[start:end]
+        held.append(words.without_endings(said) & asked | {code for code in codes if code in said.casefold()})
     counts = Counter(word for found in held for word in found)
     worth = {word: math.log(1 + len(spans) / n) * (_CODE if _IS_CODE.match(word) else 1) for word, n in counts.items()}
     weights = [sum(worth[word] for word in found) for found in held]
@@ -126,25 +133,38 @@ def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
 def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Returns the items of the list, or the rows of the table without its head, that the characters stand in, each as
     characters; none where they stand in neither."""
-    lines = [(left, right) for left, right in line_spans(text) if text[left:right].strip()]
-    at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
-    if at < 0:
-        return []
-    for kind in (_ITEM, ROW):
-        if not kind.search(text[slice(*lines[at])].strip()):
+    for is_one, lines in ((_ITEM, _item_spans(text)), (ROW, list(line_spans(text)))):
+        at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
+        if at < 0 or not is_one.search(text[slice(*lines[at])].strip()):
             continue
         first = last = at
-        while first and kind.search(text[slice(*lines[first - 1])].strip()):
+        while first and is_one.search(text[slice(*lines[first - 1])].strip()):
             first -= 1
-        while last + 1 < len(lines) and kind.search(text[slice(*lines[last + 1])].strip()):
+        while last + 1 < len(lines) and is_one.search(text[slice(*lines[last + 1])].strip()):
             last += 1
         found = lines[first : last + 1]
-        if kind is ROW:
+        if is_one is ROW:
             rows = [line for line in found if not RULE.fullmatch(text[slice(*line)].strip())]
             found = rows[1:] if len(rows) > 1 else []
         if len(found) > 1:
             return [_inked(text, left, right) for left, right in found]
     return []
+
+
+def _item_spans(text: str) -> list[tuple[int, int]]:
+    """The lines that are not blank; an item with the indented ones below it, which go on with it."""
+    found: list[tuple[int, int]] = []
+    is_open = False
+    for start, end in line_spans(text):
+        line = text[start:end]
+        if not line.strip():
+            is_open = False
+        elif is_open and line[0] in " \t" and not _ITEM.match(line.strip()):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+            is_open = _ITEM.match(line.strip()) is not None
+    return found
 
 
 def introduced(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -197,6 +217,29 @@ def listed_on(text: str, start: int, end: int, stop: int) -> int | None:
     return close.start() if close else stop
 
 
+def on_one_line(text: str) -> str:
+    """Returns a text as a person reads it: on one line, without the asterisks that make Markdown's words bold or
+    slanted, or a hyphen that parts a word at a line's end."""
+    return _SLANTED.sub(r"\1", _BOLD.sub(r"\2", " ".join(_PARTED.sub("", text).split())))
+
+
+def is_item(text: str, start: int, end: int, sentence: tuple[int, int]) -> bool:
+    """Returns whether the characters are one of three or more things that the sentence lists, "A, B, C and D", and not
+    the first of them."""
+    joins = list(_JOIN.finditer(text, *sentence))
+    last = next((n for n in range(len(joins) - 1, 0, -1) if _AND.search(joins[n].group())), None)
+    if last is None:
+        return False
+    first = last
+    while first and "," in joins[first - 1].group() and _is_short(text[joins[first - 1].end() : joins[first].start()]):
+        first -= 1
+    return last - first >= 1 and start >= joins[first].end() and not _JOIN.search(text, start, end)
+
+
+def _is_short(text: str) -> bool:
+    return len(text.split()) <= _ITEM_WORDS * 2
+
+
 def _items(text: str, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Several parts without what is blank or ends them; none where there is one."""
     inked = [_inked(text, *part) for part in parts]
@@ -235,7 +278,8 @@ def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_bare(line: str, sections: set[str], following: str) -> bool:
-    if not line or _NO_WORDS.fullmatch(line) or _LEADER.search(line) or _MARKDOWN.match(line):
+    is_none = not line or _NO_WORDS.fullmatch(line) or _LEADER.search(line)
+    if is_none or line.startswith("<!--") or _MARKDOWN.match(line):
         return True
     plain = line.strip("*_ ")
     if plain in sections:

@@ -27,6 +27,7 @@ from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
+from wim_edge import followup
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.kinds import Kind, settle
@@ -49,6 +50,8 @@ from wim_edge.within import Within
 
 _NEAREST = 2
 """Passages at most, where no segment was judged relevant."""
+_OF_A_LIST = 6
+"""Passages at most that the items of a list are looked for in."""
 
 
 @dataclass
@@ -97,9 +100,12 @@ class Reading:
             self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
         )
         self._within, self._begun = Within.parse(self.settings.within), time.monotonic()
+        if self.kind == "list" and self._within.unread is not None:
+            self._within = replace(self._within, unread=0.0)  # that another segment is better does not tell of all
         ahead = self.plan.outlook
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
+        self._has_parts = bool(followup.parts(self.plan.query))
         n_segments = len(self.plan.segments)
         self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
 
@@ -186,7 +192,8 @@ class Reading:
         if self.reads_on:
             self.is_spent = next(iter(self.chosen()), -1) != self._best
             return self.is_spent
-        share = self._done_tokens / self.plan.tokens
+        following = self.done if self.choices.pattern.deep or len(self._left) < 2 else self._left[1]
+        share = (self._done_tokens + len(self.plan.segments[following].segment.tokens)) / self.plan.tokens
         seconds = time.monotonic() - self._begun
         self.is_spent = self._within.is_spent(seconds, share, self.done, self.unread)
         return self.is_spent
@@ -217,7 +224,14 @@ class Reading:
         return self.ranking.unjudged()[: min(_NEAREST, self.choices.max_passages)]
 
     def _relevant(self) -> list[int]:
-        return self.ranking.chosen(self.choices.max_passages, self.settings.relevance_threshold)
+        return self.ranking.chosen(self._max_passages, self.settings.relevance_threshold)
+
+    @property
+    def _max_passages(self) -> int:
+        """Passages that the answer is given from: more for a list that is pointed at, each item of which may stand in
+        another one."""
+        most = self.choices.max_passages
+        return max(most, _OF_A_LIST) if self.kind == "list" and not self.choices.prose else most
 
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
         """Returns what the model points at in those of these segments that have a quotation."""
@@ -278,7 +292,7 @@ class Reading:
             first = True
             if self._asks_adapter:  # which tells the segments apart; the rest is evidence for what it finds
                 self.ranking.answers[index] = self.writer.log_odds(self.window.sequence)
-                first = self.ranking.is_first(index, self.choices.max_passages)
+                first = self.ranking.is_first(index, self._max_passages)
             text = margin.text if margin else piece.segment.text
             score = relevance.score(index, self.window.sequence, text) if first else None
         if score is not None:
@@ -287,7 +301,7 @@ class Reading:
             yield from self._evaluated(piece)
         rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
-        if not self.choices.pattern.deep and self._needs_reading and index in (self.chosen() or self.nearest()):
+        if not self.choices.pattern.deep and self._needs_reading and index in self._wanted():
             self._keep(index)
 
     def _evaluated(self, piece: PlannedSegment) -> Iterator[events.Event]:
@@ -298,10 +312,15 @@ class Reading:
             self.window.read_tokens += len(piece.segment.tokens)
             yield events.ReadingProgress(self.window.read_tokens, self.plan.tokens)
 
+    def _wanted(self) -> list[int]:
+        """The segments that an answer would be given from now; each part of a question may have one of its own."""
+        chosen = self.chosen()
+        return [*chosen, *self.nearest()] if not chosen or self._has_parts else chosen
+
     def _keep(self, index: int) -> None:
         """The states of the segments that an answer would be given from now, and no others."""
-        chosen = self.chosen() or self.nearest()
-        self.kept = {segment: state for segment, state in self.kept.items() if segment in chosen}
+        wanted = self._wanted()
+        self.kept = {segment: state for segment, state in self.kept.items() if segment in wanted}
         self.kept[index] = self.window.sequence.snapshot()
 
     def _write_due(self) -> Iterator[events.Event]:

@@ -30,9 +30,9 @@ _NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|
 _ALIKE = tuple(
     frozenset(group.split())
     for group in (
-        "price cost fee charge", "phone telephone tel", "weigh weight heavy", "high tall height", "wide width",
-        "deep depth", "long length duration", "old age", "big large size dimension", "fast speed", "loud noise",
-        "often frequency interval",
+        "price cost fee charge", "spent spend expenditure expense cost paid pay", "phone telephone tel",
+        "weigh weight heavy", "high tall height", "wide width", "deep depth", "long length duration", "old age",
+        "big large size dimension", "fast speed", "loud noise", "often frequency interval",
     )
 )  # fmt: skip
 """Words of a question and labels that mean the same."""
@@ -113,7 +113,9 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
         return
     (start, end, _), below = block[0], block[1]
     header = text[start:end].strip()
-    if below[2] or _names_columns(header, text[below[0] : below[1]]):
+    # Before a row of headings alone, and no other, what reads HTML puts a pipe
+    of_headings = header.startswith("|") and not text[below[0] : below[1]].lstrip().startswith("|")
+    if below[2] or of_headings or _names_columns(header, text[below[0] : below[1]]):
         rows = block[2:] if below[2] else block[1:]
         if rows:
             left = start + text[start:end].index(header)
@@ -160,16 +162,26 @@ class _Cell:
 def table_cell(document: Document, segment: Segment, question: str) -> tuple[int, int] | None:
     """Returns the cell, as characters of the document, that the question asks for in the segment; None where there is
     no table, or no single one."""
+    return next(_named_cells(document, question, segment), None)
+
+
+def named_cells(document: Document, question: str) -> list[tuple[int, int]]:
+    """Returns the cells of all of a document's tables, each as its characters, that the question asks for."""
+    whole = Segment(0, 0, len(document.text), document.text, ())
+    return list(_named_cells(document, question, whole))
+
+
+def _named_cells(document: Document, question: str, segment: Segment) -> Iterator[tuple[int, int]]:
     if _NOT.search(question):
-        return None
+        return
     asked, text = words.without_endings(question), document.text
     exact = [found.casefold().rstrip(".,:") for found in _EXACT.findall(question)]
-    above = _told_above(document, segment)
     for table in _tables_in(text, segment):
         labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
         if len(labels) < 2 or not rows:
             continue
+        above = _told_above(document, max(segment.start, table.start), min(segment.end, table.end))
         names = [text[cell.start : cell.end] for cell in labels]
         columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
         # Of "D40" and "D40-W" the one is meant that is named in full
@@ -189,22 +201,38 @@ def table_cell(document: Document, segment: Segment, question: str) -> tuple[int
         certain = _shared(asked, told) == len(asked)
         certain = certain and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
         if certain and _is_in(segment, cell):
-            return cell.start, cell.end
-    return None
+            yield cell.start, cell.end
 
 
-def extreme_cell(document: Document, segment: Segment, question: str) -> tuple[int, int] | None:
-    """Returns the cell that names the row with the highest or lowest value, as characters of the document, where the
-    question asks for it ("Which mode is the quietest?", "the room with the most seats"); None where there is no table,
-    no single such row, or a word of the question that no label or title tells."""
-    if _NOT.search(question) or _EXACT.search(question):
+def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
+    """Returns the cell, in the row of a table that stands at a character of the text, of the one column that the
+    question names in full, where that is another one than stands there; else None."""
+    table = _table_at(text, at)
+    if table is None or not table.is_marked:
         return None
+    labels = _cells(text[slice(*table.header)], table.header[0])
+    row = next((row for row in _rows(text, table, len(labels)) if row[0].start <= at <= row[-1].end), [])
+    asked = words.without_endings(question)
+    named = [bool(label.words) and _shared(label.words, asked) == len(label.words) for label in labels]
+    here = next((number for number, cell in enumerate(row) if cell.start <= at <= cell.end), None)
+    if here is None or named.count(True) != 1 or named[here]:
+        return None
+    cell = row[named.index(True)]
+    return (cell.start, cell.end) if cell.words and named.index(True) else None
+
+
+def extreme_cells(document: Document, segment: Segment, question: str) -> list[tuple[int, int]]:
+    """Returns the cell that names the row with the highest or lowest value, as characters of the document, where the
+    question asks for it ("Which mode is the quietest?", "the room with the most seats"), of rows with the same value
+    those of all; none where there is no table, or a word of the question that no label or title tells."""
+    if _NOT.search(question) or _EXACT.search(question):
+        return []
     said = ((one, one.word.search(question)) for one in _EXTREMES)
     found, word = next(((one, match[0]) for one, match in said if match), (None, ""))
     if found is None:
-        return None
+        return []
     asked, text = words.without_endings(question) - words.without_endings(word), document.text
-    above = _told_above(document, segment)
+    above = _told_above(document, segment.start, segment.end)
     for table in _tables_in(text, segment):
         labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
@@ -220,14 +248,13 @@ def extreme_cell(document: Document, segment: Segment, question: str) -> tuple[i
         bounds = [(_value(one["low"]), _value(one["high"] or one["low"])) for one in values if one]
         if len(bounds) < len(rows) or len({(one["before"], one["after"]) for one in values if one}) > 1:
             continue
-        best = (max if found.is_most else min)(range(len(rows)), key=lambda n: bounds[n])
-        others = [one for n, one in enumerate(bounds) if n != best]
-        low, high = bounds[best]
-        is_alone = low > max(one[1] for one in others) if found.is_most else high < min(one[0] for one in others)
-        cell = rows[best][0]
-        if is_alone and _is_in(segment, cell):
-            return cell.start, cell.end
-    return None
+        most = (max if found.is_most else min)(bounds)
+        best = [row[0] for row, bound in zip(rows, bounds, strict=True) if bound == most]
+        others = [bound for bound in bounds if bound != most]
+        is_certain = all(most[0] > high if found.is_most else most[1] < low for low, high in others)
+        if is_certain and others and all(_is_in(segment, cell) for cell in best):
+            return [(cell.start, cell.end) for cell in best]
+    return []
 
 
 def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
@@ -235,9 +262,9 @@ def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
     return (one for one in tables(text) if one.end > segment.start and one.start < segment.end and one.is_marked)
 
 
-def _told_above(document: Document, segment: Segment) -> set[str]:
+def _told_above(document: Document, start: int, end: int) -> set[str]:
     """The words that a question need not find in a table: the titles above have them, or they tell nothing."""
-    section = document.place(segment.start, segment.end).section
+    section = document.place(start, end).section
     return words.without_endings(f"{document.title} {section or ''}") | _TELLS_NOTHING
 
 
@@ -276,7 +303,7 @@ def _cells(line: str, at: int) -> list[_Cell]:
         inner = inner.strip()
         if inner.startswith("|"):
             inner, begin = inner[1:], begin + 1
-        inner = inner.removesuffix("|") if not inner.endswith("\\|") else inner
+            inner = inner.removesuffix("|") if not inner.endswith("\\|") else inner
         cuts = [(match.start(), match.end()) for match in _PIPE.finditer(inner)]
     else:
         cuts = [(match.start(), match.end()) for match in re.finditer("\t", inner)]

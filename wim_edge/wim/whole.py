@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from itertools import pairwise
 
@@ -11,12 +12,15 @@ from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer
-from wim_edge.wim.quotation import bare_lines
+from wim_edge.wim.quotation import bare_lines, on_one_line
+from wim_edge.wim.tables import line_spans
 
 _BEGINNING = 4000
 """Characters of a document in which its first sentences stand."""
 _SENTENCES, _SECTIONS = 3, 20
 _WORDS = 4, 45
+_FEWEST = 2
+"""Words of a sentence that a full stop ends."""
 """Of a sentence that tells something, and of one that is quoted alone."""
 _LONGEST = 400
 """Characters of a sentence that are shown."""
@@ -42,6 +46,7 @@ _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
 _USUAL = 10
 _WORD = re.compile(r"[^\W\d_]+")
+_WORDS_OF = re.compile(r"\S*\w\S*")
 
 
 def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
@@ -84,17 +89,18 @@ def summary(documents: Seq[Document]) -> Answer:
             told = [(name, _told(document, spans, start, end, first)) for name, start, end in sections]
             quotes += [_quote(document, span) for _, span in told if span]
             shown.append("\n".join(
-                f"- {name}: “{_MARKER.sub('', _plain(document.text[slice(*span)]))}”" if span else f"- {name}"
+                f"- {name}: “{_MARKER.sub('', on_one_line(document.text[slice(*span)]))}”" if span else f"- {name}"
                 for name, span in told
             ))  # fmt: skip
         if not 0 < len(sections) <= _SECTIONS:
             central = [_quote(document, span) for span in _central_sentences(document, spans, first)]
             quotes += central
-            shown.append("\n".join(f"“{_plain(quote.text)}”" for quote in central))
-        parts.append("\n\n".join(part for part in (title, f"“{_plain(document.text[slice(*first)])}”", *shown) if part))
+            shown.append("\n".join(f"“{on_one_line(quote.text)}”" for quote in central))
+        opening = f"“{on_one_line(document.text[slice(*first)])}”"
+        parts.append("\n\n".join(part for part in (title, opening, *shown) if part))
     if not parts:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
-    short = _plain(quotes[0].text)
+    short = on_one_line(quotes[0].text)
     return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
 
 
@@ -139,33 +145,38 @@ def _quote(document: Document, span: events.Chars) -> events.Quote:
     return events.Quote(document.text[slice(*span)], document.name, place.page, place.section, span, line=place.line)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _telling_sentences(document: Document) -> list[events.Chars]:
     """The sentences that are no headings, rows or notices of rights, as characters; a long one's beginning."""
     text = document.text
-    bare = bare_lines(document, Segment(0, 0, len(text), text, ()))
-    lines = iter(bare)
-    line, found, parts = next(lines, None), [], _read_parts(document)
-    for start, end in sentences(text):
-        while line is not None and line[1] < end:
-            line = next(lines, None)
-        is_read = any(first <= start and end <= last for first, last in parts)
-        inside = line is not None and line[0] <= start and end <= line[1]
-        sentence = text[start : start + _LONGEST]
-        size = len(sentence.split()) + len(_UNSPACED.findall(sentence)) // 2
-        if inside or not is_read or size < _WORDS[0]:
+    bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
+    found, parts = [], _read_parts(document)
+    for left, right in (piece for span in sentences(text) for piece in _pieces(text, span, bare)):
+        is_read = any(first <= left and right <= last for first, last in parts)
+        sentence = text[left:right]
+        size = len(_WORDS_OF.findall(sentence)) + len(_UNSPACED.findall(sentence)) // 2
+        if not is_read or size < (_FEWEST if sentence[-1] in ".!?。！？" else _WORDS[0]) or _RIGHTS.search(sentence):
             continue
-        if _RIGHTS.search(sentence) or "|" in sentence or "\t" in sentence.strip():
-            continue
-        left = start + len(sentence) - len(sentence.lstrip())
-        right = start + len(text[start:end].rstrip())
         if right - left > _LONGEST:
             right = max(left + 1, text.rfind(" ", left, left + _LONGEST))
         found.append((left, right))
     return found
+
+
+def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[events.Chars]:
+    """What of a sentence stands together, without the headings, rows and blank lines that no full stop parted from it;
+    each item of a list alone."""
+    begun: events.Chars | None = None
+    for start, end in line_spans(text, *span):
+        line = text[start:end].strip()
+        is_none = not line or (start, end) in bare or "|" in line or "\t" in line
+        if begun is not None and (is_none or _MARKER.match(line)):
+            yield begun
+            begun = None
+        if not is_none:
+            left, right = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
+            begun = (begun[0] if begun else left, right)
+    if begun is not None:
+        yield begun
 
 
 def _first_sentences(document: Document, spans: list[events.Chars]) -> events.Chars | None:
@@ -178,9 +189,12 @@ def _following(document: Document, spans: list[events.Chars], most: int) -> even
     if not spans:
         return None
     first = last = next((n for n, span in enumerate(spans) if _is_whole(document, span)), 0)
-    for (_, end), (start, _) in pairwise(spans[first : first + most]):
-        if document.text[end:start].strip():
+    told = {on_one_line(document.text[slice(*spans[first])])}
+    for (_, end), (start, stop) in pairwise(spans[first : first + most]):
+        following = on_one_line(document.text[start:stop])
+        if document.text[end:start].strip() or following in told:
             break
+        told.add(following)
         last += 1
     return spans[first][0], spans[last][1]
 
@@ -191,7 +205,9 @@ def _is_whole(document: Document, span: events.Chars) -> bool:
 
 def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
     """Of each part of the text behind its first sentences the one with most of the text's common words."""
-    behind = [span for span in spans if span[0] >= first[1] and _is_whole(document, span)]
+    said = on_one_line(document.text[slice(*first)])
+    different = {on_one_line(document.text[slice(*span)]): span for span in reversed(spans) if span[0] >= first[1]}
+    behind = sorted(span for told, span in different.items() if told not in said and _is_whole(document, span))
     if len(behind) < _PARTS * _PARTS:
         return []
     texts = [words.without_endings(document.text[slice(*span)]) for span in behind]
