@@ -190,6 +190,12 @@ def test_the_column_that_is_named_is_meant(question: str, at: str, found: str | 
     assert (LOAVES[slice(*cell)] if cell else None) == found
 
 
+def test_what_is_no_table_has_no_columns() -> None:
+    text = "| x |\n| --- |\n| y |\n\nNo table.\n"
+    assert cell_of_column(text, text.index("y"), "x or y?") is None
+    assert cell_of_column(text, text.index("No"), "x or y?") is None
+
+
 def test_an_empty_last_cell_is_one() -> None:
     assert labelled("Ingredient | 500 g | 750 g", "Water | 190 ml |") == "Ingredient: Water · 500 g: 190 ml"
 

@@ -41,12 +41,13 @@ _HARDLY = 0.1
 _NAMED = 3.0
 """Log-odds of a passage's answering whose table has the cell that is asked for: 20 to 1, as of the surest others."""
 _UNSURE = (NOT_FOUND + ANSWERED) / 2
-_NEAR = 0.2
+_NEAR = 0.08
 """Share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
 """Words of a short answer that is not said beside the quotation that holds it."""
 _WORD = re.compile(r"\w+")
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
+_BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
 _IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
 """With which a sentence goes on to an answer, which it is no part of."""
 _HELPS = words.without_endings("can could may might must shall should will would any there i you we it they")
@@ -101,7 +102,11 @@ def pointed_answer(
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
         first = candidates[0]
-        candidates = sorted(candidates, key=lambda one: not fits(question, one.text))
+        asked = words.without_endings(question)
+        shares = [not asked.isdisjoint(words.without_endings(_carrier(reading, one).text)) for one in candidates]
+        ranked = zip(candidates, shares, strict=True)
+        order = sorted(ranked, key=lambda pair: (not pair[1], not fits(question, pair[0].text)))
+        candidates = [one for one, _ in order]
         support = min(support, _most(reading, first, candidates[0], question))
         candidates[0] = _aligned(reading, candidates[0], question)
         if _is_denied(reading, candidates[0]):
@@ -286,6 +291,9 @@ def _aligned(reading: Reading, run: _Candidate, question: str) -> _Candidate:
     around = quotation(run.document, segment, run.start, run.end, len(segment.text))
     value = paired_value(text, around.start, around.end, run.start, question)
     found = value or cell_of_column(text, run.start, question)
+    number = _BEFORE.search(text, around.start, run.start)
+    if found is None and number and not fits(question, run.text) and fits(question, text[number.start() : run.end]):
+        found = number.start(), run.end  # "euros" of "2 euros"
     return replace(run, start=found[0], end=found[1]) if found else run
 
 

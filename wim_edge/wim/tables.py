@@ -211,6 +211,8 @@ def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
     if table is None or not table.is_marked:
         return None
     labels = _cells(text[slice(*table.header)], table.header[0])
+    if len(labels) < 2:
+        return None
     row = next((row for row in _rows(text, table, len(labels)) if row[0].start <= at <= row[-1].end), [])
     asked = words.without_endings(question)
     named = [bool(label.words) and _shared(label.words, asked) == len(label.words) for label in labels]
