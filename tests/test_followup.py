@@ -74,6 +74,7 @@ def test_a_conversation_remembers_what_its_questions_refer_to() -> None:
         ("Who rented the flat?", "Marie Dubois", "Who rented the flat?"),
         ("when did she leave it?", "in May", "Who rented the flat? (Marie Dubois) when did she leave it?"),
         ("why?", "", "Who rented the flat? (Marie Dubois) when did she leave it? (in May) why?"),
+        ("and who else?", "Bob", "Who rented the flat? (Marie Dubois) why? and who else?"),
         ("What were the costs in 2023?", "4.2 million", "What were the costs in 2023?"),
         ("and in 2022?", "3 million", "What were the costs in 2022?"),
         ("why?", "", "What were the costs in 2022? (3 million) why?"),

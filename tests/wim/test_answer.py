@@ -242,3 +242,53 @@ def test_support_is_a_probability_of_absolute_evidence() -> None:
     assert SupportWeights.from_mapping({}) == SupportWeights()
     with pytest.raises(ValueError, match="support takes"):
         SupportWeights.from_mapping({"bias": 1})
+
+
+def test_a_summary_holds_sentences_alone_and_none_twice() -> None:
+    table = "| Name | Role |\n| --- | --- |\n| Ann | chair |\n"
+    text = f"Dogs are let in. The fee is due on 1 April.\n\n{table}\nAll rights reserved.\n"
+    assert ask(text, "What is this about?", "fee").text == "“Dogs are let in. The fee is due on 1 April.”"
+    document = Document("club.md", "The fee is due on 1 April.\n\n## Contacts\n\nAnn Bell is the chair.", ())
+    assert "#" not in ask(document, "What is this about?", "fee").text
+    assert ask("The gate opens at nine. " * 60, "Summarize this.", "gate").text == "“The gate opens at nine.”"
+    assert ask("... !!! ??? ---", "what", "!", answer="summary").status == "not_found"
+
+
+def test_what_a_sentence_denies_is_no_sure_answer() -> None:
+    text = "The hall opens at nine. The museum does not open on Mondays."
+    assert ask(text, "When does the museum open?", "Mondays").text.startswith("Perhaps: Mondays\n")
+    assert ask(text, "When does the museum not open?", "Mondays").text.startswith("Mondays\n")
+    assert ask("Members pay no more than 5 crowns.", "What do members pay?", "5 crowns").status == "answered"
+
+
+def test_rows_that_have_the_most_alike_are_all_told() -> None:
+    text = "| Room | Seats |\n| --- | --- |\n| Oak | 40 |\n| Elm | 120 |\n| Ash | 120 |\n"
+    answer = ask(text, "Which room has the most seats?", "Oak")
+    assert answer.text == "2 found:\n- Elm (line 4)\n- Ash (line 5)"
+    assert answer.span is None
+
+
+def test_a_sentence_that_lists_is_told_whole_where_its_beginning_is_open() -> None:
+    text = "Read this. We do not cover ski jumping, ski racing, heli-skiing, or skiing off piste. Call us."
+    answer = ask(text, "Which kinds of skiing are not covered?", "heli-skiing")
+    assert answer.short == "We do not cover ski jumping, ski racing, heli-skiing, or skiing off piste."
+
+
+def test_a_quotation_that_is_cut_says_so() -> None:
+    before, after = "was packed and stacked and " * 40, "and so on and on " * 40
+    text = f"The crate {before}the key is in Box 70 {after}until the end."
+    assert "“… " in ask(text, "Where is the key?", "Box 70").text
+
+
+def test_of_several_documents_each_item_has_its_place() -> None:
+    found = [Document("a.txt", "Ada wrote the report."), Document("b.txt", "Bill wrote the report too.")]
+
+    def reply(prompt: str) -> str:
+        return "Ada" if prompt.rfind("Ada wrote") > prompt.rfind("Bill wrote") else "Bill"
+
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=FakeModel(reply)) as runtime:
+        runtime._loaded.support = SURE
+        answer = runtime.ask(found, "List all who wrote the report")
+    assert answer.text == "2 found:\n- Ada (a.txt)\n- Bill (b.txt)"
+    assert [quote.document for quote in answer.quotes] == ["a.txt", "b.txt"]
+    assert answer.read_segments == 2

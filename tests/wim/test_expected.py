@@ -14,6 +14,13 @@ from wim_edge.wim.expected import fits
     [
         ("How many bodies were found?", "from the old yard", False),
         ("How many bodies were found?", "some 25", True),
+        ("How many members are there?", "a year", False),
+        ("How many eggs?", "a dozen", True),
+        ("How much is tea?", "B12", False),
+        ("how long does it take?", "none", False),
+        ("How long does it take?", "three weeks", True),
+        ("How long is the river?", "none", True),
+        ("Who lights the fires?", "between 1 May and 30 September", False),
         ("how long is the warranty", "thirty months", True),
         ("How often is it cleaned?", "every week", True),
         ("How much does it cost?", "nothing at all", True),

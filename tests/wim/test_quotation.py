@@ -7,7 +7,18 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
-from wim_edge.wim.quotation import bare_lines, introduced, joined, listed_on, quotation, whole_value, words_lost
+from wim_edge.wim.quotation import (
+    bare_lines,
+    introduced,
+    is_item,
+    items_around,
+    joined,
+    listed_on,
+    on_one_line,
+    quotation,
+    whole_value,
+    words_lost,
+)
 from wim_edge.wim.tables import header_above
 
 TABLE = (
@@ -137,6 +148,10 @@ def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
         ("muss bis 10. Juni leer sein", "Juni", "10. Juni"),
         ("open from May 12 on", "May", "May 12"),
         ("Section 5 may be waived", "may be", "may be"),
+        ("The fee is 45. After 2020 it rises.", "45", "45"),
+        ("Room 5 holds 1200 books.", "Room 5", "Room 5"),
+        ("€2.500,50. Call 0800 123 456", "€2.500,50", "€2.500,50"),
+        ("on 1 April. All", "1 April", "1 April"),
     ],
 )
 def test_half_a_value_is_widened_to_all_of_it(text: str, part: str, value: str) -> None:
@@ -163,6 +178,9 @@ def test_sentences_and_rows_lose_the_words_of_the_question_that_others_have() ->
         ("Wir kommen am 2. Mai zu Ihnen. Danke.", "Mai", "Wir kommen am 2. Mai zu Ihnen."),
         ("Haus 22: 5. August bis 23. August. Danke.", "Haus", "Haus 22: 5. August bis 23. August."),
         ("It has room for 12. May I come?", "room", "It has room for 12."),
+        ("Tea is served by Tom. The keeper waits.", "keeper", "The keeper waits."),
+        ("See art. no. 450 of the list. It is long.", "450", "See art. no. 450 of the list."),
+        ("Levels -4 ... -6 are good. The rest is not.", "good", "Levels -4 ... -6 are good."),
     ],
 )
 def test_a_number_or_a_date_ends_no_sentence(text: str, run: str, found: str) -> None:
@@ -214,3 +232,31 @@ def test_what_goes_on_as_a_list(text: str, run: str, ends: str | None) -> None:
     at = text.index(run)
     end = listed_on(text, at, at + len(run), len(text))
     assert (end and text[at:end].endswith(ends) and text[end:] in (".", "")) if ends else end is None
+
+
+def test_an_item_goes_on_in_indented_lines_and_a_blank_line_parts_tables() -> None:
+    rows = "| A | B |\n| C | 1 |\n| D | 2 |\n\n| E | F |\n| G | 3 |\n"
+    text = f"- a spade with a\n  long handle\n- two rakes\n\nEnd.\n\n{rows}"
+    for at in ("spade", "long", "rakes"):
+        found = [on_one_line(text[slice(*item)]) for item in items_around(text, text.index(at), text.index(at) + 1)]
+        assert found == ["- a spade with a long handle", "- two rakes"]
+    assert [text[slice(*item)] for item in items_around(text, text.index("C"), text.index("C") + 1)] == [
+        "| C | 1 |", "| D | 2 |",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "is_one"),
+    [
+        ("We do not cover jumping, ski racing, heli-skiing, or skiing off piste.", "heli-skiing", True),
+        ("We do not cover jumping, ski racing, heli-skiing, or skiing off piste.", "We do not cover jumping", False),
+        ("Ann and Bob came.", "Bob", False),
+    ],
+)
+def test_one_of_several_things_that_a_sentence_lists(text: str, run: str, is_one: bool) -> None:
+    at = text.index(run)
+    assert is_item(text, at, at + len(run), (0, len(text))) == is_one
+
+
+def test_a_text_on_one_line_is_as_it_was_meant() -> None:
+    assert on_one_line("The *old* **eight** a*b neg\u2010\n   ligible\nloss") == "The old eight a*b negligible loss"

@@ -90,7 +90,7 @@ _NOBODY = re.compile(
 )
 """What begins as no person does, or is a date or number alone."""
 _NUMBER = re.compile(
-    r"(?<![^\W\d_])\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
+    r"(?<![^\W_])\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
     r"|une?|deux|dix|cent|mille|chaque|gratuit|uno?|una|dos|tres|diez|cien|mil|cada|gratis)\b"
     r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten|eleven|twel|thirt|twent|fort|hundred|thousand|million"
