@@ -18,6 +18,7 @@ from wim_edge.errors import InvalidRequestError
 
 TOKENIZER = "porter unicode61"
 _WORD = re.compile(r"\w+")
+_ACCENT = re.compile(r"[\u0300-\u036f]")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0eff\U00020000-\U0003ffff]")
 # The commonest words of English questions: they cost most of the search and decide nothing
 _STOPWORDS = frozenset(
@@ -106,8 +107,11 @@ def scores(texts: Iterable[str], question: str) -> dict[int, float]:
 
 
 def without_endings(text: str) -> set[str]:
-    """Returns the words of a text but for the commonest, in lower case and without a plural's s."""
-    return {word.rstrip("s") for word in _WORD.findall(text.casefold()) if word not in _STOPWORDS}
+    """Returns the words of a text but for the commonest, in lower case, without accents and without a plural's s."""
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = _ACCENT.sub("", unicodedata.normalize("NFD", plain))
+    return {word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS}
 
 
 def missing(texts: Iterable[str], question: str) -> float:

@@ -47,6 +47,7 @@ _LONG = 8
 """Words of a short answer that is not said beside the quotation that holds it."""
 _WORD = re.compile(r"\w+")
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
+_CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
 _BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
 _IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
 """With which a sentence goes on to an answer, which it is no part of."""
@@ -109,7 +110,7 @@ def pointed_answer(
         candidates = [one for one, _ in order]
         support = min(support, _most(reading, first, candidates[0], question))
         candidates[0] = _aligned(reading, candidates[0], question)
-        if _is_denied(reading, candidates[0]):
+        if _is_denied(reading, candidates[0], question):
             support = min(support, _UNSURE)
     kind = reading.kind if not cells else "list" if len(cells) > 1 else "fact"
     answer = _pointed(reading, used, found, candidates, support, kind, question)
@@ -297,9 +298,14 @@ def _aligned(reading: Reading, run: _Candidate, question: str) -> _Candidate:
     return replace(run, start=found[0], end=found[1]) if found else run
 
 
-def _is_denied(reading: Reading, run: _Candidate) -> bool:
-    """Whether the sentence says of the run that it is not so: "does not open on Mondays"."""
-    return not is_negation(run.text) and _negated(reading, run, _carrier(reading, run))
+def _is_denied(reading: Reading, run: _Candidate, question: str) -> bool:
+    """Whether the clause around the run says that it is not so: "does not open on Mondays"."""
+    carrier = _carrier(reading, run)
+    at, end = run.start - carrier.chars[0], run.end - carrier.chars[0]
+    left = max((mark.end() for mark in _CLAUSE.finditer(carrier.text, 0, max(at, 0))), default=0)
+    right = next((mark.start() for mark in _CLAUSE.finditer(carrier.text, end)), len(carrier.text))
+    clause = carrier.text[left:right]
+    return not is_negation(run.text) and negates(question, clause, at - left, end - left)
 
 
 def _of_the_question(reading: Reading, candidates: Seq[_Candidate], question: str) -> tuple[_Candidate, bool]:

@@ -11,7 +11,7 @@ import re
 LOSS = 2.5
 """Nats that a yes loses where the sentence has a negation and the question none."""
 _NEGATION = re.compile(
-    r"\b(?:(?:not|no)(?! (?:later|earlier|more|less|fewer|longer|only)\b)"
+    r"\b(?:(?:not|no)(?!\.?\s*\S*\d)(?! (?:later|earlier|more|less|fewer|longer|only)\b)"
     r"|never|none|nobody|nothing|neither|nor|cannot|forbidden|prohibited"
     r"|nicht|nie|niemals|kein\w*|niemand|nichts|weder|verboten|untersagt"
     r"|pas|jamais|aucune?|personne|rien|interdite?s?|nunca|ningun\w*|ningún|nadie|nada|prohibid[oa]s?)\b|n['’]t\b",
