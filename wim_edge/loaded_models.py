@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wim_edge.catalog import EMBEDDED, ResolvedModel, is_here, resolve
+from wim_edge import tuned_settings
+from wim_edge.catalog import EMBEDDED, PathSource, ResolvedModel, is_here, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
@@ -17,12 +18,17 @@ from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
-from wim_edge.tuned_settings import open_embedder, open_model, prepare_model_file
+from wim_edge.tuned_settings import Tuned
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.methods import Scorer
-from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import check_room, context_limit
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.resolved_settings import ResolvedSettings
+from wim_edge.wim.resolved_settings import resolve as resolve_settings
+
+if TYPE_CHECKING:
+    from wim_edge.engine.embedding import EmbeddingModel
+    from wim_edge.engine.model import Model as LlamaModel
 
 
 @dataclass(frozen=True)
@@ -52,13 +58,13 @@ class LoadedModels:
 
     def __init__(self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None) -> None:
         self.settings = settings
-        self.suggests_pattern = False
-        """Whether the pattern is the one that models.toml names for the model."""
-        self.chat_variables: Mapping[str, Any] = {}
-        """What models.toml sets for the model's chat template."""
+        """As they were given."""
         self.support = SupportWeights()
         """What speaks for an answer's being in a document, as was fitted for the model."""
         self._model = model
+        self._found: ResolvedModel | None = None
+        """The file of the model that reads, once it was looked for."""
+        self._tuned = Tuned()
         self._judge: Scorer | None = None
         self._embedder = embedder
         self._opened: list[Model | Embedder] = []
@@ -68,7 +74,7 @@ class LoadedModels:
     def model(self) -> Model:
         """The one that reads. Raises ModelError, CapacityError."""
         if self._model is None:
-            self._model = open_model(self._resolved(), self.settings)
+            self._model = open_model(self.find(), self.settings)
             self._opened.append(self._model)
         return self._model
 
@@ -78,13 +84,13 @@ class LoadedModels:
         size = sum(len(document.text) for document in documents)
         if self._model is not None or size < _LONG:
             return
-        found = self._resolved()
-        if not Choices.of(self.settings).pattern.whole:
+        found, resolved = self.find(), self.resolved()
+        if not resolved.pattern.whole:
             return
         from wim_edge.engine import preflight
         from wim_edge.engine.gguf import read_header
 
-        path, settings = prepare_model_file(found, self.settings)
+        path, settings = prepare_model_file(found, self.settings), resolved.settings
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
         free = preflight.free_memory(header, preflight.gpu_layers(header, settings.n_gpu_layers))
@@ -93,15 +99,27 @@ class LoadedModels:
             with preflight.vocabulary(path) as count:
                 check_room(count, documents, limit)
 
-    def _resolved(self) -> ResolvedModel:
-        """The file of the model that reads; the settings are filled with what models.toml says of it."""
-        found = resolve(self.settings.model, Paths.from_environment())
-        if found.entry is not None:
-            self.suggests_pattern |= self.settings.pattern is None and "pattern" in found.entry.settings
-            self.settings = apply_model_defaults(self.settings, found.entry.settings)
-            self.chat_variables = found.entry.chat
-            self.support = SupportWeights.from_mapping(found.entry.support)
-        return found
+    def find(self) -> ResolvedModel:
+        """Looks for the file of the model that reads, once. Raises ModelNotFoundError."""
+        if self._found is None:
+            paths = Paths.from_environment()
+            self._found = resolve(self.settings.model, paths)
+            self._tuned = tuned_settings.load(paths, self._found.path)
+            if self._found.entry is not None:
+                self.support = SupportWeights.from_mapping(self._found.entry.support)
+        return self._found
+
+    def resolved(self, automatic: tuple[str, str] | None = None, *, here: bool = True) -> ResolvedSettings:
+        """Returns the settings that a question is answered with, as far as the model is known: one that was given
+        has no entry in models.toml. ``automatic``: see `wim_edge.wim.resolved_settings.resolve`. Not ``here``: without
+        what was tuned for this machine."""
+        suggested = self._found.entry.settings if self._found and self._found.entry else {}
+        return resolve_settings(self.settings, suggested, self._tuned.settings if here else {}, automatic)
+
+    @property
+    def chat_variables(self) -> Mapping[str, Any]:
+        """What models.toml sets for the model's chat template."""
+        return self._found.entry.chat if self._found and self._found.entry else {}
 
     def chat(self) -> tuple[ChatFormat, str | None]:
         """How a conversation with it is written, and a warning where that was not clear."""
@@ -151,12 +169,12 @@ class LoadedModels:
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
         model, settings = self.model(), self.settings.with_changes(**changes)
-        fixed = [name for name in MODEL_SETTINGS if getattr(settings, name) != getattr(self.settings, name)]
+        own = self.resolved().settings
+        fixed = [name for name in MODEL_SETTINGS if name in changes and getattr(settings, name) != getattr(own, name)]
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
         other = LoadedModels(settings, model)
-        other.chat_variables, other.support = self.chat_variables, self.support
-        other.suggests_pattern = self.suggests_pattern and "pattern" not in changes
+        other._found, other._tuned, other.support = self._found, self._tuned, self.support
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
             other._judge = self._judge or (self.judge() if settings.other_judge else None)
         if settings.embedding_model == self.settings.embedding_model:
@@ -179,17 +197,51 @@ class LoadedModels:
         self._opened = []
 
 
-def apply_model_defaults(settings: Settings, suggested: Mapping[str, object]) -> Settings:
-    """What models.toml says of a model, where the user has left the choice open."""
-    open_choices = {name: value for name, value in suggested.items() if getattr(settings, name) is None}
-    return settings.with_changes(**open_choices)
+def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
+    """Loads a model's file, in the way that was tuned where the settings leave it open. Raises ModelError,
+    CapacityError, and as `engine.rpc.register`."""
+    from wim_edge.engine.model import Model  # the native library loads here, not before
+
+    tuned = tuned_settings.load(Paths.from_environment(), found.path)
+    suggested = found.entry.settings if found.entry else {}
+    path = prepare_model_file(found, settings)
+    return Model(path, resolve_settings(settings, suggested, tuned.settings).settings, found.name)
+
+
+def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
+    """Loads an embedding model's file. Raises as `open_model`."""
+    from wim_edge.engine import load_check
+    from wim_edge.engine.embedding import EmbeddingModel
+
+    if _is_unknown(found):
+        load_check.check(found.path, embeds=True)
+    return EmbeddingModel(found.path, settings, found.name)
+
+
+def prepare_model_file(found: ResolvedModel, settings: Settings) -> Path:
+    """Returns a model's file, or its tuned copy, that can be loaded. One that no catalog vouches for is first tried in
+    a process of its own. Raises as `open_model`."""
+    from wim_edge.engine import load_check, rpc
+    from wim_edge.engine.preflight import check_weights
+
+    rpc.register(settings.rpc)
+    tuned = tuned_settings.load(Paths.from_environment(), found.path)
+    check_weights(found.path, settings)
+    if settings.rpc is None and _is_unknown(found):
+        load_check.check(found.path)
+    return Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path
+
+
+def _is_unknown(found: ResolvedModel) -> bool:
+    """Whether no catalog vouches for a model's file."""
+    return found.entry is None or isinstance(found.entry.source, PathSource)
 
 
 def portable_settings(settings: Settings) -> Settings:
     """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
     of it; paths whole. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
-    settings = settings if found.entry is None else apply_model_defaults(settings, found.entry.settings)
+    settings = resolve_settings(settings, found.entry.settings if found.entry else {}).settings
     templates = settings.templates
     return settings.with_changes(
         model=found.name if found.entry else str(found.path.absolute()),
@@ -218,7 +270,7 @@ def model_identity(settings: Settings) -> Identity:
     if settings.relevance_model is None:
         paths = Paths.from_environment()
         judge = EMBEDDED if has_usual_judge(resolve(settings.model, paths).path.stat().st_size, paths) else None
-    adapter = adapter_file(apply_model_defaults(settings, _suggested(settings)).adapter)
+    adapter = adapter_file(resolve_settings(settings, _suggested(settings)).settings.adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
         (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []

@@ -19,14 +19,12 @@ from wim_edge.library.library import Library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.index import load_index, open_index
 from wim_edge.recall.recaller import Recaller
+from wim_edge.session import QuestionSession, prepare, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
-from wim_edge.wim.asked import Asked, prepare
 from wim_edge.wim.chat import Message
 from wim_edge.wim.completion import Completer
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.course import course, stopped
-from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.stream import Stream
 from wim_edge.wim.timings import Timings
@@ -54,7 +52,7 @@ class Runtime:
         self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None
     ) -> None:
         self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder)
-        self._asked: Asked | None = None
+        self._asked: QuestionSession | None = None
         """The last question."""
         self._recaller: tuple[tuple[str, str], Recaller] | None = None
         """With the folder and the version of the library it is of."""
@@ -69,7 +67,7 @@ class Runtime:
     @property
     def settings(self) -> Settings:
         """With what models.toml says of the model, once that is loaded."""
-        return self._loaded.settings
+        return self._loaded.resolved(here=False).settings
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
@@ -236,7 +234,7 @@ class Runtime:
         else:
             asked.again(control, clock, read_on=read_on)
         asked.reading.ranking.judged = {} if judged is None else judged
-        return course(asked)
+        return run_session(asked)
 
     def _recalling(
         self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
@@ -310,7 +308,8 @@ class Runtime:
         return self._completer.run(tokens, self.settings, control, top_logprobs, chat=not isinstance(prompt, str))
 
     def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-        return stopped(self.open().info.name, Choices.of(self.settings).pattern.name, clock, asked=asked)
+        model = self.open().info.name
+        return stopped_events(model, self._loaded.resolved().pattern.name, clock, asked=asked)
 
     def _forget(self, *, unless_read: bool = False) -> None:
         """Let go of the last question's reading."""

@@ -13,15 +13,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from wim_edge.catalog import PathSource, ResolvedModel
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, contents
-
-if TYPE_CHECKING:
-    from wim_edge.engine.embedding import EmbeddingModel
-    from wim_edge.engine.model import Model
 
 _KINDS: Mapping[str, type] = {"n_threads": int, "flash_attn": bool, "n_batch": int, "kv_type": str}
 TUNABLE = tuple(_KINDS)
@@ -34,38 +29,6 @@ class Tuned:
     settings: Mapping[str, Any] = field(default_factory=dict)
     copy: str | None = None
     """Its path; None: the file as it is."""
-
-
-def open_model(found: ResolvedModel, settings: Settings) -> Model:
-    """Load a model's file. Raises ModelError, CapacityError, and as `engine.rpc.register`."""
-    from wim_edge.engine.model import Model  # the native library loads here, not before
-
-    path, settings = prepare_model_file(found, settings)
-    return Model(path, settings, found.name)
-
-
-def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
-    """Load an embedding model's file. Raises as `open_model`."""
-    from wim_edge.engine import load_check
-    from wim_edge.engine.embedding import EmbeddingModel
-
-    if found.entry is None or isinstance(found.entry.source, PathSource):
-        load_check.check(found.path, embeds=True)
-    return EmbeddingModel(found.path, settings, found.name)
-
-
-def prepare_model_file(found: ResolvedModel, settings: Settings) -> tuple[Path, Settings]:
-    """A model's file, or its tuned copy, that can be loaded, and the settings to load it with, as was measured best.
-    One that no catalog vouches for is first tried in a process of its own. Raises as `open_model`."""
-    from wim_edge.engine import load_check, rpc
-    from wim_edge.engine.preflight import check_weights
-
-    rpc.register(settings.rpc)
-    tuned = load(Paths.from_environment(), found.path)
-    check_weights(found.path, settings)
-    if settings.rpc is None and (found.entry is None or isinstance(found.entry.source, PathSource)):
-        load_check.check(found.path)
-    return Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path, _with(settings, tuned)
 
 
 def load(paths: Paths, model: Path) -> Tuned:
@@ -125,13 +88,6 @@ def changes(settings: Settings) -> dict[str, Any]:
     """The tunable settings that are not at their default."""
     default = Settings()
     return {name: getattr(settings, name) for name in TUNABLE if getattr(settings, name) != getattr(default, name)}
-
-
-def _with(settings: Settings, tuned: Tuned) -> Settings:
-    given = changes(settings)
-    if "flash_attn" in given or "kv_type" in given:  # these two were measured together
-        given |= {"flash_attn": settings.flash_attn, "kv_type": settings.kv_type}
-    return settings.with_changes(**{name: value for name, value in tuned.settings.items() if name not in given})
 
 
 def _read(paths: Paths) -> tuple[dict[str, Any], bool]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from wim_edge import tuned_settings
+from wim_edge import loaded_models, tuned_settings
 from wim_edge.catalog import ResolvedModel
 from wim_edge.cli import main
 from wim_edge.settings import Paths, Settings
@@ -85,11 +85,11 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
     folder = tuned_settings.copies(Paths.from_environment(), model)
     assert bool(list(folder.glob("*"))) == taken == bool(facts["chosen"]["copy"])
     if taken:
-        with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
+        with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
             assert str(opened.info.path) == facts["chosen"]["copy"]
             assert opened.info.name == "tiny"
         Path(facts["chosen"]["copy"]).unlink()
-        with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
+        with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
             assert opened.info.path == model
         assert "freed" in run(model, "--forget").stdout
         assert found(model) == tuned_settings.Tuned()
@@ -98,9 +98,9 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
 def test_the_users_settings_stand_before(model: Path) -> None:
     found = tuned_settings.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True})
     tuned_settings.save(Paths.from_environment(), model, found)
-    with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
+    with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
         assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
-    with tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
+    with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
         assert opened.settings.flash_attn is False
 
 
@@ -109,7 +109,7 @@ def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, o
     tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned(setting, "x" * 300))
     assert not found(model).settings
     tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned({}, "x" * 300))
-    tuned_settings.open_model(ResolvedModel("tiny", model, None), Settings()).close()
+    loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()).close()
 
 
 @pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])

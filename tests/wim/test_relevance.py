@@ -18,9 +18,10 @@ from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.settings import RELEVANCES
 from wim_edge.testing import FakeModel
 from wim_edge.wim.likelihood import QuestionLikelihood
-from wim_edge.wim.pattern import PATTERNS, Choices
+from wim_edge.wim.pattern import PATTERNS
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.relevance import Ranking
+from wim_edge.wim.resolved_settings import resolve
 
 FILLER = "Rain fell on the harbour and the boats stayed in. "
 GOLD = "The lighthouse keeper was called Ottilie Brandt. "
@@ -350,7 +351,7 @@ def test_a_small_model_scores_for_a_large_one(gemma3: Path, monkeypatch: pytest.
 
 def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:
     def chosen(**changes: object) -> str:
-        return Choices.of(Settings(**changes)).relevance  # type: ignore[arg-type]
+        return resolve(Settings(**changes)).relevance  # type: ignore[arg-type]
 
     assert chosen() == chosen(pattern="wim") == "likelihood-gain"
     for pattern in ("wim-focus", "wim-shallow", "rag"):

@@ -68,7 +68,7 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     """What `ask` would use, and its measured speed."""
     from wim_edge.catalog import resolve
     from wim_edge.engine import probe
-    from wim_edge.tuned_settings import open_model
+    from wim_edge.loaded_models import open_model
 
     found = resolve(settings.model, paths)
     with open_model(found, settings) as model:

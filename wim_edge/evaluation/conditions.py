@@ -18,7 +18,7 @@ from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Example
 from wim_edge.settings import PATTERNS, RELEVANCES, Settings
-from wim_edge.wim.pattern import Choices
+from wim_edge.wim.resolved_settings import resolve
 
 CONTROLS = ("oracle", "closed-book")
 MARGINS_ALONE, SOURCE, EMBED = "margins-alone", "llm:source", "rag:embed"
@@ -51,7 +51,7 @@ class Condition:
         """Whether documents in another order give the same answer, because each is read alone."""
         if self.name == EMBED:
             return True
-        return self.is_control or not Choices.of(settings.with_changes(**self.changes)).pattern.deep
+        return self.is_control or not resolve(settings.with_changes(**self.changes)).pattern.deep
 
     def documents(self, example: Example) -> tuple[Document, ...]:
         """Returns what it shows of an example's documents."""

@@ -249,7 +249,7 @@ class CompletionReply:
         }
 
 
-def _below(event: dict[str, Any], portable_settings: dict[str, Any] | None) -> str:
+def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
     """Quotations that the text does not show, values that stand in no passage, and how the question was understood."""
     if event["finish_reason"] == "cancelled":
         return ""
@@ -259,8 +259,8 @@ def _below(event: dict[str, Any], portable_settings: dict[str, Any] | None) -> s
         lines += [f"[{n}] {_place(quote)}: “{text}”" for n, (quote, text) in enumerate(quotes[:_CITED], 1)]
     if event["unsupported"]:
         lines.append(f"(In no passage: {', '.join(event['unsupported'])})")
-    if portable_settings is not None:
-        lines.append(f"(Asked as: “{' '.join(portable_settings['asked_as'].split())}”; {portable_settings['why']})")
+    if settled is not None:
+        lines.append(f"(Asked as: “{' '.join(settled['asked_as'].split())}”; {settled['why']})")
     return "".join(f"\n\n{line}" if n == 0 else f"\n{line}" for n, line in enumerate(lines))
 
 

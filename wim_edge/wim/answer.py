@@ -59,7 +59,7 @@ class AnswerStage:
             yield events.AnswerDelta(self.answer.text)
             return
         yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
-        focus = bool(reading.ranking.known) and (reading.choices.pattern.focus or reading.window.number > 0)
+        focus = bool(reading.ranking.known) and (reading.resolved.pattern.focus or reading.window.number > 0)
         yield from self._choose(focus)
         if self.before is not None:
             if sorted(self.before.used) == sorted(self.used):
@@ -76,8 +76,8 @@ class AnswerStage:
             with reading.clock.stage("answer"):
                 sequence.append(self._question(self.used))
             generation = Generation(
-                reading.model, sequence, reading.sampler, reading.settings.answer_tokens,
-                (*reading.chat.stops, *reading.settings.stop), labels=reading.plan.labels,
+                reading.model, sequence, reading.sampler, reading.resolved.settings.answer_tokens,
+                (*reading.chat.stops, *reading.resolved.settings.stop), labels=reading.plan.labels,
                 grounding=Grounding(reading.model, [*passages_of(reading, self.used), reading.plan.query]),
             )  # fmt: skip
             try:
@@ -101,12 +101,12 @@ class AnswerStage:
         reading, plan = self.reading, self.reading.plan
         if reading.kind == "list":
             return counted_answer(plan.documents, plan.query)
-        return summary(plan.documents) if reading.kind == "summary" and not reading.choices.prose else None
+        return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
 
     def _known(self) -> Answer | None:
         """The answer where it need not be written: found in the text by its margins; else None."""
         reading, plan = self.reading, self.reading.plan
-        if reading.choices.prose:
+        if reading.resolved.prose:
             return self._not_there()
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
@@ -134,7 +134,7 @@ class AnswerStage:
         turns: list[followup.Turn] = []
         for part in parts:
             question = followup.completed(part.question, turns)
-            prompt = margin_prompt(reading.model, reading.chat, self.prompts, reading.choices, question)
+            prompt = margin_prompt(reading.model, reading.chat, self.prompts, reading.resolved, question)
             pointed = reading.point_again(passages, prompt, question)
             if not pointed:
                 return pointed_answer(reading, self.used)
@@ -196,7 +196,7 @@ class AnswerStage:
                 f"{len(chosen) - len(self.used)} of {len(chosen)} relevant {'passages' if focus else 'margins'} "
                 "do not fit the context and are left out"
             )
-        if focus and not reading.choices.pattern.focus:
+        if focus and not reading.resolved.pattern.focus:
             yield events.Warning(
                 f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so the "
                 f"reading went in {len(plan.windows)} windows; answering from {len(self.used)} passages"
@@ -214,7 +214,7 @@ class AnswerStage:
         """As many of these, most relevant first, as the final prompt holds; in its order."""
         reading, plan = self.reading, self.reading.plan
         held = len(plan.opening) if focus else len(reading.window.sequence)
-        room = plan.n_ctx - plan.reserved - held - reading.settings.answer_tokens
+        room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
         fitting: list[int] = []
         for index in chosen:
             trial = [index, *fitting] if focus else sorted([*fitting, index])
@@ -230,7 +230,7 @@ class AnswerStage:
         reading, plan = self.reading, self.reading.plan
         notes = []
         # A base model's examples answer from the text, without the quotation beside it
-        shown = used if reading.chat.is_chat or not reading.choices.verbatim else ()
+        shown = used if reading.chat.is_chat or not reading.resolved.verbatim else ()
         for index in shown:
             margin = reading.margins.get(index)
             if margin is not None and margin.text:
@@ -254,9 +254,10 @@ class AnswerStage:
         reading, plan = self.reading, self.reading.plan
         sequence = reading.window.sequence
         passages = [self._passage(plan.segments[index]) for index in used]
-        lengths = [len(plan.opening), *map(len, passages), len(self._question(used)), reading.settings.answer_tokens]
+        answer_tokens = reading.resolved.settings.answer_tokens
+        lengths = [len(plan.opening), *map(len, passages), len(self._question(used)), answer_tokens]
         with reading.clock.stage("answer"):
-            if reading.choices.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
+            if reading.resolved.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
                 sequence = sequence.fork(len(plan.opening))
             elif used and used[0] in reading.kept:
                 sequence.restore(reading.kept[used[0]])

@@ -106,7 +106,7 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that remembers how likely its choices were."""
+    """A sampler that remembers how likely its resolved were."""
 
     def __init__(self, model: Model, settings: Settings, top: int | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)

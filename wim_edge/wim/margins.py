@@ -17,18 +17,18 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.events import Chars
 from wim_edge.wim.expected import fits
 from wim_edge.wim.generate import Generation, decode_batch
-from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
+from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.timings import Timings
 
 MAX_PARALLEL_MARGINS = 4
 """Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
-"""Nats that a run loses for a point of the question's words that its sentence lacks (docs/choices.md)."""
+"""Nats that a run loses for a point of the question's words that its sentence lacks (docs/resolved.md)."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class MarginWriter:
     model: Model
     context: Context
     plan: Plan
-    choices: Choices
+    resolved: ResolvedSettings
     sampler: Sampler
     stops: tuple[str, ...]
     clock: Timings
@@ -57,17 +57,17 @@ class MarginWriter:
     _pointer: Pointer = field(init=False)
 
     def __post_init__(self) -> None:
-        self._pointer = Pointer(self.model, self.context, self.choices.run_tokens)
+        self._pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     @property
     def at_once(self) -> int:
         """Margins that are written together, where the cache has room for them."""
-        return 1 if self.choices.verbatim else MAX_PARALLEL_MARGINS
+        return 1 if self.resolved.verbatim else MAX_PARALLEL_MARGINS
 
     @property
     def cells(self) -> int:
         """Cells that a margin takes while it is written."""
-        return len(self.plan.extract) + self.choices.decoded_tokens
+        return len(self.plan.extract) + self.resolved.decoded_tokens
 
     def log_odds(self, sequence: Sequence) -> float:
         """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence
@@ -82,7 +82,7 @@ class MarginWriter:
 
         The branches are then of no more use. Raises Interrupted, ContextOverflowError.
         """
-        if self.choices.verbatim:
+        if self.resolved.verbatim:
             for index, branch in zip(segments, branches, strict=True):
                 yield index, self._quote(index, branch)
             return
@@ -91,7 +91,7 @@ class MarginWriter:
                 branch.append(self.plan.extract)
         written = [
             Generation(
-                self.model, branch, self.sampler, self.choices.margin_tokens, self.stops, NOT_RELEVANT,
+                self.model, branch, self.sampler, self.resolved.margin_tokens, self.stops, NOT_RELEVANT,
                 labels=self.plan.labels,
             )
             for branch in branches
@@ -131,7 +131,7 @@ class MarginWriter:
         """Returns what carries the characters ``[start, end)`` of the segment's document, which stand in it."""
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
-        return quotation(document, segment, start, end, self.choices.margin_tokens * _CHARS_A_TOKEN)
+        return quotation(document, segment, start, end, self.resolved.margin_tokens * _CHARS_A_TOKEN)
 
 
 def _margin(generation: Generation) -> Margin:

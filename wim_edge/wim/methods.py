@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library import SavedReading
-from wim_edge.settings import Settings
 from wim_edge.wim.bm25 import BM25
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.likelihood import Cascade, Likelihood, LikelihoodGain
 from wim_edge.wim.order import Outlook
-from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.verdict import VerdictRelevance
 
 _SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
@@ -34,18 +33,18 @@ class Scorer:
     prompts: Prompts
 
 
-def relevance_for(settings: Settings, choices: Choices, judge: Scorer, query: str, *, auxiliary: bool) -> Relevance:
+def relevance_for(resolved: ResolvedSettings, judge: Scorer, query: str, *, auxiliary: bool) -> Relevance:
     """The method that was chosen. ``auxiliary``: the judge is not the model that reads.
 
     Raises InvalidRequestError for a method that does not go with the other settings.
     """
-    model, chat, prompts, name = judge.model, judge.chat, judge.prompts, choices.relevance
+    model, chat, prompts, name = judge.model, judge.chat, judge.prompts, resolved.relevance
     if name == "bm25":
         return BM25(query)
     if name == "verdict":
         if auxiliary:
             return SeparateModelRelevance(lambda tokens: VerdictRelevance(model, chat, prompts, query, tokens), model)
-        text_tokens = choices.margin_tokens if choices.pattern.margins else choices.segment_tokens
+        text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
         return VerdictRelevance(model, chat, prompts, query, text_tokens)
     if auxiliary:
         if name == "likelihood-gain":
@@ -57,18 +56,18 @@ def relevance_for(settings: Settings, choices: Choices, judge: Scorer, query: st
             lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model
         )
     # With the question already before the text, the text adds nothing to its likelihood
-    alone = not choices.pattern.deep and not settings.query_first
-    likelihood = Likelihood(model, chat, prompts, query, choices.segment_tokens, alone=alone)
+    alone = not resolved.pattern.deep and not resolved.settings.query_first
+    likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
     if name == "likelihood" or alone:
         return likelihood
-    if settings.query_first:
+    if resolved.settings.query_first:
         if name == "cascade":
             return likelihood
         raise InvalidRequestError(
             "likelihood-gain cannot be measured with the question before the context", "Use --relevance likelihood."
         )
     gain = LikelihoodGain(model, prompts, query)
-    return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, choices.max_passages))
+    return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, resolved.max_passages))
 
 
 class SeparateModelRelevance:

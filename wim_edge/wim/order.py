@@ -36,7 +36,7 @@ class Weights:
     """A nat of the log-odds with which an adapter says that it answers, once it is read."""
 
 
-# Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
+# Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/resolved.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.15, 1.8, 0.125, -1.5)
 BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
@@ -44,7 +44,7 @@ BY_BOTH = Weights(0.15, 1.8, 0.02, 0.5, 0.7)
 _CONTENTS = -5.0
 """A table of contents has the question's words and answers nothing."""
 _REFERENCES = -2.0
-"""A list of references or links names what the question asks about, and seldom says it (docs/choices.md)."""
+"""A list of references or links names what the question asks about, and seldom says it (docs/resolved.md)."""
 _NAMED = 4.0
 """What a question names by row and column is looked up where it stands."""
 _LISTS = re.compile(

@@ -13,9 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wim_edge.settings import Settings
-from wim_edge.wim.pointing import BEAMS, LONGEST
-
 
 @dataclass(frozen=True)
 class Pattern:
@@ -48,11 +45,9 @@ PATTERNS = {
     )
 }
 
-_ALL = 1 << 16
 _SECONDS = 30.0  # in which a text is read whole, where it can be
 _SHORT = 2048  # tokens of a text that is read whole by a model whose speed is not known
 _BESIDE = 1024  # tokens for prompts, margins and the answer
-_SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights of `order` were fitted with the latter
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
@@ -77,48 +72,3 @@ def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What the settings leave open, decided: the user's choice or the model's in models.toml, else, for a
-    model without figures of its own, the ones below."""
-
-    pattern: Pattern
-    relevance: str
-    verbatim: bool
-    """Margins are quotations, else the model's own words."""
-    margin_tokens: int
-    segment_tokens: int
-    max_passages: int
-    prose: bool
-    """The model writes an answer in its own words; else it points at one."""
-
-    @property
-    def run_tokens(self) -> int:
-        """Tokens of the longest run that is pointed at for a quotation."""
-        return min(LONGEST, self.margin_tokens)
-
-    @property
-    def decoded_tokens(self) -> int:
-        """Tokens that a margin takes to be found or written, at most."""
-        return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
-
-    @classmethod
-    def of(cls, settings: Settings) -> Choices:
-        pattern, verbatim = PATTERNS[settings.pattern or "wim"], settings.margins != "free"
-        # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
-        again = pattern.focus or settings.query_first or settings.other_judge is not None
-        relevance = settings.relevance or ("cascade" if again else "likelihood-gain")
-        # Every margin is written before its verdict: all that are relevant may stand beside the context
-        most = _ALL if relevance == "verdict" and not pattern.focus else 4
-        return cls(
-            pattern,
-            relevance,
-            verbatim,
-            settings.margin_tokens or (128 if verbatim else 64),
-            settings.segment_tokens or (_SEGMENT if pattern.deep else _SEGMENT_ALONE),
-            settings.max_passages or most,
-            settings.prose is not False or not verbatim or not pattern.margins,
-        )

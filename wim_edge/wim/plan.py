@@ -23,8 +23,8 @@ from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.order import Outlook, outlook
-from wim_edge.wim.pattern import Choices
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.tables import header_above, named_cells, tables
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
@@ -112,8 +112,7 @@ def make_plan(
     model: Model,
     chat: ChatFormat,
     prompts: Prompts,
-    settings: Settings,
-    choices: Choices,
+    resolved: ResolvedSettings,
     documents: Seq[Document],
     query: str,
     scoring: int,
@@ -127,17 +126,17 @@ def make_plan(
 
     Raises ContextOverflowError, InvalidRequestError.
     """
-    pattern = choices.pattern
+    pattern, settings = resolved.pattern, resolved.settings
     most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
     limit, larger = most.tokens, most.larger
     before = prompts.query_first(query) if settings.query_first else ""
-    system = prompts.system(read=bool(documents), margins=pattern.margins and not choices.verbatim)
+    system = prompts.system(read=bool(documents), margins=pattern.margins and not resolved.verbatim)
     opening = (*chat.opening(model, system), *model.tokenize(before))
-    extract = margin_prompt(model, chat, prompts, choices, query)
+    extract = margin_prompt(model, chat, prompts, resolved, query)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
-    note = choices.margin_tokens + _LABEL if pattern.margins else 0
-    margin = len(extract) + choices.decoded_tokens if pattern.margins else 0
+    note = resolved.margin_tokens + _LABEL if pattern.margins else 0
+    margin = len(extract) + resolved.decoded_tokens if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
     if beside + (_SMALLEST if documents else 0) > limit:
@@ -145,23 +144,23 @@ def make_plan(
             f"question and prompts do not fit: {_numbers(limit, beside)}",
             f"{larger[0].upper()}{larger[1:]}, lower --answer-tokens or --margin-tokens, or shorten the question.",
         )
-    if documents and pattern.scores and beside + choices.segment_tokens > limit:
+    if documents and pattern.scores and beside + resolved.segment_tokens > limit:
         raise InvalidRequestError(
-            f"segments of {choices.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
+            f"segments of {resolved.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
             f"Use --segment-tokens {limit - beside:,} or less, or {larger}.",
         )
     if pattern.whole:
         check_room(lambda text: len(tokenize(text)), documents, most)
-    pieces = _segment(tokenize, prompts, choices, documents)
+    pieces = _segment(tokenize, prompts, resolved, documents)
     total = sum(piece.size for piece in pieces)
-    passages = choices.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
+    passages = resolved.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
     need = beside + (total if pattern.deep else 0)
     if need > limit and pattern.whole:
         raise _too_long(f"{total:,} tokens; with the question and the answer that is {need:,}", most)
     windows: tuple[tuple[PlannedSegment, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
-        windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), choices.segment_tokens))
+        windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), resolved.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
     in_free_order = bool(query) and pattern.scores and not pattern.deep
     ahead = _outlook(documents, pieces, query) if in_free_order else None
@@ -170,13 +169,13 @@ def make_plan(
 
 
 def margin_prompt(
-    model: Model, chat: ChatFormat, prompts: Prompts, choices: Choices, query: str
+    model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
     """Returns what asks for a margin: an adapter and a base model go on from "Answer:", a chat model is asked in its
     turn."""
-    if choices.verbatim and (model.has_adapter or not chat.is_chat):
+    if resolved.verbatim and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
-    return (*model.tokenize(prompts.extract(query, verbatim=choices.verbatim)), *chat.after_user)
+    return (*model.tokenize(prompts.extract(query, verbatim=resolved.verbatim)), *chat.after_user)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
@@ -214,18 +213,18 @@ def _numbers(limit: int, beside: int) -> str:
 
 
 def _segment(
-    tokenize: Tokenize, prompts: Prompts, choices: Choices, documents: Seq[Document]
+    tokenize: Tokenize, prompts: Prompts, resolved: ResolvedSettings, documents: Seq[Document]
 ) -> tuple[PlannedSegment, ...]:
     pieces = []
     for index, document in enumerate(documents):
         heading = prompts.document(document.name, title=document.title, several=len(documents) > 1)
-        between = tokenize(BLANK_LINE) if index and choices.pattern.deep else ()
+        between = tokenize(BLANK_LINE) if index and resolved.pattern.deep else ()
         lead = (*between, *tokenize(heading))
-        alone = not choices.pattern.deep
-        budget = choices.segment_tokens - len(lead)
+        alone = not resolved.pattern.deep
+        budget = resolved.segment_tokens - len(lead)
         if budget < _SMALLEST:
             raise InvalidRequestError(
-                f"segments of {choices.segment_tokens} tokens leave no room beside the heading of {document.name}",
+                f"segments of {resolved.segment_tokens} tokens leave no room beside the heading of {document.name}",
                 "Use larger segments (--segment-tokens).",
             )
         sections = alone and any(mark.section for mark in document.marks)

@@ -32,18 +32,17 @@ from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Sna
 from wim_edge.engine.sampling import Sampler
 from wim_edge.kinds import Kind, settle
 from wim_edge.library import SavedReading
-from wim_edge.settings import Settings
 from wim_edge.support import SupportWeights
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import MAX_PARALLEL_MARGINS, Margin, MarginWriter
-from wim_edge.wim.pattern import Choices
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompt_cache import Window
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.similarity import AT_ONCE, Similarity
 from wim_edge.wim.timings import Timings
 from wim_edge.within import Within
@@ -63,8 +62,7 @@ class Reading:
     context: Context
     chat: ChatFormat
     plan: Plan
-    settings: Settings
-    choices: Choices
+    resolved: ResolvedSettings
     sampler: Sampler
     relevance: Relevance | None
     control: Control
@@ -95,11 +93,11 @@ class Reading:
     """Known segments that wait for their margins, and the positions of their ends."""
 
     def __post_init__(self) -> None:
-        self.window = Window(self.context, self.plan, self.clock, self.saved, self.settings.rpc is not None)
+        self.window = Window(self.context, self.plan, self.clock, self.saved, self.resolved.settings.rpc is not None)
         self.writer = MarginWriter(
-            self.model, self.context, self.plan, self.choices, self.sampler, self.chat.stops, self.clock
+            self.model, self.context, self.plan, self.resolved, self.sampler, self.chat.stops, self.clock
         )
-        self._within, self._begun = Within.parse(self.settings.within), time.monotonic()
+        self._within, self._begun = Within.parse(self.resolved.settings.within), time.monotonic()
         if self.kind == "list" and self._within.unread is not None:
             self._within = replace(self._within, unread=0.0)  # that another segment is better does not tell of all
         ahead = self.plan.outlook
@@ -160,7 +158,7 @@ class Reading:
 
     def _read(self) -> Iterator[events.Event]:
         window, relevance = self.window, self.relevance
-        if relevance is not None and relevance.reads and self.choices.pattern.deep:
+        if relevance is not None and relevance.reads and self.resolved.pattern.deep:
             yield from window.look_back(relevance, self.control)
         for index, piece in enumerate(window.pieces, self.plan.first[window.number]):
             known = window.is_cached(piece)
@@ -182,7 +180,7 @@ class Reading:
             self.control.check()
             if self._is_enough():
                 break
-        if self.choices.pattern.deep:
+        if self.resolved.pattern.deep:
             yield from self._write_due()
 
     def _is_enough(self) -> bool:
@@ -192,7 +190,7 @@ class Reading:
         if self.reads_on:
             self.is_spent = next(iter(self.chosen()), -1) != self._best
             return self.is_spent
-        following = self.done if self.choices.pattern.deep or len(self._left) < 2 else self._left[1]
+        following = self.done if self.resolved.pattern.deep or len(self._left) < 2 else self._left[1]
         share = (self._done_tokens + len(self.plan.segments[following].segment.tokens)) / self.plan.tokens
         seconds = time.monotonic() - self._begun
         self.is_spent = self._within.is_spent(seconds, share, self.done, self.unread)
@@ -206,32 +204,32 @@ class Reading:
     @property
     def kind(self) -> Kind:
         """What the question asks for."""
-        return settle(self.settings.answer, self.plan.query)
+        return settle(self.resolved.settings.answer, self.plan.query)
 
     @property
     def may_read_on(self) -> bool:
         """Whether segments are left which can be read after the answer."""
-        return self.relevance is not None and not self.choices.pattern.deep and bool(self._left)
+        return self.relevance is not None and not self.resolved.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
         """Segments that the answer would draw on if the reading ended now, most relevant first."""
         chosen = self._relevant()
         # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
-        return chosen if chosen or self.choices.prose else self.ranking.unjudged()[:1]
+        return chosen if chosen or self.resolved.prose else self.ranking.unjudged()[:1]
 
     def nearest(self) -> list[int]:
         """Returns the passages that the answer is given from where none is chosen, most relevant first."""
-        return self.ranking.unjudged()[: min(_NEAREST, self.choices.max_passages)]
+        return self.ranking.unjudged()[: min(_NEAREST, self.resolved.max_passages)]
 
     def _relevant(self) -> list[int]:
-        return self.ranking.chosen(self._max_passages, self.settings.relevance_threshold)
+        return self.ranking.chosen(self._max_passages, self.resolved.settings.relevance_threshold)
 
     @property
     def _max_passages(self) -> int:
         """Passages that the answer is given from: more for a list that is pointed at, each item of which may stand in
         another one."""
-        most = self.choices.max_passages
-        return max(most, _OF_A_LIST) if self.kind == "list" and not self.choices.prose else most
+        most = self.resolved.max_passages
+        return max(most, _OF_A_LIST) if self.kind == "list" and not self.resolved.prose else most
 
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
         """Returns what the model points at in those of these segments that have a quotation."""
@@ -255,19 +253,19 @@ class Reading:
     @property
     def _needs_reading(self) -> bool:
         """Whether each segment is read to be scored; else those are read that are chosen."""
-        pattern, relevance = self.choices.pattern, self.relevance
+        pattern, relevance = self.resolved.pattern, self.relevance
         return pattern.deep or relevance is None or relevance.reads or (pattern.margins and relevance.of_margins)
 
     @property
     def _asks_adapter(self) -> bool:
         """Whether an adapter says of each segment whether it answers: of those that are read alone, to be scored."""
-        pattern = self.choices.pattern
+        pattern = self.resolved.pattern
         alone = pattern.margins and not pattern.deep and not self._judges and self._needs_reading
-        return self.model.has_adapter and self.choices.verbatim and alone
+        return self.model.has_adapter and self.resolved.verbatim and alone
 
     def _judge(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due, or have it wait."""
-        margins, deep = self.choices.pattern.margins, self.choices.pattern.deep
+        margins, deep = self.resolved.pattern.margins, self.resolved.pattern.deep
         if margins and relevance.of_margins:
             self._due[index] = len(self.window.sequence)
             if not (known and deep) or len(self._due) == MAX_PARALLEL_MARGINS:
@@ -301,7 +299,7 @@ class Reading:
             yield from self._evaluated(piece)
         rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
-        if not self.choices.pattern.deep and self._needs_reading and index in self._wanted():
+        if not self.resolved.pattern.deep and self._needs_reading and index in self._wanted():
             self._keep(index)
 
     def _evaluated(self, piece: PlannedSegment) -> Iterator[events.Event]:
@@ -336,8 +334,8 @@ class Reading:
         wanted = list(self._due) if self._judges else [index for index in self.chosen() if index in self._due]
         due, self._due = [(index, self._due[index]) for index in wanted], {}  # who stops here wants no more of them
         # Quotations of a known text are looked for where they were when it was read: with nothing after their segment
-        deep, known = self.choices.pattern.deep, self.window.is_restored
-        rewinds = bool(due) and deep and known and self.choices.verbatim
+        deep, known = self.resolved.pattern.deep, self.window.is_restored
+        rewinds = bool(due) and deep and known and self.resolved.verbatim
         with ExitStack() as rewound:
             if rewinds:
                 rewound.callback(self.window.rewind, len(self.window.sequence))
@@ -370,7 +368,7 @@ class Reading:
 
     def _at_once(self, due: Seq[int]) -> int:
         """How many of these margins the cache takes beside each other; one always."""
-        deep = self.choices.pattern.deep
+        deep = self.resolved.pattern.deep
         used = self.window.cells if deep else 0
         for n, index in enumerate(due):
             state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
@@ -384,7 +382,7 @@ class Reading:
         found: list[Sequence] = []
         for index, end in group:
             source = self.window.sequence
-            if not self.choices.pattern.deep and index != self._at:  # others were read since: put it back
+            if not self.resolved.pattern.deep and index != self._at:  # others were read since: put it back
                 if found:
                     source = stack.enter_context(self.context.sequence())
                 else:

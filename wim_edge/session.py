@@ -1,0 +1,278 @@
+"""One question: all that is settled before anything is read for it, and its run from the first event to the last.
+
+`prepare` makes a `QuestionSession` (how the documents are read, scored and answered), `run_session` reads, answers and
+says what it took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+from wim_edge import speeds
+from wim_edge.documents import Document
+from wim_edge.engine.protocols import Context, Interrupted
+from wim_edge.engine.sampling import Sampler
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library import FAILURES, ReadingStore, SavedReading
+from wim_edge.loaded_models import LoadedModels
+from wim_edge.wim import events
+from wim_edge.wim.answer import AnswerStage
+from wim_edge.wim.answer_parts import Answer
+from wim_edge.wim.control import Control, Decision, Policy
+from wim_edge.wim.methods import Scorer, SeparateModelRelevance, relevance_for
+from wim_edge.wim.pattern import automatic
+from wim_edge.wim.plan import Plan, context_limit, make_plan
+from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.reading import Reading
+from wim_edge.wim.resolved_settings import ResolvedSettings
+from wim_edge.wim.similarity import Similarity
+from wim_edge.wim.timings import Timings, peak_rss_bytes
+from wim_edge.within import ALL, AUTO
+
+_NOTHING = events.Warning("stopped before anything was read; there is nothing to answer from")
+_SAMPLE = 1 << 14  # characters whose tokens tell how many all have
+
+
+@dataclass
+class QuestionSession:
+    """A question, its reading, and how it is answered. The reading stays in the cache until the next question, so that
+    this one can be answered again without reading, when the reader has judged margins."""
+
+    reading: Reading
+    prompts: Prompts
+    warnings: list[str]
+    request: object = None
+    """What was asked for: one that is equal may be answered from this reading."""
+    read: bool = False
+    """Whether it was answered, with all or with what was read when the reader stopped it."""
+    answering: AnswerStage | None = None
+    """Its last answer."""
+
+    def again(self, control: Control, clock: Timings, *, read_on: bool = False) -> None:
+        """Get ready to answer once more, with ``read_on`` after reading on where it stopped."""
+        reading, window = self.reading, self.reading.window
+        reading.control, self.warnings, reading.reads_on = control, [], read_on
+        reading.clock = window.clock = reading.writer.clock = clock
+        window.reused_tokens += window.read_tokens
+        window.read_tokens = window.reread_tokens = reading.writer.decoded_tokens = 0
+
+    def close(self) -> None:
+        self.reading.close()
+
+
+def prepare(
+    loaded: LoadedModels, documents: Seq[Document], query: str | None, on_margin: Policy | None,
+    clock: Timings, control: Control,
+) -> QuestionSession:  # fmt: skip
+    """Settle how the documents are read and the question, if there is one, is answered.
+
+    Raises InvalidRequestError, ModelError, CapacityError, LibraryError where nothing can be saved and that was the
+    purpose, and Interrupted where the reader cancels.
+    """
+    with clock.stage("load"):
+        model = loaded.model()
+    resolved = resolve_for(loaded, documents)
+    settings, pattern = resolved.settings, resolved.pattern
+    if not documents and pattern.name != "llm":
+        raise InvalidRequestError("no document is given", "Give at least one, or take the pattern llm.")
+    chat, warning = loaded.chat()
+    prompts = Prompts(settings.templates, chat=chat.is_chat)
+    relevance = None
+    if pattern.scores and query is not None:
+        with clock.stage("load"):
+            judge = loaded.judge(alone=not pattern.deep and resolved.relevance in ("cascade", "likelihood"))
+        auxiliary = judge is not None
+        relevance = relevance_for(resolved, judge or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
+
+    def tokenize(text: str) -> list[int]:
+        if control.wish is Decision.CANCEL:  # a long text takes a while
+            raise Interrupted
+        return model.tokenize(text)
+
+    cells = relevance.cells if relevance else 0
+    plan = make_plan(model, chat, prompts, resolved, documents, query or "", cells, tokenize)
+    notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
+    with clock.stage("load"):
+        context = loaded.context(plan.n_ctx)
+        saved, failure = _saved(context, loaded, resolved, plan)
+        if relevance is not None:
+            try:
+                relevance.open(context, plan.segments, saved)
+            except BaseException:
+                relevance.close()
+                raise
+    if query is None and failure:
+        raise LibraryError(failure, "Free some space, or point WIM_EDGE_HOME at another disk.")
+    sampler = Sampler(settings.temperature, settings.top_p, settings.min_p, settings.seed)
+    with clock.stage("load"):
+        embedder = None if pattern.deep else loaded.embedder()
+    similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
+    reading = Reading(
+        model, context, chat, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
+        loaded.support, similarity,
+    )
+    notes += [failure] if failure else []
+    if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
+        notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
+    if settings.other_judge is not None and not isinstance(relevance, SeparateModelRelevance):
+        reason = f"{resolved.relevance} takes no model" if relevance else f"{pattern.name} scores nothing"
+        notes.append(f"the relevance model is not used: {reason}")
+    if settings.embedding_model is not None and similarity is None:
+        notes.append(f"the embedding model is not used: {pattern.name} reads in the order of the document")
+    return QuestionSession(reading, prompts, [*([warning] if warning else []), *notes])
+
+
+def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
+    """Returns the settings that these documents are read with; where neither the user nor models.toml names a pattern,
+    their length and the model's speed do. Raises as `LoadedModels.model`."""
+    model, resolved = loaded.model(), loaded.resolved()
+    if resolved.settings.pattern is not None or not documents:
+        return resolved
+    sample = "".join(document.text[:_SAMPLE] for document in documents)[:_SAMPLE]
+    size = sum(len(document.text) for document in documents)
+    tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
+    limit = context_limit(resolved.settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
+    return loaded.resolved(automatic(tokens, limit, speeds.known(model)))
+
+
+def _saved(
+    context: Context, loaded: LoadedModels, resolved: ResolvedSettings, plan: Plan
+) -> tuple[SavedReading | None, str | None]:
+    """Where this reading is kept. None where nothing is to be, or, with the reason, where nothing can be: it is then
+    read anew."""
+    settings = resolved.settings
+    if not settings.save or settings.query_first or not plan.documents:
+        return None, None  # with the question before the text, a state serves that question alone
+    shape = "deep" if resolved.pattern.deep else "shallow"
+    try:
+        store, name = ReadingStore.of(settings), loaded.model().info.name
+        return SavedReading(store, context.fingerprint, plan.documents, shape, name, plan.tokens), None
+    except (*FAILURES, LibraryError) as error:
+        return None, str(error)
+
+
+# The run
+
+
+def run_session(session: QuestionSession) -> Iterator[events.Event]:
+    """The events of what is prepared."""
+    reading = session.reading
+    control, plan = reading.control, reading.plan
+    judging = reading.relevance.context if isinstance(reading.relevance, SeparateModelRelevance) else None
+    control.attach(reading.context, *([judging] if judging else []))
+    yield _started(session)
+    if plan.order != tuple(sorted(plan.order)):
+        yield events.ReadingOrder(plan.order)
+    for text in session.warnings:
+        yield events.Warning(text)
+    answering = AnswerStage(reading, session.prompts, session.answering if reading.reads_on else None)
+    if not answering.is_of_whole and (not session.read or (reading.reads_on and reading.may_read_on)):
+        with suppress(Interrupted):
+            yield from reading.run()
+        if reading.resolved.settings.save:
+            speeds.note(reading.model, reading.window.read_tokens, reading.clock.of_stage("prefill"))
+        for note in reading.saved.notes if reading.saved else ():
+            yield events.Warning(note)
+    if not plan.query:
+        saved = reading.saved.saved_tokens if reading.saved else 0
+        yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
+        return
+    session.read = cancelled = False  # not again, unless it goes well
+    if control.wish is not Decision.CANCEL and not answering.is_of_whole and _nothing_read(reading):
+        yield _NOTHING
+        cancelled = True
+    else:
+        try:
+            control.begin_answer()
+            yield from answering.run()
+        except Interrupted:
+            cancelled = True
+    if cancelled:
+        answering.keep_before()
+    answering.before = None  # nor its own one before
+    session.read, session.answering = not cancelled or answering.stands, answering
+    if reading.relevance is not None and not reading.may_read_on:
+        reading.relevance.close()
+    yield _finished(reading, answering, cancelled)
+
+
+def stopped_events(model: str, pattern: str, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
+    """The events of what was stopped before it was prepared. ``asked``: there was a question."""
+    usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
+    if not asked:
+        yield events.ReadingFinished(0, 0, model, usage)
+        return
+    yield _NOTHING
+    yield events.AnswerFinished("", "cancelled", pattern, model, (), usage)
+
+
+def _started(session: QuestionSession) -> events.ReadingStarted:
+    reading = session.reading
+    plan, resolved = reading.plan, reading.resolved
+    return events.ReadingStarted(
+        reading.model.info.name,
+        resolved.pattern.name,
+        tuple(document.name for document in plan.documents),
+        len(plan.segments),
+        plan.tokens,
+        reading.context.n_ctx,
+        len(plan.windows) if resolved.pattern.deep else 0,
+        resolved.relevance if resolved.pattern.scores else None,
+        _within(reading),
+        reading.done if reading.reads_on else 0,
+        resolved.why,
+        reading.relevance.name if isinstance(reading.relevance, SeparateModelRelevance) else None,
+    )
+
+
+def _within(reading: Reading) -> str | None:
+    """Returns how much is read, as `events.ReadingStarted` has it."""
+    within = reading.resolved.settings.within or AUTO
+    if reading.reads_on or within == ALL or (within == AUTO and reading.ranking.unread() is None):
+        return None
+    return within
+
+
+def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> events.AnswerFinished:
+    answer, reason = answering.answer or Answer(), answering.finish_reason
+    if cancelled:
+        reason = "cancelled"
+    elif reading.done != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
+        reason = "early_exit"
+    return events.AnswerFinished(
+        answer.text,
+        reason,
+        reading.resolved.pattern.name,
+        reading.model.info.name,
+        answering.sources(),
+        _usage(reading, 0 if answering.stands else answering.n_tokens),
+        reading.done,
+        len(reading.plan.segments),
+        None if answering.is_of_whole else reading.unread,
+        answer.status,
+        answer.short,
+        answer.span,
+        answer.quotes,
+        answer.support,
+        answer.unsupported,
+        asdict(answer.evidence) if answer.evidence else None,
+    )
+
+
+def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
+    window = reading.window
+    return events.Usage(
+        window.read_tokens + window.reread_tokens,
+        window.reused_tokens,
+        reading.writer.decoded_tokens + answer_tokens,
+        reading.clock.seconds(),
+        peak_rss_bytes(),
+    )
+
+
+def _nothing_read(reading: Reading) -> bool:
+    window = reading.window
+    return bool(reading.plan.segments) and not (window.read_tokens or window.reused_tokens or reading.done)
