@@ -103,11 +103,7 @@ def pointed_answer(
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
         first = candidates[0]
-        asked = words.without_endings(question)
-        shares = [not asked.isdisjoint(words.without_endings(_carrier(reading, one).text)) for one in candidates]
-        ranked = zip(candidates, shares, strict=True)
-        order = sorted(ranked, key=lambda pair: (not pair[1], not fits(question, pair[0].text)))
-        candidates = [one for one, _ in order]
+        candidates = sorted(candidates, key=lambda one: not fits(question, one.text))
         support = min(support, _most(reading, first, candidates[0], question))
         candidates[0] = _aligned(reading, candidates[0], question)
         if _is_denied(reading, candidates[0], question):

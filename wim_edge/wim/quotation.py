@@ -233,7 +233,8 @@ def is_item(text: str, start: int, end: int, sentence: tuple[int, int]) -> bool:
     first = last
     while first and "," in joins[first - 1].group() and _is_short(text[joins[first - 1].end() : joins[first].start()]):
         first -= 1
-    return last - first >= 1 and start >= joins[first].end() and not _JOIN.search(text, start, end)
+    begins = any(start == join.end() for join in joins[first : last + 1])
+    return last > first and begins and _JOIN.search(text, start, end) is None
 
 
 def _is_short(text: str) -> bool:
