@@ -20,9 +20,9 @@ from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
 from wim_edge.tuned_settings import Tuned
 from wim_edge.wim.chat import ChatFormat, chat_format
-from wim_edge.wim.methods import Scorer
 from wim_edge.wim.plan import check_room, context_limit
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.relevance.methods import Scorer
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.resolved_settings import resolve as resolve_settings
 

@@ -22,11 +22,11 @@ from wim_edge.wim import events
 from wim_edge.wim.answer import AnswerStage
 from wim_edge.wim.answer_parts import Answer
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.methods import Scorer, SeparateModelRelevance, relevance_for
 from wim_edge.wim.pattern import automatic
 from wim_edge.wim.plan import Plan, context_limit, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.relevance.methods import Scorer, SeparateModelRelevance, relevance_for
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.similarity import Similarity
 from wim_edge.wim.timings import Timings, peak_rss_bytes

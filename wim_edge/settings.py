@@ -90,7 +90,7 @@ class Settings(Limits):
     pattern: str | None = None
     """One of PATTERNS (`wim_edge.wim.pattern` says what each does, and which it is where nobody names one)."""
     relevance: str | None = None
-    """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance`)."""
+    """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance.relevance`)."""
     relevance_model: str | None = None
     """Another model that scores them, named as ``model`` is; "self": the model itself. None: itself, but for a large
     one in shallow reading the embedded model, if it is on this disk."""

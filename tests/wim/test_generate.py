@@ -7,7 +7,7 @@ import pytest
 from wim_edge.engine.sampling import Sampler
 from wim_edge.testing import FakeModel
 from wim_edge.wim.generate import Generation
-from wim_edge.wim.verdict import verdict_tokens
+from wim_edge.wim.relevance.verdict import verdict_tokens
 
 
 def generate(

@@ -17,10 +17,10 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.settings import RELEVANCES
 from wim_edge.testing import FakeModel
-from wim_edge.wim.likelihood import QuestionLikelihood
 from wim_edge.wim.pattern import PATTERNS
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance import Ranking
+from wim_edge.wim.relevance.likelihood import QuestionLikelihood
+from wim_edge.wim.relevance.relevance import Ranking
 from wim_edge.wim.resolved_settings import resolve
 
 FILLER = "Rain fell on the harbour and the boats stayed in. "

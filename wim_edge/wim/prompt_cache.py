@@ -18,7 +18,7 @@ from wim_edge.library import SavedReading, common_prefix_length
 from wim_edge.wim import events
 from wim_edge.wim.control import Control
 from wim_edge.wim.plan import Plan, PlannedSegment
-from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.relevance.relevance import Relevance
 from wim_edge.wim.timings import Timings
 
 _SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,

@@ -41,7 +41,7 @@ from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompt_cache import Window
 from wim_edge.wim.ranking import Ranking
-from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.relevance.relevance import Relevance
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.similarity import AT_ONCE, Similarity
 from wim_edge.wim.timings import Timings

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library import SavedReading
-from wim_edge.wim.bm25 import BM25
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.likelihood import Cascade, Likelihood, LikelihoodGain
 from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
-from wim_edge.wim.relevance import Relevance
+from wim_edge.wim.relevance.bm25 import BM25
+from wim_edge.wim.relevance.likelihood import Cascade, Likelihood, LikelihoodGain
+from wim_edge.wim.relevance.relevance import Relevance
+from wim_edge.wim.relevance.verdict import VerdictRelevance
 from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.verdict import VerdictRelevance
 
 _SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
 _GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% of cases
