@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from wim_edge.catalog import EMBEDDED, PathSource, ResolvedModel, is_here, resol
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
-from wim_edge.errors import CapacityError, InvalidRequestError, ModelFileError
+from wim_edge.errors import CapacityError, InvalidRequestError, ModelError, ModelFileError
 from wim_edge.journal import contents
 from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
@@ -235,6 +236,15 @@ def prepare_model_file(found: ResolvedModel, settings: Settings) -> Path:
 def _is_unknown(found: ResolvedModel) -> bool:
     """Whether no catalog vouches for a model's file."""
     return found.entry is None or isinstance(found.entry.source, PathSource)
+
+
+def resolved_settings(settings: Settings) -> ResolvedSettings:
+    """Returns the settings that a question would be answered with, without loading the model that they name; where
+    there is none, what is known without one. The pattern may yet depend on the text's length."""
+    loaded = LoadedModels(settings)
+    with suppress(ModelError):
+        loaded.find()
+    return loaded.resolved()
 
 
 def portable_settings(settings: Settings) -> Settings:

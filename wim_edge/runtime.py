@@ -19,13 +19,14 @@ from wim_edge.library.library import Library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.index import load_index, open_index
 from wim_edge.recall.recaller import Recaller
-from wim_edge.session import QuestionSession, prepare, run_session, stopped_events
+from wim_edge.session import QuestionSession, prepare, resolve_for, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message
 from wim_edge.wim.completion import Completer
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.stream import Stream
 from wim_edge.wim.timings import Timings
 
@@ -68,6 +69,13 @@ class Runtime:
     def settings(self) -> Settings:
         """With what models.toml says of the model, once that is loaded."""
         return self._loaded.resolved(here=False).settings
+
+    def resolve(self, documents: Source | Iterable[Source] = ()) -> ResolvedSettings:
+        """Returns the settings that these documents would be read with, and where each comes from, without reading
+        them. Raises DocumentError, ModelError, CapacityError."""
+        read = _read(documents, self.settings)
+        self.open()
+        return resolve_for(self._loaded, read)
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wim_edge.cli.explain import explain
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, Interruptible
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
                    "and --stop-at waits for a strong one.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
               help="Answer as soon as a margin is this relevant, whatever --threshold says.")  # fmt: skip
+@click.option("--explain-settings", is_flag=True,
+              help="Print each setting that the question would be answered with, and where it comes from, and end.")
 @display_options
 @click.pass_context
 def ask(
@@ -59,6 +62,7 @@ def ask(
     as_json: bool,
     quiet: bool,
     no_margins: bool,
+    explain_settings: bool,
     **options: Any,
 ) -> None:
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, EPUB; - is standard input).
@@ -85,6 +89,9 @@ def ask(
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)
     configure_logging(ctx)
+    if explain_settings:
+        explain(settings, documents, as_json)
+        return
     from wim_edge.cli.display import display_for
 
     on_screen = not as_json and not quiet and is_terminal()

@@ -12,6 +12,7 @@ import click
 
 from wim_edge import errors, subprocesses
 from wim_edge.catalog.atomic_files import megabytes
+from wim_edge.cli.explain import as_object, setting_line
 from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
@@ -50,6 +51,9 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         for device in report.get("remote", ()):
             _show_device("remote device", **device)
         _show_use(**report["use"])
+        click.echo("Settings")
+        for name, setting in report["settings"].items():
+            _line(name, setting_line(**setting))
         _show_speed(**report["speed"])
 
 
@@ -68,9 +72,9 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     """What `ask` would use, and its measured speed."""
     from wim_edge.catalog import resolve
     from wim_edge.engine import probe
-    from wim_edge.loaded_models import open_model
+    from wim_edge.loaded_models import open_model, resolved_settings
 
-    found = resolve(settings.model, paths)
+    found, asked = resolve(settings.model, paths), settings
     with open_model(found, settings) as model:
         settings = model.settings
         n_ctx = min(settings.n_ctx or model.largest_n_ctx(), model.info.n_ctx_train)
@@ -89,7 +93,7 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
             "largest_context": n_ctx,
             "bytes_at_that_context": {**asdict(need), "total": need.total},
         }
-        return {"use": use, "speed": asdict(probe.measure(model))}
+        return {"use": use, "settings": as_object(resolved_settings(asked)), "speed": asdict(probe.measure(model))}
 
 
 def _with_others(settings: Settings) -> dict[str, Any]:
@@ -197,7 +201,7 @@ def _show_speed(prefill: float, prefill_tokens: int, decode: float, decode_token
 
 
 def _line(name: str, value: str) -> None:
-    click.echo(f"  {name:<18} {value}")
+    click.echo(f"  {name:<19} {value}")
 
 
 if __name__ == "__main__":

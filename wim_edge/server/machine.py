@@ -20,12 +20,18 @@ from wim_edge.documents.document import well_formed
 from wim_edge.engine import available_memory
 from wim_edge.errors import DownloadError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
+from wim_edge.loaded_models import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served, sent
 from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import CHOOSERS, MARGINS, PATTERNS, RELEVANCES, Paths
 from wim_edge.wim.events import Event
 
 router = APIRouter(tags=["machine"], responses=ERRORS)
+
+
+class ExplainedSetting(BaseModel):
+    value: str | int | float | bool | list[str] | None
+    origin: str = Field(description="given, a variable's name, tuned.json, models.toml, pattern or default.")
 
 
 class Status(BaseModel):
@@ -40,6 +46,7 @@ class Status(BaseModel):
     relevances: list[str]
     margins: list[str]
     choosers: list[str]
+    settings: dict[str, ExplainedSetting] = Field(description="With which a question is answered that sets none.")
 
 
 class ModelView(BaseModel):
@@ -88,13 +95,18 @@ Number = Annotated[int, Path(ge=1, lt=2**63)]
 @router.get("/status")
 async def status(served: Served) -> Status:
     """What the machine is doing, and what may be chosen."""
+    resolved = await run_in_threadpool(resolved_settings, served.settings)
+    settings = {
+        name: ExplainedSetting(value=list(value) if isinstance(value, tuple) else value, origin=origin)
+        for name, (value, origin) in resolved.explained().items()
+    }
     return Status(
         model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
         memory_free_bytes=available_memory.available(),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,
         folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
-        relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS),
+        relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS), settings=settings,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from wim_edge.settings import ITSELF, Settings
@@ -58,16 +59,25 @@ class ResolvedSettings:
         """Tokens that a margin takes to be found or written, at most."""
         return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
 
-    def explained(self) -> dict[str, tuple[object, str]]:
-        """Returns each setting's effective value, and where it comes from, by its name."""
+    def explained(self, environ: Mapping[str, str] | None = None) -> dict[str, tuple[Any, str]]:
+        """Returns each setting's effective value as JSON has it, and where it comes from, by its name. What was given
+        by a variable of the environment has its name. None is decided when the model is loaded (threads, layers) or
+        the text is known (context)."""
+        environment = Settings.from_environment(environ)
         decided = {
             "pattern": self.pattern.name, "relevance": self.relevance,
             "margins": "verbatim" if self.verbatim else "free",
             "margin_tokens": self.margin_tokens, "segment_tokens": self.segment_tokens,
             "max_passages": self.max_passages, "prose": self.prose,
         }  # fmt: skip
-        values = {field.name: getattr(self.settings, field.name) for field in fields(Settings)} | decided
-        return {name: (value, self.origins[name]) for name, value in values.items()}
+        explained = {}
+        for name in (field.name for field in fields(Settings)):
+            value, origin = getattr(self.settings, name), self.origins[name]
+            if origin == "given" and getattr(environment, name) == value:
+                origin = f"WIM_EDGE_{name.upper()}"
+            value = decided.get(name, value)
+            explained[name] = (str(value) if isinstance(value, Path) else value, origin)
+        return explained
 
 
 def resolve(

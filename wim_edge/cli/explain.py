@@ -1,0 +1,47 @@
+"""`--explain-settings`: each effective setting, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from wim_edge.cli.options import one_line
+from wim_edge.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from wim_edge.settings import Settings
+    from wim_edge.wim.resolved_settings import ResolvedSettings
+
+
+def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> None:
+    """Prints the settings that these documents would be read with. Raises as `Runtime.resolve`."""
+    if settings.rpc is not None:
+        raise InvalidRequestError("--explain-settings asks no other machine", "Leave --rpc away.")
+    from wim_edge.runtime import Runtime
+
+    with Runtime(settings) as runtime:
+        resolved = runtime.resolve(documents)
+    if as_json:
+        click.echo(json.dumps(as_object(resolved), indent=2, ensure_ascii=False))
+    else:
+        show_settings(resolved)
+
+
+def as_object(resolved: ResolvedSettings) -> dict[str, dict[str, object]]:
+    """Returns the settings as JSON has them, by name."""
+    return {name: {"value": value, "origin": origin} for name, (value, origin) in resolved.explained().items()}
+
+
+def show_settings(resolved: ResolvedSettings) -> None:
+    """Prints the settings, a line each; why it is that pattern, behind it."""
+    for name, setting in as_object(resolved).items():
+        why = f" ({resolved.why})" if name == "pattern" and resolved.why else ""
+        click.echo(f"{name:<20} {setting_line(**setting)}{why}")
+
+
+def setting_line(value: object, origin: object) -> str:
+    """Returns a value as a person reads it, and where it comes from."""
+    shown = "-" if value is None or value == () else one_line(str(value))
+    return f"{shown:<16} {origin}"
