@@ -292,3 +292,28 @@ def test_of_several_documents_each_item_has_its_place() -> None:
     assert answer.text == "2 found:\n- Ada (a.txt)\n- Bill (b.txt)"
     assert [quote.document for quote in answer.quotes] == ["a.txt", "b.txt"]
     assert answer.read_segments == 2
+
+
+def test_a_unit_comes_with_its_number() -> None:
+    assert ask("For keys of RSA the default is 3072 bits.", "What is the default size?", "bits").short == "3072 bits"
+    assert ask("In 2022 Labour won.", "Who won?", "Labour").short == "Labour"
+
+
+def test_the_source_of_the_answer_comes_first() -> None:
+    found = [Document("a.txt", "The mill was sold twice."), Document("b.txt", "Ann Lee bought the mill in May.")]
+    with Runtime(
+        Settings(pattern="wim-shallow", prose=False, save=False), model=FakeModel(lambda prompt: "Ann Lee")
+    ) as runtime:
+        runtime._loaded.support = SURE
+        answer = runtime.ask(found, "Who bought the mill?")
+    assert answer.sources[0].document == answer.quotes[0].document
+
+
+def test_a_row_of_other_cells_is_told_without_pipes() -> None:
+    text = "| Item | Qty | Price |\n| --- | --- | --- |\n| Spade | 1 | 40 |\n| Total | 40 |\n"
+    assert "Total · 40 (line 4)" in ask(text, "total", "40").text.replace("“", "")
+
+
+def test_of_two_names_a_list_has_both() -> None:
+    text = "Apologies came from Leonard Voss and Mary Tranter, who were ill."
+    assert ask(text, "Which councillors were absent?", "Leonard Voss").short == "Leonard Voss and Mary Tranter"

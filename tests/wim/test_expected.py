@@ -16,6 +16,8 @@ from wim_edge.wim.expected import fits
         ("How many bodies were found?", "some 25", True),
         ("How many members are there?", "a year", False),
         ("How many eggs?", "a dozen", True),
+        ("Which version first had it?", "ecdsa", False),
+        ("since which version", "8.2", True),
         ("How much is tea?", "B12", False),
         ("how long does it take?", "none", False),
         ("How long does it take?", "three weeks", True),

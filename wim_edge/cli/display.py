@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _REFRESH = 1 / 8  # seconds
+_HARDLY = 0.05  # relevance that is not shown as a number: most segments are yet to come
 _STOP = "answers with what has been read"
 
 
@@ -66,9 +67,10 @@ def of_file(source: events.Source, library: bool) -> str:
 
 
 def _places(event: events.AnswerFinished, several: bool, library: bool) -> ItemsView[str, float]:
-    """The sources' places, each once, with the highest relevance of those that stand there."""
+    """The sources' places, each once, with the highest relevance of those that stand there; none where nothing was
+    found."""
     found: dict[str, float] = {}
-    for source in event.sources:
+    for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
         where = place(source, several) + of_file(source, library)
         found[where] = max(found.get(where, 0.0), source.relevance)
     return found.items()
@@ -94,8 +96,16 @@ def searched(event: events.RecallStarted) -> str:
 
 def noted(event: events.MarginWritten) -> str:
     """A margin on one line, in quotation marks where it is a quotation."""
-    text = " ".join(clean(event.text).split())
+    from wim_edge.wim.quotation import on_one_line
+
+    text = on_one_line(clean(event.text))
     return f"“{text}”" if event.quote else text
+
+
+def _relevance(event: events.MarginJudged) -> str:
+    """Whether a margin is relevant as far as the reading is, with its share where that tells anything yet."""
+    mark = "relevant so far" if event.relevant else "not relevant"
+    return f"{mark}, {event.relevance:.2f}" if event.relevance >= _HARDLY else mark
 
 
 def _short(event: events.MarginWritten) -> str:
@@ -192,10 +202,9 @@ class PlainLines(_Base):
                 where = place(event, self._several)
                 _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens\n")
             case events.MarginJudged() if self._margins:
-                mark = "relevant" if event.relevant else "not relevant"
                 where = place(event, self._several)
-                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, relevance "
-                                   f"{event.relevance:.2f} so far, {mark}] {noted(event) or '(empty)'}\n")  # fmt: skip
+                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, {_relevance(event)}] "
+                                   f"{noted(event) or '(empty)'}\n")  # fmt: skip
             case events.AnswerDelta():
                 _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
                 self._answering = True
@@ -314,7 +323,8 @@ class Live(_Base):
         from rich.padding import Padding
 
         style = "green" if event.relevant else "dim"
-        label = f"{'●' if event.relevant else '○'} {event.relevance:.2f} · {place(event, self._several)}"
+        share = f"{event.relevance:.2f} · " if event.relevance >= _HARDLY else ""
+        label = f"{'●' if event.relevant else '○'} {share}{place(event, self._several)}"
         text = self._text(noted(event) or "(empty)", "" if event.relevant else "dim")
         if short := _short(event):
             text.highlight_words([short], "bold")
@@ -340,7 +350,7 @@ class Live(_Base):
             self.console.print(self._text(self._wrap.rest()), soft_wrap=True)
         elif event.text and event.finish_reason != "cancelled":
             self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
-        if event.sources:
+        if event.sources and event.status != "not_found":
             self.console.print(self._text("\nSources", "bold"))
         for where, relevance in _places(event, self._several, self._library):
             self.console.print(self._text(f"  {where} · relevance {relevance:.2f}", "green"))

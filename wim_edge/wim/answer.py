@@ -150,9 +150,9 @@ class AnswerStage:
         return answer
 
     def sources(self) -> tuple[events.Source, ...]:
-        """What the answer drew on, most relevant first."""
-        ranking, found = self.reading.ranking, []
-        for index in sorted(self.used, key=ranking.order().index):
+        """What the answer drew on: where it stands first, then most relevant first."""
+        ranking, found, order = self.reading.ranking, [], self.reading.ranking.order()
+        for index in sorted(self.used, key=lambda index: (index != self._answered_from(), order.index(index))):
             segment = self.reading.plan.segments[index].segment
             document = self.reading.plan.documents[segment.document]
             margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
@@ -168,6 +168,16 @@ class AnswerStage:
                 )
             )
         return tuple(found)
+
+    def _answered_from(self) -> int | None:
+        """The segment in which the answer's first quotation stands."""
+        quotes, plan = self.answer.quotes if self.answer else (), self.reading.plan
+        for index in self.used if quotes else ():
+            segment = plan.segments[index].segment
+            is_of = plan.documents[segment.document].name == quotes[0].document
+            if is_of and segment.start <= quotes[0].chars[0] < segment.end:
+                return index
+        return None
 
     def _quoted(self, name: str, chars: events.Chars) -> events.Quote | None:
         """What the answer quotes of these characters of a document, first."""

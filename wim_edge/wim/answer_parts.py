@@ -48,6 +48,12 @@ _LONG = 8
 _WORD = re.compile(r"\w+")
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 _CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
+_UNIT = re.compile(
+    r"(?:(?:giga|mega|kilo|milli|centi)?(?:bit|byte|watt|volt|met(?:er|re)|lit(?:er|re)|gram|ton(?:ne)?|inch(?:es)?|feet|foot"
+    r"|mile|second|minute|hour|day|week|month|year|euro|pound|dollar|penny|pence|cent|crown|percent|degree|page|person"
+    r"|people|time|piece|point)s?|per cent|[kmc]?m|[mc]?l|k?g|k?[WVAJ]|[kMGT]i?B|Hz|dB|°C|%|h|min)",
+    re.IGNORECASE,
+)
 _BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
 _IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
 """With which a sentence goes on to an answer, which it is no part of."""
@@ -144,7 +150,7 @@ def _pointed(
         one_of_many = kind == "list" and is_item(best.document.text, best.start, best.end, quotes[0].chars)
         if len(items) > 1 and (is_run or not one_of_many):
             return _listed(reading, items, is_run, quotes, status, support)
-        goes_on = listed_on(best.document.text, best.start, best.end, quotes[0].chars[1])
+        goes_on = listed_on(best.document.text, best.start, best.end, quotes[0].chars[1], pair=kind == "list")
         best = replace(best, end=goes_on or best.end)
         if one_of_many and not goes_on:  # where the first one begins is open: the whole sentence
             best = replace(best, start=quotes[0].chars[0], end=quotes[0].chars[1])
@@ -289,7 +295,7 @@ def _aligned(reading: Reading, run: _Candidate, question: str) -> _Candidate:
     value = paired_value(text, around.start, around.end, run.start, question)
     found = value or cell_of_column(text, run.start, question)
     number = _BEFORE.search(text, around.start, run.start)
-    if found is None and number and not fits(question, run.text) and fits(question, text[number.start() : run.end]):
+    if found is None and number and _UNIT.fullmatch(run.text):
         found = number.start(), run.end  # "euros" of "2 euros"
     return replace(run, start=found[0], end=found[1]) if found else run
 
@@ -436,8 +442,9 @@ def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
         document = next(one for one in reading.plan.documents if one.name == quote.document)
         place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
         row = labelled(quote.header, quote.text) if quote.header else ""
-        header = f"{' '.join(quote.header.split())}\n" if quote.header and not row else ""
-        text = row or f"“{_with_cuts(document.text, quote)}”"
-        shown.append(f"{header}{text}{f' ({place})' if place else ''}")
+        # A row with other cells than the table's labels: what they say, without the pipes
+        cells = " · ".join(cell for part in quote.text.split("|") if (cell := on_one_line(part)))
+        text = row or (cells if quote.header else f"“{_with_cuts(document.text, quote)}”")
+        shown.append(f"{text}{f' ({place})' if place else ''}")
     return "\n".join(shown)
 

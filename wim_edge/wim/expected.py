@@ -18,6 +18,7 @@ _COUNT = re.compile(
     r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?)\b",
     re.IGNORECASE,
 )
+_VERSION = re.compile(r"(?:(?:in|since|from|with|until) )?(?:which|what) version\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b", re.IGNORECASE)
 _ARTICLE = re.compile(
     r"(?:an?|each|every|the) (?!dozen|hundred|thousand|million|couple|few|single|pair)[^\d]*", re.IGNORECASE
@@ -39,7 +40,7 @@ _LASTS = re.compile(
 _QUANTITY = re.compile(
     r"(?:what(?:'s|\s+(?:is|was|are|were))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
     r"(?:price|cost|fee|rent|deposit|amount|total|salary|wage|rate|percentage|age|height|weight|length|width|depth"
-    r"|temperature|speed|capacity|number)s?(?:\s+(?:of|for|per)\b|\W*$)",
+    r"|thickness|distance|duration|temperature|speed|capacity|number)s?(?:\s+(?:of|for|per)\b|\W*$)",
     re.IGNORECASE,
 )
 """A quantity by its name: "unit price of the harness"."""
@@ -112,6 +113,8 @@ def fits(question: str, answer: str) -> bool:
         return _TIME.search(answer) is not None
     if _WHO.match(asked):
         return _NOBODY.fullmatch(answer) is None
+    if _VERSION.match(asked):
+        return re.search(r"\d", answer) is not None
     if _HOW_MANY.match(asked) and _ARTICLE.fullmatch(answer.strip()):
         return False
     if _HOW_LONG.match(asked):

@@ -26,6 +26,7 @@ _MARK = re.compile(r"(?<!\w)\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s")
 _JOIN = re.compile(r",\s+(?:(?:and|or|und|oder|et|ou|y|o|e)\s+)?|\s+(?:and|und|et|y)\s+")
 _AND = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e)\b")
 _END_OF_ITEM = re.compile(r"(?:[\s,;.]|\b(?:and|or|und|oder|et|ou|y|o)$)+$")
+_AND_NAME = re.compile(r"\s+(?:and|und|et|y)\s+[A-ZÀ-Þ][\w.’'-]*(?:\s+[A-ZÀ-Þ][\w.’'-]*){0,3}(?=[.,;)]|\s|$)")
 _ITEM_WORDS = 6
 """Words of an item that a comma parts from the next one."""
 _NUMBER = re.compile(r"[\W\d]*\d[\W\d]*")
@@ -200,9 +201,12 @@ def joined(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return found
 
 
-def listed_on(text: str, start: int, end: int, stop: int) -> int | None:
+def listed_on(text: str, start: int, end: int, stop: int, *, pair: bool = False) -> int | None:
     """Returns the end of what goes on from these characters as a list, "A, B (of C), and D"; None where no two more
-    items follow before ``stop``, the last after an "and"."""
+    items follow before ``stop``, the last after an "and". ``pair``: two names are a list too, "Ann Lee and Bob"."""
+    names = _AND_NAME.match(text, end, stop) if pair and text[start:end].istitle() else None
+    if names:
+        return names.end()
     joins = [
         join for join in _JOIN.finditer(text, end, stop)
         if text.count("(", end, join.start()) == text.count(")", end, join.start())
@@ -288,8 +292,10 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     number, words = _NUMBERED.match(plain), len(plain.split())
     if number is None or words > _HEADING_WORDS or re.search(r"\d|:", plain[number.end() :]):
         return False
-    # A numbered title stands above its text; a numbered item is followed by the next one
-    return not _NUMBERED.match(following) and len(following.split()) > words
+    # A numbered title stands above its text, or the first number below its own; an item is followed by the next one
+    own = plain[: number.end()].strip(" .)")
+    below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
+    return below and len(following.split()) > words
 
 
 def _header(text: str, start: int, end: int) -> str:
