@@ -1,18 +1,42 @@
-"""Print how the house stands, and fail where one of its limits is passed: `python scripts/house.py [--list]`.
+"""Print how the house stands, and fail where one of its limits is passed.
 
-Counted are lines by package, the longest file and function, circles of imports, the files on the way of a question,
-nouns that two modules define, modules without a test file of their name, and defaults that are stated twice.
+    python scripts/house.py           the figures
+    python scripts/house.py --list    and what stands behind each
+
+Counted are lines by package, the longest file and function, circles of imports, the files on the way of a question
+(docs/how-it-works.md lists them), classes that two modules define, modules without a test file of their name, and
+defaults that are stated twice.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import re
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
+LIMITS = {
+    "lines without evaluation": 25_200,
+    "longest file": 454,
+    "longest function": 83,
+    "circles of modules": 0,
+    "circles of packages": 0,
+    "files on the way of ask": 25,
+    "steps back on the way": 0,
+    "classes defined twice": 0,
+    "modules without a test file": 90,
+    "defaults stated twice": 0,
+}
+"""Where the house stands, or is to stand: each may fall, none may rise."""
+SAME_THING = {"Sequence", "Context", "Model", "Embedder"}
+"""Protocols and what implements them (`wim_edge.engine.protocols`)."""
 
 
 @dataclass(frozen=True)
@@ -26,69 +50,127 @@ class Module:
     n_lines: int
 
     @property
-    def package(self) -> str:
-        return self.name.split(".")[0] if "." in self.name or self.path.name == "__init__.py" else "(top)"
+    def room(self) -> str:
+        """The package that it is in; a module of the top level is one of its own."""
+        return self.name.split(".")[0]
 
 
-@dataclass
-class Findings:
-    """What was counted, and what stands behind each figure."""
+class House:
+    """The package's modules, and what they import of each other."""
 
-    figures: dict[str, int] = field(default_factory=dict)
-    details: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.modules: dict[str, Module] = {}
+        for path in sorted(PACKAGE.rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            parts = [part for part in path.relative_to(PACKAGE).with_suffix("").parts if part != "__init__"]
+            name = ".".join(parts)
+            self.modules[name] = Module(name, path, ast.parse(text), text.count("\n"))
 
-    def add(self, name: str, details: list[str]) -> None:
-        self.figures[name] = len(details)
-        self.details[name] = details
+    @cached_property
+    def imports(self) -> dict[str, set[str]]:
+        """Of each module those that it imports, within functions too; what is for types alone is left out."""
+        return {name: set(self._imported(module.tree)) - {name} for name, module in self.modules.items()}
 
-
-def modules() -> dict[str, Module]:
-    """Reads every module of the package."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        parts = list(path.relative_to(PACKAGE).with_suffix("").parts)
-        if parts[-1] == "__init__":
-            parts.pop()
-        name = ".".join(parts)
-        found[name] = Module(name, path, ast.parse(text), text.count("\n"))
-    return found
-
-
-def imports(module: Module, known: dict[str, Module]) -> set[str]:
-    """Returns the package's modules that this one imports, within functions too; those for types alone are left out."""
-    here = module.name.split(".") if module.path.name == "__init__.py" else module.name.split(".")[:-1]
-    here = [part for part in here if part]
-    found: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
+    def _imported(self, node: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             return
-        if isinstance(node, ast.ImportFrom):
-            if node.level:
-                base = here[: len(here) - node.level + 1] + (node.module.split(".") if node.module else [])
-            elif node.module and node.module.split(".")[0] == PACKAGE.name:
-                base = node.module.split(".")[1:]
-            else:
-                return
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
+            base = ".".join(node.module.split(".")[1:])
             for alias in node.names:
-                for name in (".".join([*base, alias.name]), ".".join(base)):
-                    if name in known:
-                        found.add(name)
-                        break
+                inner = f"{base}.{alias.name}" if base else alias.name
+                if inner in self.modules or base:
+                    yield inner if inner in self.modules else base
         for child in ast.iter_child_nodes(node):
-            visit(child)
+            yield from self._imported(child)
 
-    visit(module.tree)
-    return found - {module.name}
+    def rooms(self) -> dict[str, set[str]]:
+        """Of each package those that it imports."""
+        found: dict[str, set[str]] = {module.room: set() for module in self.modules.values()}
+        for name, others in self.imports.items():
+            own = self.modules[name].room
+            found[own] |= {self.modules[other].room for other in others} - {own}
+        return found
+
+    # What is counted; each finding is a line
+
+    def lines(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for module in self.modules.values():
+            is_of_a_room = "." in module.name or module.path.name == "__init__.py"
+            counts[module.room if is_of_a_room else "(top)"] += module.n_lines
+        return counts
+
+    def functions(self) -> list[tuple[int, str]]:
+        return sorted(
+            ((node.end_lineno or node.lineno) - node.lineno + 1, f"{module.name}:{node.name}")
+            for module in self.modules.values()
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        )[::-1]
+
+    def classes_twice(self) -> list[str]:
+        defined = defaultdict(list)
+        for module in self.modules.values():
+            for node in module.tree.body:
+                if isinstance(node, ast.ClassDef) and node.name not in SAME_THING:
+                    defined[node.name].append(module.name)
+        return [f"{name}: {', '.join(where)}" for name, where in sorted(defined.items()) if len(where) > 1]
+
+    def untested(self) -> list[str]:
+        tests = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+        named = (name for name, module in self.modules.items() if module.path.name != "__init__.py")
+        return [name for name in named if f"test_{name.split('.')[-1]}" not in tests]
+
+    def defaults_twice(self) -> list[str]:
+        """Parameters and fields elsewhere that have a setting's name and a default of their own."""
+        from wim_edge.settings import Settings
+
+        usual = {name: value for name, value in vars(Settings()).items() if value is not None}
+        found = []
+        for module in self.modules.values():
+            if module.name in ("settings", "testing"):  # what it scripts is made small
+                continue
+            for name, default, line in _defaults(module.tree):
+                if name in usual and isinstance(default, ast.Constant) and default.value is not None:
+                    found.append(f"{module.name}:{line} {name} = {default.value!r}")
+        return found
+
+    def way(self) -> list[str]:
+        """The modules on the way of a question, as docs/how-it-works.md lists them."""
+        text = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+        drawn = re.search(r"## The way of a question.*?```\n(.*?)```", text, re.DOTALL)
+        paths = re.findall(r"^\s*([\w/]+)\.py\b", drawn[1], re.MULTILINE) if drawn else []
+        return [path.replace("/", ".") for path in paths]
+
+    def steps_back(self) -> list[str]:
+        """Imports that lead up the way: to a module above, or from a tool beside it to one on it."""
+        way = self.way()
+        found = [f"{name} is drawn, and not there" for name in way if name not in self.modules]
+        for at, name in enumerate(way):
+            found += [f"{name} imports {other}, which is above it" for other in way[:at]
+                      if other in self.imports.get(name, ())]  # fmt: skip
+        return found
 
 
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Returns the strongly connected parts of more than one node (Tarjan 1972)."""
+def _defaults(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+            pairs = [*zip(given, node.args.defaults, strict=True), *zip(node.args.kwonlyargs, node.args.kw_defaults,
+                                                                        strict=True)]  # fmt: skip
+            yield from ((arg.arg, default, node.lineno) for arg, default in pairs if default is not None)
+        elif isinstance(node, ast.ClassDef):
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.value is not None:
+                    yield field.target.id, field.value, field.lineno
+
+
+def circles(graph: dict[str, set[str]]) -> list[str]:
+    """Returns the strongly connected parts of more than one node (Tarjan 1972), a line each."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    found: list[str] = []
 
     def visit(node: str) -> None:
         index[node] = low[node] = len(index)
@@ -96,15 +178,14 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
         for other in sorted(graph[node]):
             if other not in index:
                 visit(other)
+            if other in stack:
                 low[node] = min(low[node], low[other])
-            elif other in stack:
-                low[node] = min(low[node], index[other])
         if low[node] == index[node]:
             part = []
             while not part or part[-1] != node:
                 part.append(stack.pop())
             if len(part) > 1:
-                found.append(sorted(part))
+                found.append(", ".join(sorted(part)))
 
     for node in sorted(graph):
         if node not in index:
@@ -112,8 +193,37 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def functions(module: Module) -> Iterator[tuple[str, int]]:
-    """Yields each function's name and its lines."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield f"{module.name}:{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="what stands behind each figure")
+    options = parser.parse_args()
+    house = House()
+    lines, functions = house.lines(), house.functions()
+    files = sorted(((module.n_lines, name) for name, module in house.modules.items()), reverse=True)
+    details = {
+        "circles of modules": circles(house.imports),
+        "circles of packages": circles(house.rooms()),
+        "files on the way of ask": house.way(),
+        "steps back on the way": house.steps_back(),
+        "classes defined twice": house.classes_twice(),
+        "modules without a test file": house.untested(),
+        "defaults stated twice": house.defaults_twice(),
+    }
+    figures = {
+        "lines without evaluation": lines.total() - lines["evaluation"],
+        "longest file": files[0][0],
+        "longest function": functions[0][0],
+        **{name: len(found) for name, found in details.items()},
+    }
+    print(", ".join(f"{room} {n:,}" for room, n in lines.most_common()))
+    for name, figure in figures.items():
+        print(f"{name:<28} {figure:>7,}  (at most {LIMITS[name]:,}){'' if figure <= LIMITS[name] else '  PASSED'}")
+        if options.list:
+            longest = [f"{n} {what}" for n, what in (files if "file" in name else functions)[:8]]
+            for line in details.get(name, longest if name.startswith("longest") else []):
+                print(f"    {line}")
+    sys.exit(any(figure > LIMITS[name] for name, figure in figures.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -79,10 +79,10 @@ class Runtime:
 
     def ask(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None, read_on: bool = False,
+        on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> events.AnswerFinished:  # fmt: skip
         """Read and answer; the last event of `stream`, which see."""
-        more = {"library": library, "on_margin": on_margin, "judged": judged, "read_on": read_on}
+        more = {"library": library, "on_margin": on_margin, "verdicts": verdicts, "read_on": read_on}
         for event in self.stream(documents, question, **more):  # type: ignore[arg-type]
             last = event
         assert isinstance(last, events.AnswerFinished)
@@ -90,7 +90,7 @@ class Runtime:
 
     def stream(
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None, read_on: bool = False,
+        on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents and answer a question, yielding events as things happen.
 
@@ -101,9 +101,9 @@ class Runtime:
             library: the name of a library (`wim-edge library add`): what it holds of the question is recalled
                 first, and read after the documents, of which there may then be none.
             on_margin: asked after each judged margin whether to go on, answer now, or cancel.
-            judged: what the reader says of segments, by number: True, and the answer draws on it; False, and it
-                does not. It is heeded as it changes, until the answer begins. The last question asked again with it,
-                of the same documents, is answered again without reading anything.
+            verdicts: what the reader says of segments, by number: True, and the answer draws on it; False, and it
+                does not; `judge` adds to them. The last question asked again with them, of the same documents, is
+                answered again without reading anything.
             read_on: the last question asked again with it, of the same documents, is read on where its reading ended,
                 until another segment is the best or all is read; a new answer comes after `events.AnswerRevised`, and
                 none where the best segments are the same. Another question is read from the start.
@@ -113,8 +113,8 @@ class Runtime:
         """
         query = _asked(question)
         if library is not None:
-            return self._begin(partial(self._recalling, library, documents, query, on_margin, judged))
-        return self._begin(partial(self._reading, documents, query, on_margin, judged, read_on))
+            return self._begin(partial(self._recalling, library, documents, query, on_margin, verdicts))
+        return self._begin(partial(self._reading, documents, query, on_margin, verdicts, read_on))
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Find the passages of a library that may answer a question, without reading on. The last event is
@@ -148,6 +148,10 @@ class Runtime:
     def answer_now(self) -> None:
         """Read no further and answer from what has been read; from any thread."""
         self._control.ask_for(Decision.ANSWER)
+
+    def judge(self, segment: int, accepted: bool | None) -> None:
+        """Has the answer draw on a segment, or not; from any thread, until the answer begins. None: as before."""
+        self._control.judge(segment, accepted)
 
     def cancel(self) -> None:
         """Stop reading or answering; from any thread."""
@@ -222,7 +226,7 @@ class Runtime:
 
     def _reading(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
-        judged: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
+        verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Read documents, and answer if there is a question: the one asked last from what is in the cache."""
         read = _read(documents, self.settings)
@@ -232,7 +236,7 @@ class Runtime:
             self.open()
         request = (read, query)
         asked = self._asked if self._asked is not None and self._asked.request == request else None
-        if asked is None or not (read_on or judged is not None):
+        if asked is None or not (read_on or verdicts is not None):
             self._forget()
             try:
                 asked = self._asked = prepare(self._loaded, read, query, on_margin, clock, control)
@@ -241,12 +245,13 @@ class Runtime:
             asked.request = request
         else:
             asked.again(control, clock, read_on=read_on)
-        asked.reading.ranking.judged = {} if judged is None else judged
+        control.verdicts.update(verdicts or {})
+        asked.reading.ranking.verdicts = control.verdicts
         return run_session(asked)
 
     def _recalling(
         self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
-        judged: Mapping[int, bool] | None, stack: ExitStack, clock: Timings, control: Control,
+        verdicts: Mapping[int, bool] | None, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recall from a library, and go on reading; without documents (None) do not."""
         given = None if documents is None else _read(documents, self.settings)
@@ -270,7 +275,7 @@ class Runtime:
                     raise LibraryError(nothing, "Use --chooser hybrid or recall.")
                 yield events.Warning(nothing)
             read = with_unique_names([*given, *recalled])
-            yield from self._reading(read, query, on_margin, judged, False, stack, clock, control)
+            yield from self._reading(read, query, on_margin, verdicts, False, stack, clock, control)
 
         return found()
 

@@ -55,14 +55,14 @@ class Worker:
 
     def stream(
         self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
-        library: str | None = None, on_margin: Policy | None = None, judged: Mapping[int, bool] | None = None,
+        library: str | None = None, on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None,
         read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> Generator[events.Event, None, None]:  # fmt: skip
         """As `Runtime.stream`. Closing the iterator cancels. ``settings`` are changed for this question alone. Raises
         what the runtime does, and EngineError where the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
-            judged=dict(judged or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},
+            judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},
         )  # fmt: skip
         return found if on_margin is None else self._asking(on_margin, found)
 

@@ -97,12 +97,12 @@ def test_a_worker_answers_as_the_runtime_does(command: list[str], story: Path) -
         assert [type(event) for event in found] == [type(event) for event in expected]
         assert found[-1].text == expected[-1].text  # type: ignore[attr-defined]
         used = [source.segment for source in found[-1].sources]  # type: ignore[attr-defined]
-        again = worker.ask(story, "Which colour?", judged={used[0]: False})
+        again = worker.ask(story, "Which colour?", verdicts={used[0]: False})
         assert again.usage.prefilled_tokens == 0
         assert [source.segment for source in again.sources] == used[1:]
         marked = Document("d", TEXT, (Mark(0, 7, "Top"),), Path("/x/d.pdf"), title="D")
         assert worker.ask(marked, "Which?").sources[0].page == 7
-        assert worker.ask(story, "Which?", judged={}).text
+        assert worker.ask(story, "Which?", verdicts={}).text
 
 
 def test_a_worker_reads_on(command: list[str]) -> None:

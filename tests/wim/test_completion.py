@@ -39,7 +39,7 @@ def test_a_reading_and_a_conversation_leave_each_other_alone() -> None:
         document = Document("d", "Some words of a text. " * 30)
         runtime.ask(document, "What?")
         list(runtime.complete(TURNS))
-        again = runtime.ask(document, "What?", judged={})
+        again = runtime.ask(document, "What?", verdicts={})
         assert again.usage.prefilled_tokens == 0
         assert last(list(runtime.complete(TURNS))).cached_tokens > 0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
+from wim_edge.settings import Settings
 
 # Share of the layers whose attention is windowed; the GGUF metadata does not hold it (llama.cpp
 # sets it in code, per architecture).
@@ -57,7 +58,9 @@ def padded(n_ctx: int) -> int:
     return -(-n_ctx // 256) * 256
 
 
-def kv_bytes(header: GGUFHeader, n_ctx: int, kv_type: str = "f16", swa_full: bool = True, n_seq_max: int = 1) -> int:
+def kv_bytes(
+    header: GGUFHeader, n_ctx: int, kv_type: str = Settings.kv_type, swa_full: bool = True, n_seq_max: int = 1
+) -> int:
     """Bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
     heads = header.per_layer("attention.head_count_kv", header.number("attention.head_count"))
     n_head = max(1, header.number("attention.head_count", 1))
@@ -88,8 +91,8 @@ def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
 def estimate(
     header: GGUFHeader,
     n_ctx: int,
-    n_batch: int = 512,
-    kv_type: str = "f16",
+    n_batch: int = Settings.n_batch,
+    kv_type: str = Settings.kv_type,
     swa_full: bool = True,
     n_seq_max: int = 1,
     n_outputs: int = 32,

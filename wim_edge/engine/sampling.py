@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.engine.protocols import Logits
+from wim_edge.settings import Settings
 
 F = TypeVar("F", np.float32, np.float64)
 
@@ -25,7 +26,10 @@ class Sampler:
     Order as in llama.cpp's default chain: top-p, then min-p, then temperature.
     """
 
-    def __init__(self, temperature: float = 0.0, top_p: float = 1.0, min_p: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self, temperature: float = Settings.temperature, top_p: float = Settings.top_p, min_p: float = Settings.min_p,
+        seed: int = Settings.seed,
+    ) -> None:  # fmt: skip
         self.temperature, self.top_p, self.min_p = temperature, top_p, min_p
         self._random = np.random.default_rng(seed)
 

@@ -32,6 +32,7 @@ from wim_edge.library.library import Library, StoredDocument
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import MindRef, Title
 from wim_edge.recall.suffix_array import LONGEST
+from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.prompts import Prompts
@@ -105,7 +106,7 @@ class Recaller:
             self.mindref.forget()
 
     def recall(
-        self, query: str, chooser: str = "hybrid", *, most: int = 4, listed: int = 10, documents: int = _TITLES,
+        self, query: str, chooser: str = Settings.chooser, *, most: int = 4, listed: int = 10, documents: int = _TITLES,
         read: bool | None = None
     ) -> Iterator[events.Event]:
         """Yield what happens; at last `events.PassagesRecalled`.

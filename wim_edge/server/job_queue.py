@@ -207,6 +207,12 @@ class JobQueue:
                 return
         self._ask_for(job, Decision.CANCEL)
 
+    def judge(self, job: Job, segment: int, accepted: bool | None) -> None:
+        """Heed the reader's verdict on a segment, if it is the one that is done."""
+        with self._changed:
+            if job is self._running and self._asking is not None:
+                self._asking.judge(segment, accepted)
+
     def _ask_for(self, job: Job, decision: Decision) -> None:
         with self._changed:
             job._wish = max(job._wish, decision)

@@ -216,6 +216,8 @@ async def judge_margin(
         question.judged.pop(segment, None)
     else:
         question.judged[segment] = verdict.accepted
+    if question.job is not None:
+        served.desk.judge(question.job, segment, verdict.accepted)
     if question.job is None or question.job.over:
         await run_in_threadpool(served.history.keep, question)
     return _shown(question)
@@ -249,7 +251,7 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
             if question.asked_as != question.text and is_first:
                 yield events.QuestionSettled(question.text, question.asked_as, WHY)
-            yield from runtime.stream(documents, question.asked_as, judged=question.judged, read_on=on)
+            yield from runtime.stream(documents, question.asked_as, verdicts=question.judged, read_on=on)
 
         settings = served.settings_for(question.options)
         if not documents and settings.pattern != "llm":

@@ -54,11 +54,11 @@ def serve(
         jobs.pop(number, None)
 
     def begin(number: Any, request: dict[str, Any]) -> None:
-        judged = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
-        job = Job(_work(request, judged), settings.with_changes(**from_dict(request.get("settings") or {})))
+        verdicts = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
+        job = Job(_work(request, verdicts), settings.with_changes(**from_dict(request.get("settings") or {})))
         job.heard = lambda event: write(number, event)
         job.ended = lambda _: forget(number)
-        jobs[number] = job, judged
+        jobs[number] = job, verdicts
         desk.enter(job)
 
     try:
@@ -82,7 +82,7 @@ def serve(
         desk.close()
 
 
-def _work(request: dict[str, Any], judged: dict[int, bool]) -> Callable[[Runtime], Iterator[Event]]:
+def _work(request: dict[str, Any], verdicts: dict[int, bool]) -> Callable[[Runtime], Iterator[Event]]:
     if request["do"] == "complete":
         prompt = request["prompt"]
         turns = prompt if isinstance(prompt, str) else [(str(role), str(text)) for role, text in prompt]
@@ -97,17 +97,18 @@ def _work(request: dict[str, Any], judged: dict[int, bool]) -> Callable[[Runtime
     if not isinstance(library, str | None):
         raise InvalidRequestError(f"library is {library!r:.50}", "It takes a name.")
     on = bool(request.get("read_on"))
-    return lambda runtime: runtime.stream(documents, question, library=library, judged=judged, read_on=on)
+    return lambda runtime: runtime.stream(documents, question, library=library, verdicts=verdicts, read_on=on)
 
 
-def _control(desk: JobQueue, job: Job, judged: dict[int, bool], request: dict[str, Any]) -> None:
+def _control(desk: JobQueue, job: Job, verdicts: dict[int, bool], request: dict[str, Any]) -> None:
     match request["do"]:
         case "answer_now":
             desk.answer_now(job)
         case "cancel":
             desk.cancel(job)
         case "judge":
-            judged[int(request["segment"])] = bool(request["accepted"])
+            verdicts[int(request["segment"])] = bool(request["accepted"])
+            desk.judge(job, int(request["segment"]), bool(request["accepted"]))
 
 
 def _document(given: Any) -> Source:

@@ -1,4 +1,4 @@
-"""How a reader stops a reading early: from another thread, or after a margin.
+"""What a reader says while it is read: to stop early, from another thread or after a margin, and verdicts on margins.
 
 Early exit is the paper's interactive retrieval (Writing in the Margins, section 5): the margins show
 progress, and the answer may be asked for as soon as they suffice.
@@ -27,7 +27,7 @@ class Decision(IntEnum):
 
 
 Policy = Callable[[MarginJudged], "Decision | None"]
-"""Called after each judged margin; None means GO_ON."""
+"""Called after each judged margin; None means CONTINUE."""
 
 
 def stop_after(n: int) -> Policy:
@@ -52,10 +52,12 @@ def stop_at(relevance: float) -> Policy:
 
 
 class Control:
-    """The reader's wish, settable from any thread or a signal handler."""
+    """The reader's wish and verdicts, settable from any thread; the wish from a signal handler too."""
 
     def __init__(self) -> None:
         self.wish = Decision.CONTINUE
+        self.verdicts: dict[int, bool] = {}
+        """What the reader says of segments: whether the answer is to draw on them."""
         self._contexts: tuple[Context, ...] = ()
         self._answering = False
         self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it
@@ -67,6 +69,13 @@ class Control:
             begun = self._answering and decision is Decision.ANSWER
             if decision and not begun:
                 self._each("interrupt")
+
+    def judge(self, segment: int, accepted: bool | None) -> None:
+        """Heeds the reader's verdict on a segment from now on, until the answer begins; None takes it back."""
+        if accepted is None:
+            self.verdicts.pop(segment, None)
+        else:
+            self.verdicts[segment] = accepted
 
     def check(self) -> None:
         """Raise Interrupted if the reader wishes to stop."""

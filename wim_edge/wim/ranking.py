@@ -27,7 +27,7 @@ class Ranking:
     own: bool = False
     scores: dict[int, float] = field(default_factory=dict)
     """Where an adapter tells the segments apart (``answers``), of those alone that were among the first when read."""
-    judged: Mapping[int, bool] = field(default_factory=dict)
+    verdicts: Mapping[int, bool] = field(default_factory=dict)
     """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
     answers: dict[int, float] = field(default_factory=dict)
     """The log-odds of segments' answering, as an adapter says it; counts with an outlook alone."""
@@ -68,7 +68,7 @@ class Ranking:
 
     def unjudged(self) -> list[int]:
         """Returns the scored segments of which the reader has said nothing, most relevant first."""
-        return [index for index in self.order() if index not in self.judged]
+        return [index for index in self.order() if index not in self.verdicts]
 
     def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
         """Returns the segments that matter, so many at most, most relevant first.
@@ -77,7 +77,7 @@ class Ranking:
         question likelier than no text at all, and have the best one's relevance times the threshold
         (None: 0.1) or more: the gap decides, not the number. Those that the reader accepts come first, all of them.
         """
-        accepted = [index for index in self.order() if self.judged.get(index)]
+        accepted = [index for index in self.order() if self.verdicts.get(index)]
         best = self.unjudged()[: max(0, at_most - len(accepted))]
         if self.own:
             least = _PROBABLE if threshold is None else threshold

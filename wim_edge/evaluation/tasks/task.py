@@ -12,6 +12,7 @@ from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.source_prompt import qa_prompt
 from wim_edge.evaluation.split import Part
+from wim_edge.settings import Settings
 
 GENERATED = 50
 """Examples of a task that generates its own, where no limit is given."""
@@ -34,7 +35,7 @@ class TaskOptions:
     """Of the documents that do not answer: as the data has them, the most relevant first, or at random."""
     length: tuple[int, ...] = ()
     """In tokens of the evaluated model."""
-    seed: int = 0
+    seed: int = Settings.seed
 
 
 def source_qa_prompt(example: Example) -> str:

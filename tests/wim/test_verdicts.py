@@ -44,7 +44,7 @@ def test_a_rejected_margin_is_not_drawn_on_and_nothing_is_read_again(runtime: Ru
     _, first = ask(runtime)
     used = [source.segment for source in first.sources]
     assert len(used) > 2
-    found, second = ask(runtime, judged={used[0]: False})
+    found, second = ask(runtime, verdicts={used[0]: False})
     assert [source.segment for source in second.sources] == used[1:]
     assert second.text == f"an answer with {len(used) - 1} notes"
     assert second.usage.prefilled_tokens == 0
@@ -57,7 +57,7 @@ def test_an_accepted_margin_is_drawn_on_whatever_its_score(runtime: Runtime) -> 
     _, first = ask(runtime)
     left_out = 0
     assert left_out not in [source.segment for source in first.sources]
-    _, second = ask(runtime, judged={left_out: True})
+    _, second = ask(runtime, verdicts={left_out: True})
     assert left_out in [source.segment for source in second.sources]
     assert len(second.sources) == len(first.sources) + 1
 
@@ -67,14 +67,14 @@ def test_an_answer_leaves_no_trace_for_the_next(pattern: str) -> None:
     with Runtime(replace(SMALL, pattern=pattern), model=FakeModel(reply)) as runtime:
         _, first = ask(runtime)
         for _ in range(2):
-            found, again = ask(runtime, judged={})
+            found, again = ask(runtime, verdicts={})
             assert (again.text, again.sources) == (first.text, first.sources)
             assert "segment.read" not in {event.type for event in found}
 
 
 def test_rejecting_all_answers_from_the_context_alone(runtime: Runtime) -> None:
     _, first = ask(runtime)
-    found, second = ask(runtime, judged={source.segment: False for source in first.sources})
+    found, second = ask(runtime, verdicts={source.segment: False for source in first.sources})
     assert second.sources == ()
     assert second.text == "an answer with 0 notes"
     assert any("nothing was judged relevant" in getattr(event, "text", "") for event in found)
@@ -86,7 +86,7 @@ def test_a_rejected_passage_is_never_taken_for_lack_of_better(runtime: Runtime) 
         ranking = next(event for event in found if isinstance(event, events.ReadingRanked)).ranking
         best = ranking[0].segment
         assert best in [source.segment for source in first.sources]
-        _, second = ask(shallow, judged={best: False})
+        _, second = ask(shallow, verdicts={best: False})
         assert best not in [source.segment for source in second.sources]
 
 
@@ -97,29 +97,45 @@ def test_only_the_last_question_is_kept(runtime: Runtime, between: str) -> None:
         ask(runtime, "Which things?")
     else:
         ask(runtime, document=Document("other.txt", TEXT[:900]))
-    found, second = ask(runtime, judged={1: False})
+    found, second = ask(runtime, verdicts={1: False})
     assert second.usage.prefilled_tokens > 0
     assert 1 not in [source.segment for source in second.sources]
     assert any(isinstance(event, events.SegmentRead) for event in found)
 
 
 def test_judgements_are_heeded_while_it_reads(runtime: Runtime) -> None:
-    judged: dict[int, bool] = {}
+    rejected: list[int] = []
 
     def reject(margin: events.MarginJudged) -> Decision | None:
-        if margin.relevant and not judged:
-            judged[margin.segment] = False
+        if margin.relevant and not rejected:
+            rejected.append(margin.segment)
+            runtime.judge(margin.segment, False)
         return None
 
-    _, finished = ask(runtime, on_margin=reject, judged=judged)
-    assert judged
-    assert not judged.keys() & {source.segment for source in finished.sources}
+    _, finished = ask(runtime, on_margin=reject)
+    assert rejected
+    assert rejected[0] not in {source.segment for source in finished.sources}
+    _, again = ask(runtime, verdicts={})
+    assert again.usage.prefilled_tokens == 0
+
+
+def test_a_verdict_is_taken_back(runtime: Runtime) -> None:
+    _, first = ask(runtime)
+    kept = first.sources[0].segment
+
+    def waver(margin: events.MarginJudged) -> Decision | None:
+        runtime.judge(margin.segment, False)
+        runtime.judge(margin.segment, None)
+        return None
+
+    _, second = ask(runtime, on_margin=waver)
+    assert second.sources[0].segment == kept
 
 
 def test_stopped_early_it_is_answered_again_from_what_was_read(runtime: Runtime) -> None:
     _, first = ask(runtime, on_margin=lambda margin: Decision.ANSWER if margin.segment == 3 else None)
     assert first.finish_reason == "early_exit"
-    _, second = ask(runtime, judged={3: False})
+    _, second = ask(runtime, verdicts={3: False})
     assert second.finish_reason == "early_exit"
     assert second.usage.prefilled_tokens == 0
     assert max(source.segment for source in second.sources) < 3
@@ -131,7 +147,7 @@ def test_a_question_abandoned_in_its_answer_is_read_anew(runtime: Runtime) -> No
         if isinstance(event, events.AnswerDelta):
             break
     stream.close()  # type: ignore[attr-defined]
-    _, second = ask(runtime, judged={})
+    _, second = ask(runtime, verdicts={})
     assert second.usage.prefilled_tokens > 0
 
 
@@ -159,6 +175,6 @@ def test_real_models_answer_again_as_if_for_the_first_time(
     with Runtime(chosen) as runtime:
         document = Document("gpl", long_text[:800])
         _, first = ask(runtime, "Who may copy it?", document)
-        _, second = ask(runtime, "Who may copy it?", document, judged={})
+        _, second = ask(runtime, "Who may copy it?", document, verdicts={})
         assert (second.text, second.sources) == (first.text, first.sources)
         assert second.usage.prefilled_tokens == 0
