@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.script import load
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check_claims.py"
 
@@ -18,11 +19,7 @@ SCRIPT = ROOT / "scripts" / "check_claims.py"
 @pytest.fixture
 def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, in a project of its own with one file of figures."""
-    spec = importlib.util.spec_from_file_location("check_claims", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load("check_claims")
     results = tmp_path / "docs" / "results"
     results.mkdir(parents=True)
     patterns = [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.script import load
 from wim_edge import read_document
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,13 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 @cache
 def load_script() -> ModuleType:
     """Loads the runner, once, as tests of its judgement and of its jobs' form need it before any fixture is made."""
-    spec = importlib.util.spec_from_file_location("jobs", ROOT / "scripts" / "jobs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("jobs")
 
 
 SCRIPT = load_script()

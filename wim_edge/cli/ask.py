@@ -78,12 +78,7 @@ def ask(
       wim-edge ask --library papers "Which data were used?"
     """
     settings = settings_from(options)
-    if not question.strip():
-        raise InvalidRequestError("the question is empty", "Give the question as the last argument, in quotes.")
-    if os.path.isfile(question):
-        raise InvalidRequestError(
-            f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
-        )
+    _check_question(question)
     check_library(documents, library, options)
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
@@ -110,13 +105,28 @@ def ask(
             if not (on_screen and library is None and may_read_on(last) and ask_to_read_on()):
                 break
             read_on = True
+    if code := _exit_code(last, reading.pressed):
+        sys.exit(code)
+
+
+def _exit_code(last: Event | None, pressed: bool) -> int:
+    """Of the last event, and of whether Ctrl-C was pressed."""
     reason = getattr(last, "finish_reason", "")
     if reason == "cancelled":
-        sys.exit(EXIT_CANCELLED)
-    if reading.pressed and reason == "early_exit":
-        sys.exit(EXIT_EARLY)
-    if getattr(last, "status", "") == "not_found":
-        sys.exit(EXIT_NOT_FOUND)
+        return EXIT_CANCELLED
+    if pressed and reason == "early_exit":
+        return EXIT_EARLY
+    return EXIT_NOT_FOUND if getattr(last, "status", "") == "not_found" else 0
+
+
+def _check_question(question: str) -> None:
+    """Raises InvalidRequestError where the last argument is none."""
+    if not question.strip():
+        raise InvalidRequestError("the question is empty", "Give the question as the last argument, in quotes.")
+    if os.path.isfile(question):
+        raise InvalidRequestError(
+            f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
+        )
 
 
 def _policy(stop_after: int | None, stop_at: float | None) -> Policy | None:

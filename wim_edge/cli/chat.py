@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,11 @@ from wim_edge.cli.options import (
 )
 from wim_edge.cli.reading_on import may_read_on
 from wim_edge.errors import InvalidRequestError, WimEdgeError
+
+if TYPE_CHECKING:
+    from wim_edge.cli.display import Display
+    from wim_edge.runtime import Runtime
+    from wim_edge.wim.events import Event
 
 _ENDS = ("/quit", "/exit", "/q")
 _FIRST = "Type a question and press Enter. /help says what else there is, /quit ends."
@@ -91,8 +96,7 @@ def chat(
             if re.fullmatch(r"/\w*", line):
                 click.echo(_HELP, err=as_json or quiet)
                 continue
-            read_on = not line
-            if read_on and (library is not None or not may_read_on(last)):
+            if (read_on := not line) and (library is not None or not may_read_on(last)):
                 break
             if not (as_json or quiet or typed):
                 click.echo(f"question: {line}")
@@ -102,17 +106,22 @@ def chat(
                 display.show(QuestionSettled(line, asked, WHY))
                 if not as_json:
                     click.echo(f"asked as: {clean(asked)}", err=quiet)
-            reading = Interruptible(runtime, partial(runtime.stream, read, asked, library=library, read_on=read_on))
-            last = None
-            try:
-                with display, closing(reading.events()) as found:
-                    for last in found:
-                        display.show(last)
-            except WimEdgeError as error:  # this question's: the next one may do
-                click.echo(f"error: {error}", err=True)
-                click.echo(f"hint: {error.hint}", err=True)
+            last = _answer(runtime, partial(runtime.stream, read, asked, library=library, read_on=read_on), display)
             if isinstance(last, AnswerFinished) and last.finish_reason != "cancelled" and not read_on:
                 talk.add(line, last.short if last.status != "not_found" else "")
+
+
+def _answer(runtime: Runtime, stream: Callable[[], Iterator[Event]], display: Display) -> Event | None:
+    """Shows the answer to a question, and returns the last event; an error is this question's: the next one may do."""
+    last = None
+    try:
+        with display, closing(Interruptible(runtime, stream).events()) as found:
+            for last in found:
+                display.show(last)
+    except WimEdgeError as error:
+        click.echo(f"error: {error}", err=True)
+        click.echo(f"hint: {error.hint}", err=True)
+    return last
 
 
 def _questions() -> Iterator[str]:

@@ -14,6 +14,9 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from wim_edge.cli.eval_recall import RecallRequest
+from wim_edge.cli.eval_recall import run as run_recall
+from wim_edge.cli.eval_recall import show as show_recall
 from wim_edge.cli.options import (
     cluster_from,
     cluster_options,
@@ -37,6 +40,28 @@ if TYPE_CHECKING:
 EXIT_CANCELLED = 130
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
 PARTS = ("all", "choose", "report")  # as in evaluation/split.py, which --help need not load
+_HELP = """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
+
+\b
+documents    whole documents with questions of their own
+multidoc     one of K documents answers, at each position   Lost in the Middle 3
+kv           the value of one of K UUID keys                Lost in the Middle 4
+reader       BM25 finds k passages, the model answers       Lost in the Middle 6
+hotpotqa, musique, multihoprag, squad                       at a wanted length
+cwe          the ten most common words of a list            RULER
+recall       choosers find the pages of a library           KILT, MindRef
+babilong     facts strewn over a book                       BABILong
+
+Data sets are read in their public formats. Example by example, every pattern is asked before the
+next; Ctrl-C stops, and with --out the same command goes on. A failed example counts as wrong.
+With --ray the examples are asked on the machines of a Ray cluster.
+Answers have at most 100 tokens unless --answer-tokens says otherwise; --seed orders the examples too.
+
+\b
+  wim-edge eval multidoc --data nq.jsonl.gz --positions 0,4,9 --pattern llm,rag:bm25,default,oracle
+  wim-edge eval documents --data docs --pattern default,rag:bm25,rag:embed --part report --limit 100
+  wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
+"""
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -58,7 +83,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     return [CompletionItem(name) for name in TASKS if name.startswith(incomplete)]
 
 
-@click.command("eval", short_help="Measure accuracy and cost on a task.")
+@click.command("eval", short_help="Measure accuracy and cost on a task.", help=_HELP)
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
 @click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
               help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
@@ -117,46 +142,18 @@ def eval_command(
     length: tuple[int, ...],
     **options: Any,
 ) -> None:
-    """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
-
-    \b
-    documents    whole documents with questions of their own
-    multidoc     one of K documents answers, at each position   Lost in the Middle 3
-    kv           the value of one of K UUID keys                Lost in the Middle 4
-    reader       BM25 finds k passages, the model answers       Lost in the Middle 6
-    hotpotqa, musique, multihoprag, squad                       at a wanted length
-    cwe          the ten most common words of a list            RULER
-    recall       choosers find the pages of a library           KILT, MindRef
-    babilong     facts strewn over a book                       BABILong
-
-    Data sets are read in their public formats. Example by example, every pattern is asked before the
-    next; Ctrl-C stops, and with --out the same command goes on. A failed example counts as wrong.
-    With --ray the examples are asked on the machines of a Ray cluster.
-    Answers have at most 100 tokens unless --answer-tokens says otherwise; --seed orders the examples too.
-
-    \b
-      wim-edge eval multidoc --data nq.jsonl.gz --positions 0,4,9 --pattern llm,rag:bm25,default,oracle
-      wim-edge eval documents --data docs --pattern default,rag:bm25,rag:embed --part report --limit 100
-      wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
-    """
+    """Asks the examples of a task with one or more patterns; `_HELP` says how."""
     from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
     cluster = cluster_from(options)
+    if report:
+        _check_report(out)
     if task_name == "recall":
-        from wim_edge.cli import eval_recall
-
         if cluster is not None:
             raise InvalidRequestError("recall runs on one machine", "Leave --ray away.")
-
-        if report:
-            _check_report(out)
-        request = eval_recall.RecallRequest(choosers, data, library, part, limit, size, prefix, titles, out, report)
-        configure_logging(ctx)
-        found, stopped = eval_recall.run(request, settings_from(options), _command(ctx))
-        eval_recall.show(found, as_json)
-        if stopped:
-            sys.exit(EXIT_CANCELLED)
+        request = RecallRequest(choosers, data, library, part, limit, size, prefix, titles, out, report)
+        _recall(ctx, request, settings_from(options), as_json)
         return
     for name in ("choosers", "size", "prefix", "titles"):
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -166,8 +163,6 @@ def eval_command(
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
     wanted = TaskOptions(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,
                      order=order, length=length, seed=settings.seed)  # fmt: skip
-    if report:
-        _check_report(out)
     configure_logging(ctx)
     with ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
@@ -177,6 +172,15 @@ def eval_command(
         click.echo("the examples are not kept; --out DIR keeps them, and a stopped run can go on", err=True)
     if stopped:
         click.echo("stopped; the same command goes on" if out else "stopped", err=True)
+        sys.exit(EXIT_CANCELLED)
+
+
+def _recall(ctx: click.Context, request: RecallRequest, settings: Settings, as_json: bool) -> None:
+    """Compares choosers; ends with the exit code of a run that was stopped, if it was."""
+    configure_logging(ctx)
+    found, stopped = run_recall(request, settings, _command(ctx))
+    show_recall(found, as_json)
+    if stopped:
         sys.exit(EXIT_CANCELLED)
 
 

@@ -16,6 +16,7 @@ import click
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from wim_edge.engine.protocols import Model
     from wim_edge.evaluation.split import Part
     from wim_edge.settings import Settings
 
@@ -39,21 +40,12 @@ class RecallRequest:
 def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
     """Ask, and sum up; whether Ctrl-C stopped it."""
     from wim_edge.cli.progress import Scores, progress
-    from wim_edge.documents.data_files import fingerprint
+    from wim_edge.evaluation import recall
     from wim_edge.evaluation.queries import load_queries
-    from wim_edge.evaluation.recall import (
-        RetrieverComparison,
-        SearchLimits,
-        evaluate,
-        of_size,
-        parse_choosers,
-        summarize,
-        table_of,
-    )
     from wim_edge.evaluation.records import RecordStore, read_records
     from wim_edge.evaluation.report import write_recall_report
     from wim_edge.evaluation.split import take_part
-    from wim_edge.journal import contents, write_json
+    from wim_edge.journal import write_json
     from wim_edge.library.ingest import rows_of
     from wim_edge.library.library import Library
     from wim_edge.recall.index import open_index
@@ -65,20 +57,15 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
     if request.data is None or request.library is None:
         raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
     rows = take_part(load_queries(request.data), request.part or "all", key=lambda row: row.question)
-    choosers, queries = parse_choosers(request.choosers), rows[: request.limit]
-    limits, stopped = SearchLimits(request.prefix, request.titles), False
+    choosers, queries = recall.parse_choosers(request.choosers), rows[: request.limit]
+    limits, stopped = recall.SearchLimits(request.prefix, request.titles), False
     with ExitStack() as stack:
         runtime = stack.enter_context(Runtime(settings))
         model = runtime.open()
         made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         folder = request.out or made / "run"
-        identity = {
-            "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
-            "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
-            "patterns": choosers, "part": request.part or "all", "widths": asdict(limits),
-            "templates": contents(settings.templates) if settings.templates else "",
-        }  # fmt: skip
-        passages = of_size(rows_of(request.library), queries, request.size, settings.seed)
+        identity = _identity(request, settings, model) | {"patterns": choosers, "widths": asdict(limits)}
+        passages = recall.of_size(rows_of(request.library), queries, request.size, settings.seed)
         if request.size is not None:  # which ones depends on the queries and the seed
             titles = "\n".join(title for title, _ in passages)
             identity["passages"] = hashlib.sha256(titles.encode("utf-8", "replace")).hexdigest()[:16]
@@ -93,20 +80,32 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
                 index = open_index(library, model, lambda done, _of: bar.update(done - bar.pos))
             chat, _ = chat_format(model)
             prompts = Prompts(settings.templates, chat=chat.is_chat)
-            comparison = RetrieverComparison(model, chat, prompts, library, index, limits)
+            comparison = recall.RetrieverComparison(model, chat, prompts, library, index, limits)
             stack.enter_context(closing(comparison))
             try:
                 with progress(Scores("recall_at_1")) as watcher:
-                    evaluate(comparison, library, queries, choosers, store, watcher)
+                    recall.evaluate(comparison, library, queries, choosers, store, watcher)
             except KeyboardInterrupt:
                 stopped = True
-        summary = summarize(model.info.name, command, read_records(folder), choosers)
+        summary = recall.summarize(model.info.name, command, read_records(folder), choosers)
         summary |= {"documents": len(library), "index_bytes": index.nbytes}
         if request.out is not None:
             write_json(folder / "summary.json", summary)
         if request.report:
-            click.echo(f"report: {write_recall_report(folder, summary, table_of(summary))}", err=True)
+            click.echo(f"report: {write_recall_report(folder, summary, recall.table_of(summary))}", err=True)
     return summary, stopped
+
+
+def _identity(request: RecallRequest, settings: Settings, model: Model) -> dict[str, Any]:
+    """What must be the same where a run goes on."""
+    from wim_edge.documents.data_files import fingerprint
+    from wim_edge.journal import contents
+
+    return {
+        "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
+        "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
+        "part": request.part or "all", "templates": contents(settings.templates) if settings.templates else "",
+    }  # fmt: skip
 
 
 def show(summary: dict[str, Any], as_json: bool) -> None:

@@ -117,15 +117,7 @@ def make_server(
         """Read a document, or what of it is not known yet, and answer a question from it, with sources."""
         found = await document(path)
         last = await _done(desk[0], settings, lambda runtime: runtime.stream(found, question), ctx)
-        sources = [
-            SourceView(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
-                   relevance=one["relevance"], quotation=one["margin"])
-            for one in last["sources"]
-        ]  # fmt: skip
-        quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]
-        made = ("sources", "quotes")
-        same = {name: last[name] for name in AnswerView.model_fields if name in last and name not in made}
-        return AnswerView(answer=last["text"], sources=sources, quotes=quotes, **same)
+        return _answer_view(last)
 
     @server.tool()
     async def read_document(path: File, ctx: Context) -> ReadView:
@@ -149,6 +141,19 @@ def make_server(
         return [KeptView(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in readings]
 
     return server
+
+
+def _answer_view(last: dict[str, Any]) -> AnswerView:
+    """An answer as an assistant is told it, from the last event."""
+    sources = [
+        SourceView(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
+                   relevance=one["relevance"], quotation=one["margin"])
+        for one in last["sources"]
+    ]  # fmt: skip
+    quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]
+    made = ("sources", "quotes")
+    same = {name: last[name] for name in AnswerView.model_fields if name in last and name not in made}
+    return AnswerView(answer=last["text"], sources=sources, quotes=quotes, **same)
 
 
 async def _done(

@@ -1,0 +1,66 @@
+"""How the house stands: the limits of scripts/house.py, and the drawings of docs/how-it-works.md."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.script import ROOT, load
+
+house = load("house")
+STANDS = house.House()
+DRAWN = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+
+
+def test_no_limit_is_passed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["house.py", "--list"])
+    with pytest.raises(SystemExit) as ended:
+        house.main()
+    assert not ended.value.code, capsys.readouterr().out
+
+
+def test_the_way_of_a_question_leads_down() -> None:
+    assert STANDS.way()[0] == "cli.ask"
+    assert len(STANDS.way()) > 20
+    assert not STANDS.steps_back()
+
+
+def test_a_step_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house.House, "way", lambda self: ["wim.events", "runtime", "nowhere"])
+    assert len(STANDS.steps_back()) == 2
+
+
+def test_packages_import_what_is_drawn() -> None:
+    drawn = DRAWN.rpartition("```\n")[0].rpartition("```\n")[2].splitlines()
+    rooms = {line.split()[0]: set(line.split()[1:]) for line in drawn}
+    assert rooms == {room: others - {""} for room, others in STANDS.rooms().items() if room}
+
+
+@pytest.mark.parametrize(
+    ("graph", "found"),
+    [
+        ({"a": {"b"}, "b": {"c"}, "c": set()}, []),
+        ({"a": {"b"}, "b": {"a"}, "c": {"a"}}, ["a, b"]),
+        ({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"d"}}, ["a, b, c"]),
+    ],
+)
+def test_circles(graph: dict[str, set[str]], found: list[str]) -> None:
+    assert house.circles(graph) == found
+
+
+def test_a_default_stated_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def f(seed=0, n=1, *, top_p=1.0, chooser=None): ...\nclass C:\n    min_p: float = 0.0\n"
+    modules: dict[str, Any] = {"x": house.Module("x", ROOT, house.ast.parse(text), 3)}
+    stands = house.House()
+    monkeypatch.setattr(stands, "modules", modules)
+    assert [re.sub(r":\d+", "", one) for one in stands.defaults_twice()] == [
+        "x seed = 0", "x top_p = 1.0", "x min_p = 0.0",
+    ]  # fmt: skip
+
+
+def test_the_glossary_is_in_order_and_names_each_word_once() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")][2:]
+    assert terms == sorted(set(terms))
