@@ -58,7 +58,7 @@ def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.stderr == ""
     assert [line for line in done.stdout.splitlines() if line[0] != " "] == [
-        "This machine", "Recommended", "Would be used", "Speed",
+        "This machine", "Recommended", "Would be used", "Settings", "Speed",
     ]  # fmt: skip
     shown = {line[2:20].strip(): line[21:] for line in done.stdout.splitlines() if line[0] == " "}
     assert 1 <= int(shown["physical cores"]) <= (os.cpu_count() or 1)
@@ -73,7 +73,7 @@ def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
 
 def test_json_says_the_same(tiny: Path) -> None:
     found = facts("--model", tiny)
-    assert set(found) == {"machine", "recommended", "use", "speed"}
+    assert set(found) == {"machine", "recommended", "use", "settings", "speed"}
     assert 0 < found["machine"]["memory_available"] <= found["recommended"]["memory_total"] == available_memory.total()
     assert "CPU" in [device["name"] for device in found["machine"]["devices"]]
     assert found["use"]["file"] == str(tiny)

@@ -36,8 +36,10 @@ TINY = {  # kind of memory, full-size cache, tokens of a step
 }
 REAL = {
     "smollm2 (attention)": (MemoryKind.ATTENTION, None, 64),
-    "gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True, 136),  # past its window of 512
+    "gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True, 160),  # past its window of 512
 }
+# Steps of whole lanes of 32: a processor sums cells lane by lane, so that cells that stand in other lanes (those of a
+# fork begin behind the last ones of its source) make sums that round otherwise
 on_real_models_too = pytest.mark.parametrize("case", TINY | REAL, indirect=True, ids=str)
 
 

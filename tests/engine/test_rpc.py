@@ -204,7 +204,7 @@ def test_a_question_across_two_servers_and_one_that_is_lost(
 
     monkeypatch.setattr(rpc, "require", lambda: None)
     command = [sys.executable, "-c", _WORKER]
-    monkeypatch.setattr("wim_edge.worker.process.command", lambda *_: command)
+    monkeypatch.setattr("wim_edge.worker.subprocesses.command", lambda *_: command)
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("HELLO", HELLO.hex())
     monkeypatch.setenv("SLOW", "0")

@@ -428,7 +428,8 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.testing import FakeModel
 model = FakeModel(lambda prompt: "a stone")
 model.fingerprint = "one"
-settings = Settings.from_environment().but(segment_tokens=64, answer_tokens=4, pattern="wim-shallow", max_passages=1)
+changes = {"segment_tokens": 64, "answer_tokens": 4, "pattern": "wim-shallow", "max_passages": 1}
+settings = Settings.from_environment().with_changes(**changes)
 print("ready", flush=True)
 n = 0
 while True:

@@ -53,7 +53,7 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         _show_use(**report["use"])
         click.echo("Settings")
         for name, setting in report["settings"].items():
-            _line(name, setting_line(**setting))
+            click.echo(f"  {name:<20} {setting_line(**setting)}")
         _show_speed(**report["speed"])
 
 
@@ -201,7 +201,7 @@ def _show_speed(prefill: float, prefill_tokens: int, decode: float, decode_token
 
 
 def _line(name: str, value: str) -> None:
-    click.echo(f"  {name:<19} {value}")
+    click.echo(f"  {name:<18} {value}")
 
 
 if __name__ == "__main__":

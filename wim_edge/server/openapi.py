@@ -35,16 +35,17 @@ _DOCUMENT = {"id": 1, "name": "Contract of lease", "file": "contract.pdf", "titl
              "chars": 48211, "pages": 12}  # fmt: skip
 
 SHAPES: dict[str, dict[str, Any]] = {
-    "Asked": {"documents": [1], "question": "Who may end the contract?", "options": {"pattern": "wim"}},
-    "Read": {"documents": [1], "options": {}},
-    "Options": {"model": "smollm2-135m", "pattern": "wim", "max_passages": 2, "answer_tokens": 128},
-    "Named": {"path": "/home/me/papers/contract.pdf"},
-    "Verdict": {"accepted": False},
-    "Listed": _DOCUMENT,
-    "Given": {**_DOCUMENT, "notes": ["page 7 has no text layer"]},
-    "Whole": {**_DOCUMENT, "text": "Contract of lease\n...", "marks": [{"start": 0, "page": 1, "section": None}]},
-    "Mark": {"start": 0, "page": 1, "section": None},
-    "Shown": {
+    "AskRequest": {"documents": [1], "question": "Who may end the contract?", "options": {"pattern": "wim"}},
+    "ReadRequest": {"documents": [1], "options": {}},
+    "AskOptions": {"model": "smollm2-135m", "pattern": "wim", "max_passages": 2, "answer_tokens": 128},
+    "AddFileRequest": {"path": "/home/me/papers/contract.pdf"},
+    "VerdictRequest": {"accepted": False},
+    "DocumentSummary": _DOCUMENT,
+    "DocumentCreated": {**_DOCUMENT, "notes": ["page 7 has no text layer"]},
+    "DocumentDetail": {**_DOCUMENT, "text": "Contract of lease\n...",
+                       "marks": [{"start": 0, "page": 1, "section": None}]},
+    "MarkView": {"start": 0, "page": 1, "section": None},
+    "QuestionView": {
         "id": _ID, "documents": [1], "question": "Who may end the contract?",
         "asked_as": "Who may end the contract?", "options": {"pattern": "wim"},
         "asked": 1767225600.0, "state": "done", "answer": "either party\n\n“may be ended by either party with "
@@ -55,12 +56,14 @@ SHAPES: dict[str, dict[str, Any]] = {
         "model": "smollm2-135m", "waiting": 0, "read_on": False, "memory_bytes": 412000000,
         "memory_free_bytes": 5100000000, "cpu_cores": 4, "folders": ["/home/me/papers"],
         "patterns": ["llm", "wim"], "relevances": ["verdict"], "margins": ["quote"], "choosers": ["hybrid"],
+        "settings": {"pattern": {"value": "wim-shallow", "origin": "models.toml"}},
     },
-    "Model": {
+    "ExplainedSetting": {"value": "wim-shallow", "origin": "models.toml"},
+    "ModelView": {
         "name": "smollm2-135m", "description": "The embedded default", "licence": "Apache-2.0", "parameters": "135M",
         "context": 8192, "bytes": 98000000, "memory_bytes": 420000000, "fits": True, "here": True, "loaded": True,
     },
-    "ReadingKept": {
+    "ReadingView": {
         "id": 3, "title": "Contract of lease", "model": "smollm2-135m", "shape": "deep", "tokens": 11200,
         "of_tokens": 11200, "bytes": 516000000,
     },
