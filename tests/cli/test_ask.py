@@ -55,7 +55,7 @@ def test_json_is_one_event_a_line_and_nothing_else(model: FakeModel, story: str)
     types = [json.loads(line)["type"] for line in result.stdout.splitlines()]
     assert types[0] == "reading.started"
     assert types[-1] == "answer.finished"
-    assert {"segment.read", "margin.written", "margin.judged", "answer.delta"} <= set(types)
+    assert {"segment.read", "margin.judged", "answer.delta"} <= set(types)
     assert result.stderr == ""
 
 

@@ -56,7 +56,7 @@ def test_control_characters_are_dropped() -> None:
 
 
 def test_places() -> None:
-    margin = events.MarginWritten(0, "a.md", None, "Costs", (3, 9), "", None, 0.0, False, line=14)
+    margin = events.MarginJudged(0, "a.md", None, "Costs", (3, 9), "", None, 0.0, False, line=14)
     assert place(margin, several=True) == "a.md, Costs, line 14"
-    paged = events.MarginWritten(0, "a.pdf", 12, "Costs", (3, 9), "", None, 0.0, False)
+    paged = events.MarginJudged(0, "a.pdf", 12, "Costs", (3, 9), "", None, 0.0, False)
     assert place(paged, several=False) == "page 12"

@@ -347,9 +347,9 @@ def test_events_are_frozen_and_have_the_documented_json() -> None:
     assert set(by_type["segment.read"]) == {
         "type", "segment", "of", "document", "page", "section", "chars", "tokens", "line",
     }  # fmt: skip
-    for name in ("margin.written", "margin.judged"):
-        assert {"segment", "chars", "text", "relevance", "relevant"} <= set(by_type[name])
-        assert 0 <= by_type[name]["relevance"] <= 1
+    margin = by_type["margin.judged"]
+    assert {"segment", "chars", "text", "relevance", "relevant"} <= set(margin)
+    assert 0 <= margin["relevance"] <= 1
     assert set(by_type["answer.finished"]) == {
         "type", "text", "finish_reason", "pattern", "model", "sources", "usage", "read_segments", "segments",
         "unread_probability", "status", "short", "span", "quotes", "support", "unsupported", "evidence",

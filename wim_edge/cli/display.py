@@ -50,7 +50,7 @@ def clean(text: str) -> str:
     return "".join(c for c in text if c.isprintable() or c in "\n\t")
 
 
-def place(event: events.SegmentRead | events.MarginWritten | events.Source, several: bool) -> str:
+def place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
     """"page 12", "report.pdf, page 12", "Costs, line 14" or "line 14": where it begins, as an editor counts."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
@@ -94,7 +94,7 @@ def searched(event: events.RecallStarted) -> str:
     return f"library {event.library}: {event.documents:,} documents; {event.model}, chooser {event.chooser}"
 
 
-def noted(event: events.MarginWritten) -> str:
+def noted(event: events.MarginJudged) -> str:
     """A margin on one line, in quotation marks where it is a quotation."""
     from wim_edge.wim.quotation import on_one_line
 
@@ -108,7 +108,7 @@ def _relevance(event: events.MarginJudged) -> str:
     return f"{mark}, {event.relevance:.2f}" if event.relevance >= _HARDLY else mark
 
 
-def _short(event: events.MarginWritten) -> str:
+def _short(event: events.MarginJudged) -> str:
     """The words of a quotation that answer; empty where none do, or it holds them on two lines."""
     if event.short is None or event.quote is None:
         return ""

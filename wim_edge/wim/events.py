@@ -189,10 +189,10 @@ class MarginDelta(Event):
 
 
 @dataclass(frozen=True)
-class MarginWritten(Event):
-    """A margin is complete, judged, and out of the cache again."""
+class MarginJudged(Event):
+    """A margin is complete, judged, and out of the cache again; policies are asked after it."""
 
-    type = "margin.written"
+    type = "margin.judged"
     segment: int
     document: str
     page: int | None
@@ -212,13 +212,6 @@ class MarginWritten(Event):
     """The characters in the quotation that answer the question, as the model points at them."""
     line: int | None = None
     """As ``page``."""
-
-
-@dataclass(frozen=True)
-class MarginJudged(MarginWritten):
-    """The verdict on the margin; policies are asked after it."""
-
-    type = "margin.judged"
 
 
 @dataclass(frozen=True)
@@ -412,7 +405,6 @@ EVENTS: tuple[type[Event], ...] = (
     SegmentRead,
     SegmentScored,
     MarginDelta,
-    MarginWritten,
     MarginJudged,
     ReadingRanked,
     ReadingFinished,

@@ -400,13 +400,11 @@ class Reading:
         if pointed is not None:
             self.pointed[index] = pointed
             short = (pointed.runs[0].start, pointed.runs[0].end) if pointed.runs else None
-        fields = (
+        judged = events.MarginJudged(
             index, document.name, place.page, place.section, chars, margin.text, margin.quote,
             self.ranking.relevance(index), bool(margin.text) and index in self._relevant(), margin.header, short,
             place.line,
         )  # fmt: skip
-        yield events.MarginWritten(*fields)
-        judged = events.MarginJudged(*fields)
         self.margins[index] = judged
         yield judged
         if self.policy is not None:
