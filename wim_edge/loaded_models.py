@@ -86,7 +86,7 @@ class LoadedModels:
         if self._model is not None or size < _LONG:
             return
         found, resolved = self.find(), self.resolved()
-        if not resolved.pattern.whole:
+        if not resolved.pattern.needs_full_context:
             return
         from wim_edge.engine import preflight
         from wim_edge.engine.gguf import read_header

@@ -147,7 +147,7 @@ class Runtime:
 
     def answer_now(self) -> None:
         """Read no further and answer from what has been read; from any thread."""
-        self._control.ask_for(Decision.ANSWER)
+        self._control.request(Decision.ANSWER)
 
     def judge(self, segment: int, accepted: bool | None) -> None:
         """Has the answer draw on a segment, or not; from any thread, until the answer begins. None: as before."""
@@ -155,7 +155,7 @@ class Runtime:
 
     def cancel(self) -> None:
         """Stop reading or answering; from any thread."""
-        self._control.ask_for(Decision.CANCEL)
+        self._control.request(Decision.CANCEL)
 
     def open(self) -> Model:
         """Load the model, if it is not yet loaded. Raises ModelError, CapacityError."""
@@ -244,7 +244,7 @@ class Runtime:
                 return self._stopped(clock, asked=query is not None)
             asked.request = request
         else:
-            asked.again(control, clock, read_on=read_on)
+            asked.reset(control, clock, read_on=read_on)
         control.verdicts.update(verdicts or {})
         asked.reading.ranking.verdicts = control.verdicts
         return run_session(asked)

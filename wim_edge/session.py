@@ -51,9 +51,9 @@ class QuestionSession:
     answering: AnswerStage | None = None
     """Its last answer."""
 
-    def again(self, control: Control, clock: Timings, *, read_on: bool = False) -> None:
+    def reset(self, control: Control, clock: Timings, *, read_on: bool = False) -> None:
         """Get ready to answer once more, with ``read_on`` after reading on where it stopped."""
-        reading, window = self.reading, self.reading.window
+        reading, window = self.reading, self.reading.cache
         reading.control, self.warnings, reading.reads_on = control, [], read_on
         reading.clock = window.clock = reading.writer.clock = clock
         window.reused_tokens += window.read_tokens
@@ -88,7 +88,7 @@ def prepare(
         relevance = relevance_for(resolved, judge or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
 
     def tokenize(text: str) -> list[int]:
-        if control.wish is Decision.CANCEL:  # a long text takes a while
+        if control.requested is Decision.CANCEL:  # a long text takes a while
             raise Interrupted
         return model.tokenize(text)
 
@@ -173,7 +173,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         with suppress(Interrupted):
             yield from reading.run()
         if reading.resolved.settings.save:
-            speeds.note(reading.model, reading.window.read_tokens, reading.clock.of_stage("prefill"))
+            speeds.note(reading.model, reading.cache.read_tokens, reading.clock.of_stage("prefill"))
         for note in reading.saved.notes if reading.saved else ():
             yield events.Warning(note)
     if not plan.query:
@@ -181,7 +181,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
         return
     session.read = cancelled = False  # not again, unless it goes well
-    if control.wish is not Decision.CANCEL and not answering.is_of_whole and _nothing_read(reading):
+    if control.requested is not Decision.CANCEL and not answering.is_of_whole and _nothing_read(reading):
         yield _NOTHING
         cancelled = True
     else:
@@ -222,7 +222,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
         len(plan.windows) if resolved.pattern.deep else 0,
         resolved.relevance if resolved.pattern.scores else None,
         _within(reading),
-        reading.done if reading.reads_on else 0,
+        reading.n_read if reading.reads_on else 0,
         resolved.why,
         reading.relevance.name if isinstance(reading.relevance, SeparateModelRelevance) else None,
     )
@@ -240,7 +240,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
     answer, reason = answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"
-    elif reading.done != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
+    elif reading.n_read != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
         reason = "early_exit"
     return events.AnswerFinished(
         answer.text,
@@ -249,7 +249,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
         reading.model.info.name,
         answering.sources(),
         _usage(reading, 0 if answering.stands else answering.n_tokens),
-        reading.done,
+        reading.n_read,
         len(reading.plan.segments),
         None if answering.is_of_whole else reading.unread,
         answer.status,
@@ -263,7 +263,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
 
 
 def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
-    window = reading.window
+    window = reading.cache
     return events.Usage(
         window.read_tokens + window.reread_tokens,
         window.reused_tokens,
@@ -274,5 +274,5 @@ def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
 
 
 def _nothing_read(reading: Reading) -> bool:
-    window = reading.window
-    return bool(reading.plan.segments) and not (window.read_tokens or window.reused_tokens or reading.done)
+    window = reading.cache
+    return bool(reading.plan.segments) and not (window.read_tokens or window.reused_tokens or reading.n_read)

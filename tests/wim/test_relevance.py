@@ -77,7 +77,7 @@ def test_the_gap_to_the_best_decides() -> None:
 
 
 def test_log_odds_speak_for_their_segment_alone() -> None:
-    ranking = Ranking(3, own=True, scores={0: 0.1, 1: -0.1, 2: 5.0})
+    ranking = Ranking(3, independent=True, scores={0: 0.1, 1: -0.1, 2: 5.0})
     assert ranking.chosen(3) == [2, 0]
     assert ranking.chosen(3, threshold=0.9) == [2]
     assert ranking.relevance(0) == pytest.approx(1 / (1 + math.exp(-0.1)))
@@ -231,8 +231,8 @@ def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, t
     texts = {document.name: document.text for document in documents}
     sources = finished.sources if settings.pattern == "rag" else ()
     again = [len(model.tokenize(texts[source.document][slice(*source.chars)])) for source in sources]
-    reads = settings.pattern == "rag" and settings.relevance == "likelihood" and not settings.query_first
-    kept = again[:1] if reads else []  # the best passage comes from its state
+    needs_sequence = settings.pattern == "rag" and settings.relevance == "likelihood" and not settings.query_first
+    kept = again[:1] if needs_sequence else []  # the best passage comes from its state
     assert finished.usage.prefilled_tokens == times * started.tokens + sum(again) - sum(kept)
     progress = [event for event in found if isinstance(event, events.ReadingProgress)]
     assert (progress[-1].tokens if progress else 0) == min(1, times) * started.tokens

@@ -95,7 +95,7 @@ def _reply(
         evidence=finished.evidence,
         status=finished.status if finished.support is not None else None,
         quotes=_carrying(finished) if pattern.margins else None,
-        passages=tuple(texts[s.document][slice(*s.chars)] for s in sources) if pattern.focus else None,
+        passages=tuple(texts[s.document][slice(*s.chars)] for s in sources) if pattern.answers_from_passages else None,
         ranking=None if ranking is None else tuple((ranked.document, ranked.chars) for ranked in ranking),
         confidence=ranking[0].score if ranking and finished.support is None else finished.support,
         seconds=usage.seconds["total"] - usage.seconds.get("load", 0.0),

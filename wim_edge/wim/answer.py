@@ -58,8 +58,9 @@ class AnswerStage:
             self.answer = self._of_whole
             yield events.AnswerDelta(self.answer.text)
             return
-        yield from reading.write_due()  # of one stopped while known segments were scored: theirs were to come
-        focus = bool(reading.ranking.known) and (reading.resolved.pattern.focus or reading.window.number > 0)
+        yield from reading.flush_margins()  # of one stopped while known segments were scored: theirs were to come
+        from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
+        focus = bool(reading.ranking.known) and from_passages
         yield from self._choose(focus)
         if self.before is not None:
             if sorted(self.before.used) == sorted(self.used):
@@ -71,7 +72,7 @@ class AnswerStage:
             yield events.AnswerDelta(self.answer.text)
             return
         # On a fork: the question may be answered again
-        sequence = self._focus(self.used) if focus else reading.window.sequence.fork()
+        sequence = self._focus(self.used) if focus else reading.cache.sequence.fork()
         try:
             with reading.clock.stage("answer"):
                 sequence.append(self._question(self.used))
@@ -87,7 +88,7 @@ class AnswerStage:
                 self.answer = written_answer(reading, self.used, generation.text.strip())
                 self.n_tokens, self.finish_reason = generation.n_tokens, generation.finish_reason
         finally:
-            if sequence is not reading.window.sequence:
+            if sequence is not reading.cache.sequence:
                 sequence.close()
 
     def keep_before(self) -> None:
@@ -119,7 +120,7 @@ class AnswerStage:
     def _not_there(self) -> Answer | None:
         """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""
         reading = self.reading
-        if not reading.ranking.known or reading.ranking.own or reading.kind in ("list", "summary", "free"):
+        if not reading.ranking.known or reading.ranking.independent or reading.kind in ("list", "summary", "free"):
             return None
         if reading.similarity is not None:  # what is asked in other words may be there all the same
             return None
@@ -129,7 +130,7 @@ class AnswerStage:
     def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
         """The answer to a question with parts, each of which is put to all passages whose states are kept."""
         reading = self.reading
-        passages = [*self.used, *(index for index in reading.kept if index not in self.used)]
+        passages = [*self.used, *(index for index in reading.snapshots if index not in self.used)]
         found: list[tuple[followup.Part, dict[int, Pointed]]] = []
         turns: list[followup.Turn] = []
         for part in parts:
@@ -206,7 +207,7 @@ class AnswerStage:
                 f"{len(chosen) - len(self.used)} of {len(chosen)} relevant {'passages' if focus else 'margins'} "
                 "do not fit the context and are left out"
             )
-        if focus and not reading.resolved.pattern.focus:
+        if focus and not reading.resolved.pattern.answers_from_passages:
             yield events.Warning(
                 f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so the "
                 f"reading went in {len(plan.windows)} windows; answering from {len(self.used)} passages"
@@ -223,7 +224,7 @@ class AnswerStage:
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
         """As many of these, most relevant first, as the final prompt holds; in its order."""
         reading, plan = self.reading, self.reading.plan
-        held = len(plan.opening) if focus else len(reading.window.sequence)
+        held = len(plan.opening) if focus else len(reading.cache.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
         fitting: list[int] = []
         for index in chosen:
@@ -262,15 +263,15 @@ class AnswerStage:
         kept states: the first as it is, the others behind it.
         """
         reading, plan = self.reading, self.reading.plan
-        sequence = reading.window.sequence
+        sequence = reading.cache.sequence
         passages = [self._passage(plan.segments[index]) for index in used]
         answer_tokens = reading.resolved.settings.answer_tokens
         lengths = [len(plan.opening), *map(len, passages), len(self._question(used)), answer_tokens]
         with reading.clock.stage("answer"):
             if reading.resolved.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
                 sequence = sequence.fork(len(plan.opening))
-            elif used and used[0] in reading.kept:
-                sequence.restore(reading.kept[used[0]])
+            elif used and used[0] in reading.snapshots:
+                sequence.restore(reading.snapshots[used[0]])
                 used, passages = used[1:], passages[1:]
             else:
                 sequence.truncate(len(plan.opening))
@@ -280,14 +281,14 @@ class AnswerStage:
                 rest = max(0, len(plan.segments[index].segment.tokens) - _EVALUATED)
                 again = len(passage) - rest
                 sequence.append(passage[:again])
-                reading.window.reread_tokens += len(plan.segments[index].segment.tokens) - rest
+                reading.cache.reread_tokens += len(plan.segments[index].segment.tokens) - rest
                 if rest and not self._joined(sequence, index, passage[again:]):
                     sequence.append(passage[again:])
-                    reading.window.reread_tokens += rest
+                    reading.cache.reread_tokens += rest
         return sequence
 
     def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
         """Whether the rest of a passage now stands in the sequence without having been evaluated again."""
-        kept = self.reading.kept.get(index)
+        kept = self.reading.snapshots.get(index)
         at = len(kept.tokens) - len(rest) if kept else 0
         return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)

@@ -193,7 +193,7 @@ def _said(answer: Answer) -> str:
 def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     """Returns the parts of an answer in the model's own words."""
     found = reading.pointed_at(used)
-    scored = bool(reading.ranking.known) and not reading.ranking.own
+    scored = bool(reading.ranking.known) and not reading.ranking.independent
     evidence = _evidence(reading, found, reading.plan.query, False) if scored else None
     best = next(iter(_candidates(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)

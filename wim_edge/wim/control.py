@@ -55,17 +55,17 @@ class Control:
     """The reader's wish and verdicts, settable from any thread; the wish from a signal handler too."""
 
     def __init__(self) -> None:
-        self.wish = Decision.CONTINUE
+        self.requested = Decision.CONTINUE
         self.verdicts: dict[int, bool] = {}
         """What the reader says of segments: whether the answer is to draw on them."""
         self._contexts: tuple[Context, ...] = ()
         self._answering = False
         self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it
 
-    def ask_for(self, decision: Decision) -> None:
+    def request(self, decision: Decision) -> None:
         """Stop what the engine does now, and go on as decided. An answer under way is not stopped by ANSWER."""
         with self._lock:
-            self.wish = max(self.wish, decision)
+            self.requested = max(self.requested, decision)
             begun = self._answering and decision is Decision.ANSWER
             if decision and not begun:
                 self._each("interrupt")
@@ -79,14 +79,14 @@ class Control:
 
     def check(self) -> None:
         """Raise Interrupted if the reader wishes to stop."""
-        if self.wish:
+        if self.requested:
             raise Interrupted
 
     def attach(self, *contexts: Context) -> None:
         """Interrupt these from now on; a wish uttered earlier counts."""
         with self._lock:
             self._contexts = contexts
-            self._each("interrupt" if self.wish else "resume")
+            self._each("interrupt" if self.requested else "resume")
 
     def detach(self) -> None:
         with self._lock:
@@ -95,7 +95,7 @@ class Control:
     def begin_answer(self) -> None:
         """Let the engine work again, unless the reader cancelled. Raises Interrupted then."""
         with self._lock:
-            if self.wish is Decision.CANCEL:
+            if self.requested is Decision.CANCEL:
                 raise Interrupted
             self._answering = True
             self._each("resume")

@@ -67,13 +67,13 @@ class MarginWriter:
     @property
     def cells(self) -> int:
         """Cells that a margin takes while it is written."""
-        return len(self.plan.extract) + self.resolved.decoded_tokens
+        return len(self.plan.margin_prompt) + self.resolved.decoded_tokens
 
     def log_odds(self, sequence: Sequence) -> float:
         """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence
         is as before."""
         with sequence.fork() as branch, self.context.adapted():
-            branch.append(self.plan.extract)
+            branch.append(self.plan.margin_prompt)
             return self._pointer.log_odds(branch.logits)
 
     def write(self, segments: Seq[int], branches: Seq[Sequence]) -> Iterator[tuple[int, str | Margin]]:
@@ -88,7 +88,7 @@ class MarginWriter:
             return
         with self.clock.stage("margins"):
             for branch in branches:
-                branch.append(self.plan.extract)
+                branch.append(self.plan.margin_prompt)
         written = [
             Generation(
                 self.model, branch, self.sampler, self.resolved.margin_tokens, self.stops, NOT_RELEVANT,
@@ -105,7 +105,7 @@ class MarginWriter:
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
         """What carries the run that the model points at; nothing where the segment holds no word."""
-        pointed = self.point(index, branch, self.plan.extract, self.plan.query)
+        pointed = self.point(index, branch, self.plan.margin_prompt, self.plan.query)
         if not pointed.runs:
             return Margin("", None, pointed=pointed)
         best = pointed.runs[0]

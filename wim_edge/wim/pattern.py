@@ -16,20 +16,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pattern:
-    """``deep``: all segments in one sequence, else each alone after the system text. ``focus``: the answer
-    comes from chosen segments, else from the context. ``scores``: segments or margins are scored."""
+    """How a document is read and what the answer is given from.
+
+    ``deep``: all segments in one sequence, else each alone after the system text. ``answers_from_passages``: from
+    chosen segments, else from the context. ``scores``: segments or margins are scored.
+    """
 
     name: str
     deep: bool
     margins: bool
-    focus: bool
+    answers_from_passages: bool
 
     @property
     def scores(self) -> bool:
-        return self.margins or self.focus
+        return self.margins or self.answers_from_passages
 
     @property
-    def whole(self) -> bool:
+    def needs_full_context(self) -> bool:
         """Documents that are longer than the context cannot be read."""
         return self.deep and not self.margins
 
@@ -37,11 +40,11 @@ class Pattern:
 PATTERNS = {
     pattern.name: pattern
     for pattern in (
-        Pattern("llm", deep=True, margins=False, focus=False),
-        Pattern("rag", deep=False, margins=False, focus=True),
-        Pattern("wim", deep=True, margins=True, focus=False),
-        Pattern("wim-focus", deep=True, margins=True, focus=True),
-        Pattern("wim-shallow", deep=False, margins=True, focus=True),
+        Pattern("llm", deep=True, margins=False, answers_from_passages=False),
+        Pattern("rag", deep=False, margins=False, answers_from_passages=True),
+        Pattern("wim", deep=True, margins=True, answers_from_passages=False),
+        Pattern("wim-focus", deep=True, margins=True, answers_from_passages=True),
+        Pattern("wim-shallow", deep=False, margins=True, answers_from_passages=True),
     )
 }
 

@@ -44,7 +44,7 @@ class PlannedSegment:
 
     segment: Segment
     heading: str
-    lead: tuple[int, ...] = ()
+    heading_tokens: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
@@ -53,7 +53,7 @@ class PlannedSegment:
 
     @property
     def size(self) -> int:
-        return len(self.lead) + len(self.segment.tokens)
+        return len(self.heading_tokens) + len(self.segment.tokens)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Plan:
     query: str
     opening: tuple[int, ...]
     """System text and the opening of the user's turn."""
-    extract: tuple[int, ...]
+    margin_prompt: tuple[int, ...]
     """What asks for a margin, with the end of the turn."""
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
@@ -149,19 +149,20 @@ def make_plan(
             f"segments of {resolved.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
             f"Use --segment-tokens {limit - beside:,} or less, or {larger}.",
         )
-    if pattern.whole:
+    if pattern.needs_full_context:
         check_room(lambda text: len(tokenize(text)), documents, most)
     pieces = _segment(tokenize, prompts, resolved, documents)
     total = sum(piece.size for piece in pieces)
-    passages = resolved.max_passages * (note + max((piece.size for piece in pieces), default=0)) if pattern.focus else 0
+    longest = max((piece.size for piece in pieces), default=0)
+    passages = resolved.max_passages * (note + longest) if pattern.answers_from_passages else 0
     need = beside + (total if pattern.deep else 0)
-    if need > limit and pattern.whole:
+    if need > limit and pattern.needs_full_context:
         raise _too_long(f"{total:,} tokens; with the question and the answer that is {need:,}", most)
     windows: tuple[tuple[PlannedSegment, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
         # Padded: windows must not shift with each question's length, or what is saved of them would not be found
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), resolved.segment_tokens))
-    n_ctx = min(limit, padded(need + passages + note * (0 if pattern.focus else len(pieces))))
+    n_ctx = min(limit, padded(need + passages + note * (0 if pattern.answers_from_passages else len(pieces))))
     in_free_order = bool(query) and pattern.scores and not pattern.deep
     ahead = _outlook(documents, pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx

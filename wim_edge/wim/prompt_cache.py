@@ -27,8 +27,8 @@ _SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
 
 
 @dataclass
-class Window:
-    """What is being read, in the cache. `open` a window, `look_back` on what is known of it, `read` its pieces."""
+class PromptCache:
+    """What is being read, in the cache. `open` a window, `premeasure_known` what is known of it, `read` its pieces."""
 
     context: Context
     plan: Plan
@@ -112,7 +112,7 @@ class Window:
                 sequence.close()
                 self._begin()
 
-    def look_back(self, relevance: Relevance, control: Control) -> Iterator[events.Event]:
+    def premeasure_known(self, relevance: Relevance, control: Control) -> Iterator[events.Event]:
         """Measure the segments that are known from the last to the first, and let go of each: then the question
         stands in the very cells where it stood when the text was read, and its sums round alike."""
         held = self._held
@@ -128,7 +128,7 @@ class Window:
             for piece, end in reversed(known):
                 held.truncate(end)
                 with self.clock.stage("relevance"):
-                    relevance.look(held)
+                    relevance.premeasure(held)
                 self.reused_tokens += len(piece.segment.tokens)
                 yield self._progress()
                 control.check()
@@ -170,9 +170,9 @@ class Window:
             longer = held if last else held.fork(begin + piece.size)  # which may be interrupted
             self.sequence.close()
             self._sequence, self._held = longer, None if last else held
-            self.reused_tokens += max(0, restored - len(piece.lead))
+            self.reused_tokens += max(0, restored - len(piece.heading_tokens))
             yield self._progress()
-        tokens, lead = [*piece.lead, *piece.segment.tokens], len(piece.lead)
+        tokens, lead = [*piece.heading_tokens, *piece.segment.tokens], len(piece.heading_tokens)
         sequence = self.sequence
         done = len(sequence) - begin
         for first, end in batches(len(tokens) - done, self.context.n_batch):
@@ -223,7 +223,8 @@ class Window:
 
     def _tokens(self) -> list[int]:
         """All of the window, from the opening on."""
-        return [*self.plan.opening, *(t for piece in self.pieces for t in (*piece.lead, *piece.segment.tokens))]
+        pieces = (token for piece in self.pieces for token in (*piece.heading_tokens, *piece.segment.tokens))
+        return [*self.plan.opening, *pieces]
 
     def _ends(self) -> list[int]:
         """The positions of its segments' ends."""

@@ -20,11 +20,11 @@ class Ranking:
     """The scores of a document's segments, and what they mean beside each other.
 
     Without an ``outlook`` the score is the logit; a segment without one (not read yet, or held back by a gate) counts
-    with 0, the score of no segment at all. ``own``: a score is log-odds and speaks for its segment alone.
+    with 0, the score of no segment at all. ``independent``: a score is log-odds and speaks for its segment alone.
     """
 
     n_segments: int
-    own: bool = False
+    independent: bool = False
     scores: dict[int, float] = field(default_factory=dict)
     """Where an adapter tells the segments apart (``answers``), of those alone that were among the first when read."""
     verdicts: Mapping[int, bool] = field(default_factory=dict)
@@ -37,14 +37,14 @@ class Ranking:
     @property
     def known(self) -> list[int]:
         """The segments of which something is known but their words: by the scores, or by the adapter."""
-        alone = self.own or self.outlook is None
+        alone = self.independent or self.outlook is None
         return list(self.scores) if alone else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
         """Returns 0 to 1, as of all that has been scored so far."""
         if index not in self.known:
             return 0.0
-        if self.own:
+        if self.independent:
             return float(1 / (1 + np.exp(-self.scores[index])))
         logits = self._logits()
         return float(1 / np.exp(logits - logits[index]).sum())
@@ -52,7 +52,7 @@ class Ranking:
     def unread(self) -> float | None:
         """Returns the probability that a segment without a score answers better than all that have one; None where
         nothing is known of those."""
-        if self.own or self.outlook is None:
+        if self.independent or self.outlook is None:
             return None
         logits = self._logits()
         shares = np.exp(logits - logits.max())
@@ -62,7 +62,7 @@ class Ranking:
 
     def order(self) -> list[int]:
         """Returns the scored segments, most relevant first."""
-        logits = None if self.own or self.outlook is None else self._logits()
+        logits = None if self.independent or self.outlook is None else self._logits()
         by = self.scores if logits is None else {index: float(logits[index]) for index in self.known}
         return sorted(by, key=lambda index: (-by[index], index))
 
@@ -79,7 +79,7 @@ class Ranking:
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         best = self.unjudged()[: max(0, at_most - len(accepted))]
-        if self.own:
+        if self.independent:
             least = _PROBABLE if threshold is None else threshold
         else:
             best = [index for index in best if max(self.scores.get(index, 0.0), self.answers.get(index, 0.0)) > 0]
@@ -89,7 +89,7 @@ class Ranking:
     def is_first(self, index: int, n: int) -> bool:
         """Returns whether a segment is among the first n by its words and the adapter's word alone, without scores;
         True where these do not count, and the score alone does."""
-        if self.own or self.outlook is None:
+        if self.independent or self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
         logits = {one: prior[one] + weight * odds for one, odds in self.answers.items()}

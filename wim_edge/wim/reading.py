@@ -39,7 +39,7 @@ from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.margins import MAX_PARALLEL_MARGINS, Margin, MarginWriter
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
-from wim_edge.wim.prompt_cache import Window
+from wim_edge.wim.prompt_cache import PromptCache
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance.relevance import Relevance
 from wim_edge.wim.resolved_settings import ResolvedSettings
@@ -55,7 +55,7 @@ _OF_A_LIST = 6
 
 @dataclass
 class Reading:
-    """One reading under way, its ``relevance`` opened; iterate `run`. Afterwards ``window``, ``ranking`` and
+    """One reading under way, its ``relevance`` opened; iterate `run`. Afterwards ``cache``, ``ranking`` and
     ``margins`` hold what was read."""
 
     model: Model
@@ -78,9 +78,9 @@ class Reading:
     """By segment."""
     pointed: dict[int, Pointed] = field(default_factory=dict)
     """What the model points at, of the segments with a quotation."""
-    kept: dict[int, Snapshot] = field(default_factory=dict)
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
     """Shallow reading: the states of the segments that would be chosen."""
-    done: int = 0
+    n_read: int = 0
     """Segments read, scored and, where it was due, given their margin."""
     is_spent: bool = False
     """Whether it ended because as much was read as was to be."""
@@ -89,11 +89,12 @@ class Reading:
     _done_tokens: int = 0
     _at: int = -1
     """The segment that the sequence ends with, while that is looked at."""
-    _due: dict[int, int] = field(default_factory=dict)
+    _pending: dict[int, int] = field(default_factory=dict)
     """Known segments that wait for their margins, and the positions of their ends."""
 
     def __post_init__(self) -> None:
-        self.window = Window(self.context, self.plan, self.clock, self.saved, self.resolved.settings.rpc is not None)
+        may_be_killed = self.resolved.settings.rpc is not None
+        self.cache = PromptCache(self.context, self.plan, self.clock, self.saved, may_be_killed)
         self.writer = MarginWriter(
             self.model, self.context, self.plan, self.resolved, self.sampler, self.chat.stops, self.clock
         )
@@ -121,15 +122,15 @@ class Reading:
                 try:
                     yield from self._read()
                 except (Interrupted, GeneratorExit):
-                    self.window.save()
+                    self.cache.save()
                     raise
-                self.window.save()
+                self.cache.save()
                 self._left.popleft()
-            yield from self._write_due()
+            yield from self._flush_margins()
         finally:
-            self.window.release_restored()
+            self.cache.release_restored()
             if self.saved is not None:
-                self.saved.close(self.window.read_tokens + self.window.reused_tokens)
+                self.saved.close(self.cache.read_tokens + self.cache.reused_tokens)
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
         """Embed the most promising segments of which that was not done, and order the rest anew; without a question
@@ -148,58 +149,58 @@ class Reading:
             yield events.ReadingOrder(self._outlook.order)
 
     def _open(self, number: int) -> None:
-        self.window.open(number)
+        self.cache.open(number)
         # Before anything is restored: what is measured here is then the same, to the last bit, as without it
         if self.relevance is not None:
             with self.clock.stage("relevance"):
-                self.relevance.window(self.window.sequence)
+                self.relevance.begin_window(self.cache.sequence)
         if self._needs_reading:
-            self.window.restore()
+            self.cache.restore()
 
     def _read(self) -> Iterator[events.Event]:
-        window, relevance = self.window, self.relevance
-        if relevance is not None and relevance.reads and self.resolved.pattern.deep:
-            yield from window.look_back(relevance, self.control)
-        for index, piece in enumerate(window.pieces, self.plan.first[window.number]):
-            known = window.is_cached(piece)
+        cache, relevance = self.cache, self.relevance
+        if relevance is not None and relevance.needs_sequence and self.resolved.pattern.deep:
+            yield from cache.premeasure_known(relevance, self.control)
+        for index, piece in enumerate(cache.pieces, self.plan.first[cache.number]):
+            known = cache.is_cached(piece)
             if not known:
-                yield from self._write_due()
+                yield from self._flush_margins()
             if self._needs_reading:
-                yield from window.read(piece)
+                yield from cache.read(piece)
             if self._needs_reading or (relevance is not None and relevance.elsewhere):
                 yield self._segment_read(index, piece)
             self._at = index
             if relevance is not None:
                 yield from self._judge(index, piece, relevance, known)
             self._at = -1
-            self.done += 1
+            self.n_read += 1
             self._done_tokens += len(piece.segment.tokens)
             if relevance is not None and relevance.elsewhere and not self._needs_reading:
                 yield events.ReadingProgress(self._done_tokens, self.plan.tokens)
-            window.save_when_due()
+            cache.save_when_due()
             self.control.check()
             if self._is_enough():
                 break
         if self.resolved.pattern.deep:
-            yield from self._write_due()
+            yield from self._flush_margins()
 
     def _is_enough(self) -> bool:
         """Whether segments are left, and as much was read as was to be."""
-        if self.done == len(self.plan.segments):
+        if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
             self.is_spent = next(iter(self.chosen()), -1) != self._best
             return self.is_spent
-        following = self.done if self.resolved.pattern.deep or len(self._left) < 2 else self._left[1]
+        following = self.n_read if self.resolved.pattern.deep or len(self._left) < 2 else self._left[1]
         share = (self._done_tokens + len(self.plan.segments[following].segment.tokens)) / self.plan.tokens
         seconds = time.monotonic() - self._begun
-        self.is_spent = self._within.is_spent(seconds, share, self.done, self.unread)
+        self.is_spent = self._within.is_spent(seconds, share, self.n_read, self.unread)
         return self.is_spent
 
     @property
     def unread(self) -> float | None:
         """The probability that a segment which was not read yet answers better; None: nothing is known of those."""
-        return 0.0 if self.done == len(self.plan.segments) else self.ranking.unread()
+        return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
     @property
     def kind(self) -> Kind:
@@ -239,22 +240,24 @@ class Reading:
         """Returns what the model points at after another question's prompt, in those segments whose states are kept."""
         found = {}
         for index in segments:
-            if index in self.kept:
+            if index in self.snapshots:
                 with self.context.sequence() as sequence:
-                    sequence.restore(self.kept[index])
+                    sequence.restore(self.snapshots[index])
                     found[index] = self.writer.point(index, sequence, prompt, question)
         return found
 
     def close(self) -> None:
         if self.relevance is not None:
             self.relevance.close()
-        self.window.close()
+        self.cache.close()
 
     @property
     def _needs_reading(self) -> bool:
         """Whether each segment is read to be scored; else those are read that are chosen."""
         pattern, relevance = self.resolved.pattern, self.relevance
-        return pattern.deep or relevance is None or relevance.reads or (pattern.margins and relevance.of_margins)
+        if pattern.deep or relevance is None:
+            return True
+        return relevance.needs_sequence or (pattern.margins and relevance.scores_margins)
 
     @property
     def _asks_adapter(self) -> bool:
@@ -266,21 +269,21 @@ class Reading:
     def _judge(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due, or have it wait."""
         margins, deep = self.resolved.pattern.margins, self.resolved.pattern.deep
-        if margins and relevance.of_margins:
-            self._due[index] = len(self.window.sequence)
-            if not (known and deep) or len(self._due) == MAX_PARALLEL_MARGINS:
-                yield from self._write_due()
+        if margins and relevance.scores_margins:
+            self._pending[index] = len(self.cache.sequence)
+            if not (known and deep) or len(self._pending) == MAX_PARALLEL_MARGINS:
+                yield from self._flush_margins()
             return
         yield from self._score(index, piece, relevance, None)
         if index in self.chosen() and margins:
             if not self._needs_reading:
-                self.window.restore()
-                for _ in self.window.read(piece):  # how far the reading is, the scores tell
+                self.cache.restore()
+                for _ in self.cache.read(piece):  # how far the reading is, the scores tell
                     self.control.check()
                 self._keep(index)
-            self._due[index] = len(self.window.sequence)
+            self._pending[index] = len(self.cache.sequence)
             if not known:
-                yield from self._write_due()
+                yield from self._flush_margins()
 
     def _score(
         self, index: int, piece: PlannedSegment, relevance: Relevance, margin: Margin | None
@@ -289,10 +292,10 @@ class Reading:
             before = relevance.evaluated_tokens
             first = True
             if self._asks_adapter:  # which tells the segments apart; the rest is evidence for what it finds
-                self.ranking.answers[index] = self.writer.log_odds(self.window.sequence)
+                self.ranking.answers[index] = self.writer.log_odds(self.cache.sequence)
                 first = self.ranking.is_first(index, self._max_passages)
             text = margin.text if margin else piece.segment.text
-            score = relevance.score(index, self.window.sequence, text) if first else None
+            score = relevance.score(index, self.cache.sequence, text) if first else None
         if score is not None:
             self.ranking.scores[index] = score
         if margin is None and relevance.evaluated_tokens > before:
@@ -305,10 +308,10 @@ class Reading:
     def _evaluated(self, piece: PlannedSegment) -> Iterator[events.Event]:
         """The relevance has put the segment into a sequence of its own."""
         if self._needs_reading:
-            self.window.reread_tokens += len(piece.segment.tokens)
+            self.cache.reread_tokens += len(piece.segment.tokens)
         else:
-            self.window.read_tokens += len(piece.segment.tokens)
-            yield events.ReadingProgress(self.window.read_tokens, self.plan.tokens)
+            self.cache.read_tokens += len(piece.segment.tokens)
+            yield events.ReadingProgress(self.cache.read_tokens, self.plan.tokens)
 
     def _wanted(self) -> list[int]:
         """The segments that an answer would be given from now; each part of a question may have one of its own."""
@@ -318,33 +321,34 @@ class Reading:
     def _keep(self, index: int) -> None:
         """The states of the segments that an answer would be given from now, and no others."""
         wanted = self._wanted()
-        self.kept = {segment: state for segment, state in self.kept.items() if segment in wanted}
-        self.kept[index] = self.window.sequence.snapshot()
+        self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
+        self.snapshots[index] = self.cache.sequence.snapshot()
 
-    def _write_due(self) -> Iterator[events.Event]:
-        """As `write_due`, until the reader or the policy stops it."""
-        with closing(self.write_due()) as written:
+    def _flush_margins(self) -> Iterator[events.Event]:
+        """As `flush_margins`, until the reader or the policy stops it."""
+        with closing(self.flush_margins()) as written:
             for event in written:
                 self.control.check()
                 yield event
 
-    def write_due(self) -> Generator[events.Event, None, None]:
+    def flush_margins(self) -> Generator[events.Event, None, None]:
         """Write the margins that wait, the most relevant first, together where they fit; those no longer
         chosen are not wanted."""
-        wanted = list(self._due) if self._judges else [index for index in self.chosen() if index in self._due]
-        due, self._due = [(index, self._due[index]) for index in wanted], {}  # who stops here wants no more of them
+        wanted = list(self._pending) if self._judges else [index for index in self.chosen() if index in self._pending]
+        due = [(index, self._pending[index]) for index in wanted]
+        self._pending = {}  # who stops here wants no more of them
         # Quotations of a known text are looked for where they were when it was read: with nothing after their segment
-        deep, known = self.resolved.pattern.deep, self.window.is_restored
+        deep, known = self.resolved.pattern.deep, self.cache.is_restored
         rewinds = bool(due) and deep and known and self.resolved.verbatim
         with ExitStack() as rewound:
             if rewinds:
-                rewound.callback(self.window.rewind, len(self.window.sequence))
+                rewound.callback(self.cache.rewind, len(self.cache.sequence))
             yield from self._write_each(due, rewinds)
 
     @property
     def _judges(self) -> bool:
         """Whether relevance is that of margins."""
-        return self.relevance is not None and self.relevance.of_margins
+        return self.relevance is not None and self.relevance.scores_margins
 
     def _write_each(self, due: Seq[tuple[int, int]], rewinds: bool) -> Iterator[events.Event]:
         while due:
@@ -352,9 +356,9 @@ class Reading:
             due = due[len(group) :]
             if rewinds:
                 end = group[0][1]
-                if end > len(self.window.sequence):
-                    self.window.rewind(end)
-                self.window.sequence.truncate(end)
+                if end > len(self.cache.sequence):
+                    self.cache.rewind(end)
+                self.cache.sequence.truncate(end)
             with ExitStack() as stack:
                 branches = self._branches(group, stack)
                 for index, written in self.writer.write([index for index, _ in group], branches):
@@ -369,7 +373,7 @@ class Reading:
     def _at_once(self, due: Seq[int]) -> int:
         """How many of these margins the cache takes beside each other; one always."""
         deep = self.resolved.pattern.deep
-        used = self.window.cells if deep else 0
+        used = self.cache.cells if deep else 0
         for n, index in enumerate(due):
             state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
             used += state + self.writer.cells
@@ -381,15 +385,15 @@ class Reading:
         """For each segment a sequence that ends with it, to be written to; the stack closes them."""
         found: list[Sequence] = []
         for index, end in group:
-            source = self.window.sequence
+            source = self.cache.sequence
             if not self.resolved.pattern.deep and index != self._at:  # others were read since: put it back
                 if found:
                     source = stack.enter_context(self.context.sequence())
                 else:
                     stack.callback(source.truncate, len(self.plan.opening))
                 with self.clock.stage("restore"):
-                    source.restore(self.kept[index])
-            found.append(source if source is not self.window.sequence else stack.enter_context(source.fork(end)))
+                    source.restore(self.snapshots[index])
+            found.append(source if source is not self.cache.sequence else stack.enter_context(source.fork(end)))
         return found
 
     def _judged(self, index: int, piece: PlannedSegment, margin: Margin) -> Iterator[events.Event]:
@@ -408,7 +412,7 @@ class Reading:
         self.margins[index] = judged
         yield judged
         if self.policy is not None:
-            self.control.ask_for(self.policy(judged) or Decision.CONTINUE)
+            self.control.request(self.policy(judged) or Decision.CONTINUE)
 
     def _segment_read(self, index: int, piece: PlannedSegment) -> events.SegmentRead:
         segment = piece.segment

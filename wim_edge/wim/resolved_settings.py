@@ -110,10 +110,10 @@ def resolve(
     pattern, verbatim = PATTERNS[settings.pattern or "wim"], settings.margins != "free"
     # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
     is_judged_apart = settings.relevance_model not in (None, ITSELF)
-    again = pattern.focus or settings.query_first or is_judged_apart
+    again = pattern.answers_from_passages or settings.query_first or is_judged_apart
     relevance = settings.relevance or ("cascade" if again else "likelihood-gain")
     # Every margin is written before its verdict: all that are relevant may stand beside the context
-    most = _ALL if relevance == "verdict" and not pattern.focus else _PASSAGES
+    most = _ALL if relevance == "verdict" and not pattern.answers_from_passages else _PASSAGES
     for name in ("relevance", "margin_tokens", "segment_tokens", "max_passages"):
         if getattr(settings, name) is None:
             origins[name] = "pattern"

@@ -15,7 +15,7 @@ from wim_edge.wim.ranking import Ranking
 class BM25:
     """BM25 scores of the segments, each with its document's heading (see `relevance.Relevance`)."""
 
-    of_margins = reads = elsewhere = False
+    scores_margins = needs_sequence = elsewhere = False
     evaluated_tokens = 0
 
     def __init__(self, query: str) -> None:
@@ -32,10 +32,10 @@ class BM25:
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._scores = words.scores([piece.text for piece in pieces], self._query)
 
-    def window(self, sequence: Sequence) -> None:
+    def begin_window(self, sequence: Sequence) -> None:
         pass
 
-    def look(self, sequence: Sequence) -> None:
+    def premeasure(self, sequence: Sequence) -> None:
         pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:

@@ -51,13 +51,13 @@ class Likelihood:
         segment_tokens: the longest segment.
     """
 
-    of_margins = elsewhere = False
+    scores_margins = elsewhere = False
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
     ) -> None:
         self._model, self._segment_tokens = model, segment_tokens
-        self.reads, self.evaluated_tokens = alone, 0
+        self.needs_sequence, self.evaluated_tokens = alone, 0
         self._question = QuestionLikelihood(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
         self._own: Sequence | None = None
@@ -67,21 +67,21 @@ class Likelihood:
 
     @property
     def cells(self) -> int:
-        return len(self._question) + (0 if self.reads else len(self._opening) + self._segment_tokens)
+        return len(self._question) + (0 if self.needs_sequence else len(self._opening) + self._segment_tokens)
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return Ranking(n_segments, outlook=outlook)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._pieces, self._saved = pieces, saved
-        if not self.reads:
+        if not self.needs_sequence:
             self._own = context.sequence()
 
-    def window(self, sequence: Sequence) -> None:
-        if self.reads and not self._nothing:
+    def begin_window(self, sequence: Sequence) -> None:
+        if self.needs_sequence and not self._nothing:
             self._nothing = self._question.log_likelihood(sequence)
 
-    def look(self, sequence: Sequence) -> None:
+    def premeasure(self, sequence: Sequence) -> None:
         pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
@@ -123,7 +123,7 @@ class LikelihoodGain:
     segment): later segments, which find the question half expected, are not put behind for it.
     """
 
-    of_margins, reads, elsewhere, evaluated_tokens = False, True, False, 0
+    scores_margins, needs_sequence, elsewhere, evaluated_tokens = False, True, False, 0
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         self._question = QuestionLikelihood(model, prompts, query)
@@ -141,12 +141,12 @@ class LikelihoodGain:
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         pass
 
-    def window(self, sequence: Sequence) -> None:
+    def begin_window(self, sequence: Sequence) -> None:
         self._nothing = self._nothing or self._question.log_likelihood(sequence)
         self._before = self._nothing
         self._seen = {}
 
-    def look(self, sequence: Sequence) -> None:
+    def premeasure(self, sequence: Sequence) -> None:
         self._seen[len(sequence)] = self._question.log_likelihood(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
@@ -161,7 +161,7 @@ class LikelihoodGain:
 class Cascade:
     """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
 
-    of_margins, reads, elsewhere = False, True, False
+    scores_margins, needs_sequence, elsewhere = False, True, False
 
     def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
         self._gain, self._likelihood, self._width = gain, likelihood, width
@@ -183,12 +183,12 @@ class Cascade:
         self._gain.open(context, pieces, saved)
         self._likelihood.open(context, pieces, saved)
 
-    def window(self, sequence: Sequence) -> None:
-        self._gain.window(sequence)
-        self._likelihood.window(sequence)
+    def begin_window(self, sequence: Sequence) -> None:
+        self._gain.begin_window(sequence)
+        self._likelihood.begin_window(sequence)
 
-    def look(self, sequence: Sequence) -> None:
-        self._gain.look(sequence)
+    def premeasure(self, sequence: Sequence) -> None:
+        self._gain.premeasure(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         self._gains.scores[index] = self._gain.score(index, sequence, text)

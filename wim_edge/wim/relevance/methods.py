@@ -77,7 +77,7 @@ class SeparateModelRelevance:
         method: makes it for texts of at most so many of the model's own tokens, which are not the reader's.
     """
 
-    reads = False
+    needs_sequence = False
     cells = evaluated_tokens = 0
     elsewhere = True
 
@@ -85,7 +85,7 @@ class SeparateModelRelevance:
         self._make, self._model, self.name = method, model, model.info.name
         self._method = method(1)
         self.context: Context | None = None
-        self.of_margins = self._method.of_margins
+        self.scores_margins = self._method.scores_margins
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         return self._method.ranking(n_segments, outlook)
@@ -102,10 +102,10 @@ class SeparateModelRelevance:
         self.context = self._model.context(self._method.cells)
         self._method.open(self.context, pieces, None)  # a state of this model is no part of the reading
 
-    def window(self, sequence: Sequence) -> None:
+    def begin_window(self, sequence: Sequence) -> None:
         pass
 
-    def look(self, sequence: Sequence) -> None:
+    def premeasure(self, sequence: Sequence) -> None:
         pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:

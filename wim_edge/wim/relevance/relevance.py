@@ -24,9 +24,9 @@ from wim_edge.wim.ranking import Ranking
 class Relevance(Protocol):
     """A method. Its life: `open`, then `window` and `score` as the reading goes, `close`."""
 
-    of_margins: bool
+    scores_margins: bool
     """It judges a text: the margin or, where none is written, the segment's. Else the segment itself."""
-    reads: bool
+    needs_sequence: bool
     """It needs the segment in the reading's sequence."""
     elsewhere: bool
     """It reads what it scores by a model of its own."""
@@ -50,17 +50,17 @@ class Relevance(Protocol):
         evaluates with the saved reading."""
         ...
 
-    def window(self, sequence: Sequence) -> None:
+    def begin_window(self, sequence: Sequence) -> None:
         """The reading's sequence holds the opening alone; segments follow."""
         ...
 
-    def look(self, sequence: Sequence) -> None:
+    def premeasure(self, sequence: Sequence) -> None:
         """The reading's sequence ends with a segment that will be scored later, when more stands after it: measure
         now what depends on the sequence."""
         ...
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        """Score segment ``index``, with which ``sequence`` ends; ``text`` is what `of_margins` judges.
+        """Score segment ``index``, with which ``sequence`` ends; ``text`` is what `scores_margins` judges.
         None: it does not pass the gate. Raises Interrupted, ContextOverflowError."""
         ...
 

@@ -40,7 +40,7 @@ class VerdictRelevance:
         text_tokens: the longest margin (or segment) that it will be shown.
     """
 
-    of_margins, reads, elsewhere = True, False, False
+    scores_margins, needs_sequence, elsewhere = True, False, False
 
     def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
         self._model, self._text_tokens = model, text_tokens
@@ -59,15 +59,15 @@ class VerdictRelevance:
         return len(self._preamble) + self._text_tokens + len(self._after)
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return Ranking(n_segments, own=True)
+        return Ranking(n_segments, independent=True)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._sequence = context.sequence()
 
-    def window(self, sequence: Sequence) -> None:
+    def begin_window(self, sequence: Sequence) -> None:
         pass
 
-    def look(self, sequence: Sequence) -> None:
+    def premeasure(self, sequence: Sequence) -> None:
         pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
