@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -15,17 +15,14 @@ from typing import Self
 from wim_edge.documents import Document, read_documents, with_unique_names
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
-from wim_edge.library.library import Library
 from wim_edge.loaded_models import LoadedModels
-from wim_edge.recall.index import load_index, open_index
-from wim_edge.recall.recaller import Recaller
+from wim_edge.recall.library_recall import LibraryRecall, open_library
 from wim_edge.session import QuestionSession, prepare, resolve_for, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message
 from wim_edge.wim.completion import Completer
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.stream import Stream
 from wim_edge.wim.timings import Timings
@@ -55,8 +52,7 @@ class Runtime:
         self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder)
         self._asked: QuestionSession | None = None
         """The last question."""
-        self._recaller: tuple[tuple[str, str], Recaller] | None = None
-        """With the folder and the version of the library it is of."""
+        self._recall = LibraryRecall()
         self._completer: Completer | None = None
         self._control = Control()
         self._busy = threading.Lock()
@@ -255,13 +251,14 @@ class Runtime:
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recall from a library, and go on reading; without documents (None) do not."""
         given = None if documents is None else _read(documents, self.settings)
-        library = Library(name)
-        if not len(library):
-            raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
+        library = open_library(name)
 
         def found() -> Iterator[events.Event]:
             try:
-                recaller, passages = yield from self._recall(library, query, clock, control)
+                model, (chat, _) = self.open(), self._loaded.chat()
+                recaller, passages = yield from self._recall.run(
+                    library, query, model, chat, self.settings, control, clock
+                )
             except Interrupted:
                 yield from self._stopped(clock, asked=True)
                 return
@@ -278,38 +275,6 @@ class Runtime:
             yield from self._reading(read, query, on_margin, verdicts, False, stack, clock, control)
 
         return found()
-
-    def _recall(
-        self, library: Library, query: str, clock: Timings, control: Control
-    ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:
-        """The passages of the library, best first, and who knows their documents."""
-        recaller = yield from self._open_recaller(library, control)
-        control.attach(recaller.open(query))
-        passages: tuple[events.RecalledPassage, ...] = ()
-        recalled = recaller.recall(query, self.settings.chooser, most=self.settings.recall_passages)
-        for event in clock.each("recall", recalled):
-            yield event
-            control.check()
-            passages = event.passages if isinstance(event, events.PassagesRecalled) else ()
-        return recaller, passages
-
-    def _open_recaller(self, library: Library, control: Control) -> Generator[events.Event, None, Recaller]:
-        """The one of the last question, if the library is as it was; its prompts are in the cache."""
-        model, (chat, _) = self.open(), self._loaded.chat()
-        key = (str(library.folder), library.version)
-        if self._recaller is None or self._recaller[0] != key:
-            if self._recaller is not None:
-                self._recaller[1].close()
-                self._recaller = None
-            index = load_index(library, model)
-            if index is None:
-                yield events.Warning(
-                    f"library {library.name} is indexed for {model.info.name}, once for all questions"
-                )
-                index = open_index(library, model, lambda _done, _of: control.check())
-            prompts = Prompts(self.settings.templates, chat=chat.is_chat)
-            self._recaller = (key, Recaller(model, chat, prompts, library, index))
-        return self._recaller[1]
 
     def _completing(
         self, prompt: str | Seq[Message], top_logprobs: int | None, _stack: ExitStack, _clock: Timings, control: Control
@@ -333,10 +298,10 @@ class Runtime:
     def _free(self) -> None:
         """Let go of all that holds a context of the models."""
         self._forget()
-        for held in (self._completer, self._recaller[1] if self._recaller is not None else None):
-            if held is not None:
-                held.close()
-        self._completer = self._recaller = None
+        self._recall.close()
+        if self._completer is not None:
+            self._completer.close()
+            self._completer = None
 
 
 def _asked(question: str) -> str:

@@ -1,0 +1,47 @@
+"""Recall as a step of a question: the index is made once, and what was opened serves the next question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.recall.test_recaller import DOCUMENTS
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.errors import LibraryError
+from wim_edge.library.library import Library
+from wim_edge.recall.library_recall import open_library
+from wim_edge.recall.recaller import Recaller
+from wim_edge.testing import FakeModel
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+    made = Library("port", create=True)
+    made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
+    return made
+
+
+def test_what_was_opened_serves_until_the_library_changes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Recaller] = []
+    close = Recaller.close
+    monkeypatch.setattr(Recaller, "close", lambda self: (closed.append(self), close(self))[1])
+    with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "")) as runtime:
+        first, second = (list(runtime.recall("port", "when was the lighthouse built?")) for _ in range(2))
+        assert [event.type for event in first].count("warning") == 1  # it is indexed
+        assert not any(isinstance(event, events.Warning) for event in second)
+        assert not closed
+        library.put("more", 0, 0, [("Buoy", Document("Buoy", "The buoy is red."))])
+        third = list(runtime.recall("port", "what colour is the buoy?"))
+        assert isinstance(third[-1], events.PassagesRecalled)
+        assert third[-1].passages[0].title == "Buoy"
+        assert len(closed) == 1
+    assert len(closed) == 2
+
+
+def test_a_library_must_hold_something(library: Library) -> None:
+    assert open_library("port").name == "port"
+    Library("empty", create=True)
+    with pytest.raises(LibraryError):
+        open_library("empty")
