@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 23_950,
+    "lines without evaluation": 24_000,
     "longest file": 451,
     "longest function": 60,
     "circles of modules": 0,

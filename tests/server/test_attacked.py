@@ -21,7 +21,7 @@ from tests.server.slow import TEXT, Slow
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.server import timeouts
 from wim_edge.server.allowed_files import AllowedFolders
-from wim_edge.server.conversations import MessagePart, MessageTurn, as_request
+from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request
 from wim_edge.server.question import split_question
 from wim_edge.worker import Worker
 
@@ -207,7 +207,7 @@ def test_other_programs_cookies_put_nobody_out(make: Callable[..., Any]) -> None
 
 def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from wim_edge import catalog
-    from wim_edge.server import machine
+    from wim_edge.server import models
 
     stopped, going = threading.Event(), threading.Event()
 
@@ -222,7 +222,7 @@ def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: 
             raise
 
     monkeypatch.setattr(catalog, "fetch", fetch)
-    monkeypatch.setattr(machine, "_SOON", 0.3)
+    monkeypatch.setattr(models, "_SOON", 0.3)
     host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
     with socket.create_connection((host, int(port))) as gone:
         gone.sendall(f"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())

@@ -19,8 +19,8 @@ from wim_edge import Settings
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.app import create_app
-from wim_edge.server.conversations import LONG, MessagePart, MessageTurn, as_request
-from wim_edge.server.openai_shapes import CompletionReply
+from wim_edge.server.openai.routing import LONG, MessagePart, MessageTurn, as_request
+from wim_edge.server.openai.schemas import CompletionReply
 from wim_edge.server.question import split_question
 from wim_edge.wim import events
 

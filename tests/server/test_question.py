@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wim_edge.documents import Document
-from wim_edge.server.conversations import MessagePart, MessageTurn, RoutedRequest, as_request, short_answer
+from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, short_answer
 from wim_edge.server.question import asking_part, asks, find_question
 
 PLAIN = "The licence covers the software. It was written in 2007 by the foundation. " * 60

@@ -2,15 +2,19 @@
 
     app.py         puts it together
     guard.py       who may ask: loopback, Host, Origin, token; slow bodies
-    desk.py        one thread that owns the model; requests wait in line
-    store.py       documents that were given, questions that were asked
+    job_queue.py   one thread that owns the model; requests wait in line
+    uploads.py     documents that were given (allowed_files.py: folders whose files may be named)
+    history.py     questions that were asked
     documents.py   routes: give a document, look at it, let go of it
     questions.py   routes: ask, watch, stop, judge margins, ask again
-    machine.py     routes: models, saved readings, what the machine is doing
-    openai_api.py  routes: chat completions, as OpenAI's clients ask for them (openai_shapes.py, conversations.py)
-    child.py       the same desk for a parent process, JSON lines on standard input and output (`wim_edge.worker`)
+    models.py      routes: the models there are, and their downloads
+    readings.py    routes: saved readings
+    status.py      routes: what the machine is doing, and the settings
+    openai/        routes: chat completions, as OpenAI's clients ask for them
+    openapi.py     the description of all routes, with examples
+    worker_protocol.py  the same queue for a parent process, JSON lines on standard streams (`wim_edge.worker`)
     mcp_server.py  the Model Context Protocol, on standard input and output
     page/          the page: one HTML file, one script, one style sheet
 
-Only a consumer of `wim_edge.runtime`; needs ``pip install 'wim-edge[server]'``, but for the desk and child.py.
+Only a consumer of `wim_edge.runtime`; needs ``pip install 'wim-edge[server]'``, but for the queue and the worker.
 """

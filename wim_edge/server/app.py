@@ -18,11 +18,12 @@ from wim_edge.documents.document import well_formed
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
-from wim_edge.server import documents, machine, openai_api, questions
+from wim_edge.server import documents, models, questions, readings, status
 from wim_edge.server.dependencies import Service, status_of
 from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, JobQueue
+from wim_edge.server.openai import routes as openai_routes
 from wim_edge.server.openapi import described
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
@@ -75,9 +76,9 @@ def create_app(
         max_body_size=BODY_BYTES,
     )  # fmt: skip
     app.state.service = service
-    for one in (documents, questions, machine):
+    for one in (documents, questions, status, models, readings):
         app.include_router(one.router, prefix="/api")
-    app.include_router(openai_api.router)
+    app.include_router(openai_routes.router)
     app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
     app.openapi = partial(described, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _told)

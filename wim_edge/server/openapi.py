@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter
 
 from wim_edge.server.job_queue import Failed, Queued
-from wim_edge.server.machine import PullFinished, PullProgress
+from wim_edge.server.models import PullFinished, PullProgress
 from wim_edge.wim.events import (
     EVENTS,
     AnswerDelta,

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible API: models, chat completions and text completions (see `openai_shapes.py`)."""
+"""The OpenAI-compatible API: models, chat completions and text completions (see `schemas.py`)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
-from wim_edge.server.conversations import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, status_of
 from wim_edge.server.job_queue import Job
-from wim_edge.server.openai_shapes import ChatMessage, ChatRequest, CompletionReply, CompletionRequest, TextRequest
+from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
+from wim_edge.server.openai.schemas import ChatMessage, ChatRequest, CompletionReply, CompletionRequest, TextRequest
 from wim_edge.settings import Paths
 from wim_edge.wim import events
 

@@ -1,0 +1,54 @@
+"""Routes: what the machine is doing, and what may be chosen."""
+
+from __future__ import annotations
+
+import psutil
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from wim_edge.documents.document import well_formed
+from wim_edge.engine import available_memory
+from wim_edge.loaded_models import resolved_settings
+from wim_edge.server.dependencies import ERRORS, Served
+from wim_edge.settings import CHOOSERS, MARGINS, PATTERNS, RELEVANCES
+
+router = APIRouter(tags=["machine"], responses=ERRORS)
+
+
+class ExplainedSetting(BaseModel):
+    value: str | int | float | bool | list[str] | None
+    origin: str = Field(description="given, a variable's name, tuned.json, models.toml, pattern or default.")
+
+
+class Status(BaseModel):
+    model: str | None = Field(description="The one that is loaded.")
+    waiting: int = Field(description="Requests in line, the one that is done among them.")
+    memory_bytes: int = Field(description="What the server holds.")
+    memory_free_bytes: int
+    cpu_cores: int
+    read_on: bool = Field(description="Whether questions are read on after their answers, unless a request says.")
+    folders: list[str] = Field(description="Those whose files may be named.")
+    patterns: list[str]
+    relevances: list[str]
+    margins: list[str]
+    choosers: list[str]
+    settings: dict[str, ExplainedSetting] = Field(description="With which a question is answered that sets none.")
+
+
+@router.get("/status")
+async def status(served: Served) -> Status:
+    """What the machine is doing, and what may be chosen."""
+    resolved = await run_in_threadpool(resolved_settings, served.settings)
+    settings = {
+        name: ExplainedSetting(value=list(value) if isinstance(value, tuple) else value, origin=origin)
+        for name, (value, origin) in resolved.explained().items()
+    }
+    return Status(
+        model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
+        memory_free_bytes=available_memory.available(),
+        cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+        read_on=served.read_on,
+        folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
+        relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS), settings=settings,
+    )  # fmt: skip
