@@ -91,7 +91,7 @@ class LoadedModels:
         from wim_edge.engine import preflight
         from wim_edge.engine.gguf import read_header
 
-        path, settings = prepare_model_file(found, self.settings), resolved.settings
+        path, settings = prepare_model_file(found, self.settings, self._tuned), resolved.settings
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
         free = preflight.free_memory(header, preflight.gpu_layers(header, settings.n_gpu_layers))
@@ -114,7 +114,7 @@ class LoadedModels:
         """Returns the settings that a question is answered with, as far as the model is known: one that was given
         has no entry in models.toml. ``automatic``: see `wim_edge.wim.resolved_settings.resolve`. Not ``here``: without
         what was tuned for this machine."""
-        suggested = self._found.entry.settings if self._found and self._found.entry else {}
+        suggested = self._found.suggested if self._found else {}
         return resolve_settings(self.settings, suggested, self._tuned.settings if here else {}, automatic)
 
     @property
@@ -171,7 +171,8 @@ class LoadedModels:
         """
         model, settings = self.model(), self.settings.with_changes(**changes)
         own = self.resolved().settings
-        fixed = [name for name in MODEL_SETTINGS if name in changes and getattr(settings, name) != getattr(own, name)]
+        named = [name for name in MODEL_SETTINGS if changes.get(name) is not None]
+        fixed = [name for name in named if getattr(settings, name) != getattr(own, name)]
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
         other = LoadedModels(settings, model)
@@ -204,9 +205,8 @@ def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
     tuned = tuned_settings.load(Paths.from_environment(), found.path)
-    suggested = found.entry.settings if found.entry else {}
-    path = prepare_model_file(found, settings)
-    return Model(path, resolve_settings(settings, suggested, tuned.settings).settings, found.name)
+    path = prepare_model_file(found, settings, tuned)
+    return Model(path, resolve_settings(settings, found.suggested, tuned.settings).settings, found.name)
 
 
 def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
@@ -219,14 +219,13 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
     return EmbeddingModel(found.path, settings, found.name)
 
 
-def prepare_model_file(found: ResolvedModel, settings: Settings) -> Path:
+def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -> Path:
     """Returns a model's file, or its tuned copy, that can be loaded. One that no catalog vouches for is first tried in
     a process of its own. Raises as `open_model`."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights
 
     rpc.register(settings.rpc)
-    tuned = tuned_settings.load(Paths.from_environment(), found.path)
     check_weights(found.path, settings)
     if settings.rpc is None and _is_unknown(found):
         load_check.check(found.path)
@@ -251,7 +250,7 @@ def portable_settings(settings: Settings) -> Settings:
     """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
     of it; paths whole. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
-    settings = resolve_settings(settings, found.entry.settings if found.entry else {}).settings
+    settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates
     return settings.with_changes(
         model=found.name if found.entry else str(found.path.absolute()),
@@ -280,17 +279,11 @@ def model_identity(settings: Settings) -> Identity:
     if settings.relevance_model is None:
         paths = Paths.from_environment()
         judge = EMBEDDED if has_usual_judge(resolve(settings.model, paths).path.stat().st_size, paths) else None
-    adapter = adapter_file(resolve_settings(settings, _suggested(settings)).settings.adapter)
+    adapter = adapter_file(portable_settings(settings).adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
         (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
     return Identity(name, found, " ".join(others), contents(templates) if templates else "")
-
-
-def _suggested(settings: Settings) -> Mapping[str, object]:
-    """What models.toml says of the model that these settings name."""
-    entry = resolve(settings.model, Paths.from_environment()).entry
-    return entry.settings if entry else {}
 
 
 def _digest(file: Path) -> str:

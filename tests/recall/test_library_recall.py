@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.recall.test_recaller import DOCUMENTS
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import LibraryError
 from wim_edge.library.library import Library
 from wim_edge.recall.library_recall import open_library
 from wim_edge.recall.recaller import Recaller
 from wim_edge.testing import FakeModel
-
-
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    made = Library("port", create=True)
-    made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
-    return made
 
 
 def test_what_was_opened_serves_until_the_library_changes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.recall.conftest import DOCUMENTS, LONG
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.library import Library
 from wim_edge.testing import FakeModel
-
-LONG = "".join(f"Sentence number {n} speaks of the weather and nothing else at all. " for n in range(200))
-DOCUMENTS = [
-    ("Ferry", "The ferry sails at noon. It is a small ship with room for nine."),
-    ("Lighthouse", "The lighthouse was built in 1904. It burned down twice."),
-    ("Almanac", LONG + "The ferry of Norra was sold in 1933. " + LONG),
-    ("Ferry", "Another ferry crosses the lake every hour."),
-]
 
 
 def writes(title: str, passage: str) -> Callable[[str], str]:
@@ -39,14 +31,6 @@ def writes(title: str, passage: str) -> Callable[[str], str]:
         return ""
 
     return reply
-
-
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    made = Library("port", create=True)
-    made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
-    return made
 
 
 def recalled(question: str, chooser: str, reply: Callable[[str], str], **settings: Any) -> list[events.Event]:

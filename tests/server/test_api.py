@@ -447,6 +447,18 @@ def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pyt
     assert stopped
 
 
+def test_what_goes_wrong_inside_a_download_is_in_the_log(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fetch(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("wim_edge.catalog.fetch", fetch)
+    found = client.events("/api/models/smollm2-135m/pull", "POST")
+    assert (found[-1]["error"], found[-1]["hint"]) == ("DownloadError", "See the server's log.")
+    assert "RuntimeError: a bug" in caplog.text
+
+
 # What an attacker found
 
 @pytest.mark.parametrize("body", ['{"documents":[1],"question":"a \\ud800 b"}', '{"documents":[1],"question":"a",'

@@ -274,12 +274,6 @@ def test_a_sentence_that_lists_is_told_whole_where_its_beginning_is_open() -> No
     assert answer.short == "We do not cover ski jumping, ski racing, heli-skiing, or skiing off piste."
 
 
-def test_a_quotation_that_is_cut_says_so() -> None:
-    before, after = "was packed and stacked and " * 40, "and so on and on " * 40
-    text = f"The crate {before}the key is in Box 70 {after}until the end."
-    assert "“… " in ask(text, "Where is the key?", "Box 70").text
-
-
 def test_of_several_documents_each_item_has_its_place() -> None:
     found = [Document("a.txt", "Ada wrote the report."), Document("b.txt", "Bill wrote the report too.")]
 
@@ -307,11 +301,6 @@ def test_the_source_of_the_answer_comes_first() -> None:
         runtime._loaded.support = SURE
         answer = runtime.ask(found, "Who bought the mill?")
     assert answer.sources[0].document == answer.quotes[0].document
-
-
-def test_a_row_of_other_cells_is_told_without_pipes() -> None:
-    text = "| Item | Qty | Price |\n| --- | --- | --- |\n| Spade | 1 | 40 |\n| Total | 40 |\n"
-    assert "Total · 40 (line 4)" in ask(text, "total", "40").text.replace("“", "")
 
 
 def test_of_two_names_a_list_has_both() -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from wim_edge import Document, Runtime, Settings
 from wim_edge.cli import main
+from wim_edge.errors import InvalidRequestError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.testing import FakeModel
 from wim_edge.wim.resolved_settings import resolve
@@ -46,9 +47,9 @@ def test_every_setting_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIM_EDGE_SEED", "7")
     told = resolve(Settings.from_environment().with_changes(top_p=0.5)).explained()
     assert list(told) == [field.name for field in fields(Settings)]
-    assert told["seed"] == (7, "WIM_EDGE_SEED")
-    assert told["top_p"] == (0.5, "given")
-    assert told["pattern"] == ("wim", "default")
+    assert told["seed"] == {"value": 7, "origin": "WIM_EDGE_SEED"}
+    assert told["top_p"] == {"value": 0.5, "origin": "given"}
+    assert told["pattern"] == {"value": "wim", "origin": "default"}
     json.dumps(told)
 
 
@@ -59,6 +60,14 @@ def test_resolving_changes_nothing() -> None:
     with Runtime(Settings(), model=FakeModel(lambda prompt: "")) as runtime:
         assert runtime.resolve(Document("d", "A short text.")).origins["pattern"] == "length"
         assert runtime.settings.pattern is None
+
+
+def test_what_is_left_open_changes_nothing_of_a_loaded_model() -> None:
+    loaded = LoadedModels(Settings(n_threads=2), FakeModel(lambda prompt: ""))
+    assert loaded.with_changes(n_threads=None, seed=4).settings == Settings(n_threads=2, seed=4)
+    assert loaded.with_changes(n_threads=2).settings.n_threads == 2
+    with pytest.raises(InvalidRequestError):
+        loaded.with_changes(n_threads=3)
 
 
 def test_the_command_explains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -75,6 +75,11 @@ class ResolvedModel:
     path: Path
     entry: ModelEntry | None
 
+    @property
+    def suggested(self) -> Mapping[str, Any]:
+        """The settings that models.toml names for it."""
+        return self.entry.settings if self.entry else {}
+
 
 def fits_machine(need: int) -> bool:
     """Whether so many bytes are within MEMORY_SHARE of the memory that this process could have."""

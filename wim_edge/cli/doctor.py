@@ -12,7 +12,7 @@ import click
 
 from wim_edge import errors, subprocesses
 from wim_edge.catalog.atomic_files import megabytes
-from wim_edge.cli.explain import as_object, setting_line
+from wim_edge.cli.explain import setting_line
 from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
@@ -93,7 +93,7 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
             "largest_context": n_ctx,
             "bytes_at_that_context": {**asdict(need), "total": need.total},
         }
-        return {"use": use, "settings": as_object(resolved_settings(asked)), "speed": asdict(probe.measure(model))}
+        return {"use": use, "settings": resolved_settings(asked).explained(), "speed": asdict(probe.measure(model))}
 
 
 def _with_others(settings: Settings) -> dict[str, Any]:

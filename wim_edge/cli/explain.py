@@ -24,24 +24,19 @@ def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> No
     with Runtime(settings) as runtime:
         resolved = runtime.resolve(documents)
     if as_json:
-        click.echo(json.dumps(as_object(resolved), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(resolved.explained(), indent=2, ensure_ascii=False))
     else:
         show_settings(resolved)
 
 
-def as_object(resolved: ResolvedSettings) -> dict[str, dict[str, object]]:
-    """Returns the settings as JSON has them, by name."""
-    return {name: {"value": value, "origin": origin} for name, (value, origin) in resolved.explained().items()}
-
-
 def show_settings(resolved: ResolvedSettings) -> None:
     """Prints the settings, a line each; why it is that pattern, behind it."""
-    for name, setting in as_object(resolved).items():
+    for name, setting in resolved.explained().items():
         why = f" ({resolved.why})" if name == "pattern" and resolved.why else ""
         click.echo(f"{name:<20} {setting_line(**setting)}{why}")
 
 
 def setting_line(value: object, origin: object) -> str:
     """Returns a value as a person reads it, and where it comes from."""
-    shown = "-" if value is None or value == () else one_line(str(value))
+    shown = "-" if value in (None, []) else one_line(str(value))
     return f"{shown:<16} {origin}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -20,6 +21,8 @@ from wim_edge.server.dependencies import ERRORS, Served, sent
 from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import Paths
 from wim_edge.wim.events import Event
+
+_LOG = logging.getLogger(__name__)
 
 router = APIRouter(tags=["machine"], responses=ERRORS)
 
@@ -111,6 +114,7 @@ def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
         job.end("failed")
     except Exception as error:  # noqa: BLE001 - the library that downloads may wrap ours
         if not job.abandoned:
+            _LOG.exception("a download failed")
             job.tell(Failed(DownloadError.__name__, f"{entry.name}: {type(error).__name__}", "See the server's log."))
         job.end("cancelled" if job.abandoned else "failed")
 

@@ -40,10 +40,7 @@ class Status(BaseModel):
 async def status(served: Served) -> Status:
     """What the machine is doing, and what may be chosen."""
     resolved = await run_in_threadpool(resolved_settings, served.settings)
-    settings = {
-        name: ExplainedSetting(value=list(value) if isinstance(value, tuple) else value, origin=origin)
-        for name, (value, origin) in resolved.explained().items()
-    }
+    settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return Status(
         model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
         memory_free_bytes=available_memory.available(),

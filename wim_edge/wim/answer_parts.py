@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from math import exp, log
 
 from wim_edge import words
-from wim_edge.documents import Document
 from wim_edge.followup import Part
 from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
+from wim_edge.wim.candidates import AnswerCandidate, carrier, margin_quotes, shown
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates
@@ -33,7 +33,7 @@ from wim_edge.wim.quotation import (
     whole_value,
 )
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.tables import ROW, cell_of_column, extreme_cells, labelled, table_cell
+from wim_edge.wim.tables import cell_of_column, extreme_cells, table_cell
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1
@@ -46,7 +46,6 @@ _NEAR = 0.08
 _LONG = 8
 """Words of a short answer that is not said beside the quotation that holds it."""
 _WORD = re.compile(r"\w+")
-_ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 _CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
 _UNIT = re.compile(
     r"(?:(?:giga|mega|kilo|milli|centi)?(?:bit|byte|watt|volt|met(?:er|re)|lit(?:er|re)|gram|ton(?:ne)?|inch(?:es)?|feet|foot"
@@ -76,22 +75,6 @@ class Answer:
     evidence: Evidence | None = None
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A run of one of the passages, as characters of its document."""
-
-    index: int
-    document: Document
-    start: int
-    end: int
-    share: float
-    """Probability of this run in this passage's being the answer, as far as the passages go."""
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.document.text[self.start : self.end].split())
-
-
 def pointed_answer(
     reading: Reading, used: Seq[int], found: dict[int, Pointed] | None = None, question: str | None = None
 ) -> Answer:
@@ -119,16 +102,16 @@ def pointed_answer(
     return replace(answer, evidence=evidence)
 
 
-def _most(reading: Reading, first: _Candidate, best: _Candidate, question: str) -> float:
+def _most(reading: Reading, first: AnswerCandidate, best: AnswerCandidate, question: str) -> float:
     """The support at most of the best run that has the form that is asked for (a number, say), the first where none has
     it: unsure where it is not the first, or only its sentence has the form; no answer where that has it neither."""
     if not fits(question, best.text):
-        return _UNSURE if fits(question, _carrier(reading, best).text) else _HARDLY
+        return _UNSURE if fits(question, carrier(reading, best).text) else _HARDLY
     return 1.0 if best is first else _UNSURE
 
 
 def _pointed(
-    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[_Candidate], support: float,
+    reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[AnswerCandidate], support: float,
     kind: Kind, question: str,
 ) -> Answer:  # fmt: skip
     if not candidates:
@@ -138,11 +121,11 @@ def _pointed(
         best, told = _of_the_question(reading, candidates, question)
         support = support if told else min(support, _UNSURE)
     status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
-    quotes = (_carrier(reading, best), *_quotes(reading, [index for index in used if index != best.index]))
-    carrier = _shown(reading, quotes[:1])
+    quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
+    carried = shown(reading, quotes[:1])
     if status == "not_found":
         said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
-        nearest = f"{said}\n\n{where}: {carrier}" if carrier else NOT_SAID
+        nearest = f"{said}\n\n{where}: {carried}" if carried else NOT_SAID
         return Answer(nearest, status, quotes=quotes, support=support)
     if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
         certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value
@@ -161,11 +144,11 @@ def _pointed(
     else:
         text = on_one_line(short)
         if quotes and " ".join(quotes[0].text.split()) == short:
-            carrier = ""
-        elif len(short.split()) >= _LONG and carrier:  # it would be said twice
-            text, carrier = carrier, ""
+            carried = ""
+        elif len(short.split()) >= _LONG and carried:  # it would be said twice
+            text, carried = carried, ""
     text = f"Perhaps: {text}" if status == "unsure" else text
-    return Answer(f"{text}\n\n{carrier}" if carrier else text, status, short, span, quotes, support)
+    return Answer(f"{text}\n\n{carried}" if carried else text, status, short, span, quotes, support)
 
 
 def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
@@ -178,7 +161,7 @@ def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dic
     lines = [f"{part.shown}: {_said(own)}" for part, own in found]
     quotes = tuple(dict.fromkeys(own.quotes[0] for own in told))
     status: events.Status = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
-    text = "\n".join([*lines, "", _shown(reading, quotes)])
+    text = "\n".join([*lines, "", shown(reading, quotes)])
     short = "; ".join(own.short for own in told)
     support = min(own.support or 0.0 for _, own in found)  # an answer to all of it is as likely as to the least of it
     return replace(best, text=text, status=status, short=short, span=told[0].span, quotes=quotes, support=support)
@@ -203,7 +186,7 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     status: events.Status = "unsure" if support is not None and support < ANSWERED else "answered"
     return Answer(
         text, status, best.text if best else "", (best.start, best.end) if best else None,
-        _quotes(reading, order), support,
+        margin_quotes(reading, order), support,
         unsupported(text, [*passages_of(reading, used), reading.plan.query]), evidence,
     )  # fmt: skip
 
@@ -221,7 +204,7 @@ def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
     return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
 
 
-def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[_Candidate]:
+def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[AnswerCandidate]:
     """The runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. What
     several passages say counts for each of them. For a part of the question counts, where an adapter tells it, whether
     the passage answers that, and not its relevance to the whole."""
@@ -237,7 +220,7 @@ def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = Fal
     return sorted(own, key=lambda one: (-total[_key(one.text)], -one.share))
 
 
-def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[_Candidate]:
+def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[AnswerCandidate]:
     """The cell of a table that the question names by its row and its column, or by a superlative (the cells of rows
     that have the same value)."""
     for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)):
@@ -248,16 +231,16 @@ def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[_C
         if reading.kind == "fact" and not cells:
             cells = extreme_cells(document, segment, question)
         if cells:
-            return [_Candidate(index, document, *cell, 1.0) for cell in cells]
+            return [AnswerCandidate(index, document, *cell, 1.0) for cell in cells]
     return []
 
 
-def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -> _Candidate:
+def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -> AnswerCandidate:
     document = reading.plan.documents[reading.plan.segments[index].segment.document]
     start, end = whole_value(document.text, run.start, run.end)
     is_said = _IS.match(document.text, start, end)
     start = is_said.end() if is_said else start
-    return _Candidate(index, document, start, end, relevance * exp(run.logprob))
+    return AnswerCandidate(index, document, start, end, relevance * exp(run.logprob))
 
 
 def _odds(pointed: Pointed) -> float:
@@ -281,13 +264,13 @@ def _evidence(reading: Reading, found: dict[int, Pointed], question: str, named:
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 
-def _negated(reading: Reading, run: _Candidate, carrier: events.Quote) -> bool:
+def _negated(reading: Reading, run: AnswerCandidate, quote: events.Quote) -> bool:
     """Whether the sentence that carries the run says no."""
-    start = carrier.chars[0]
-    return negates(reading.plan.query, carrier.text, run.start - start, run.end - start)
+    start = quote.chars[0]
+    return negates(reading.plan.query, quote.text, run.start - start, run.end - start)
 
 
-def _aligned(reading: Reading, run: _Candidate, question: str) -> _Candidate:
+def _aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCandidate:
     """The run, or what stands in its row in the column, or in its sentence for the thing, that the question names."""
     text = run.document.text
     segment = reading.plan.segments[run.index].segment
@@ -300,20 +283,20 @@ def _aligned(reading: Reading, run: _Candidate, question: str) -> _Candidate:
     return replace(run, start=found[0], end=found[1]) if found else run
 
 
-def _is_denied(reading: Reading, run: _Candidate, question: str) -> bool:
+def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
     """Whether the clause around the run says that it is not so: "does not open on Mondays"."""
-    carrier = _carrier(reading, run)
-    at, end = run.start - carrier.chars[0], run.end - carrier.chars[0]
-    left = max((mark.end() for mark in _CLAUSE.finditer(carrier.text, 0, max(at, 0))), default=0)
-    right = next((mark.start() for mark in _CLAUSE.finditer(carrier.text, end)), len(carrier.text))
-    clause = carrier.text[left:right]
+    sentence = carrier(reading, run)
+    at, end = run.start - sentence.chars[0], run.end - sentence.chars[0]
+    left = max((mark.end() for mark in _CLAUSE.finditer(sentence.text, 0, max(at, 0))), default=0)
+    right = next((mark.start() for mark in _CLAUSE.finditer(sentence.text, end)), len(sentence.text))
+    clause = sentence.text[left:right]
     return not is_negation(run.text) and negates(question, clause, at - left, end - left)
 
 
-def _of_the_question(reading: Reading, candidates: Seq[_Candidate], question: str) -> tuple[_Candidate, bool]:
+def _of_the_question(reading: Reading, candidates: Seq[AnswerCandidate], question: str) -> tuple[AnswerCandidate, bool]:
     """The run whose sentence has most of the question's words, the likelier of two; whether it has a third of them."""
     asked = words.without_endings(question) - _HELPS
-    shared = [len(asked & words.without_endings(_carrier(reading, one).text)) for one in candidates]
+    shared = [len(asked & words.without_endings(carrier(reading, one).text)) for one in candidates]
     most = max(shared)
     return candidates[shared.index(most)], most * 3 >= len(asked)
 
@@ -333,8 +316,8 @@ def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
 
 
 def _items(
-    reading: Reading, candidates: Seq[_Candidate], found: dict[int, Pointed]
-) -> tuple[list[_Candidate], bool]:
+    reading: Reading, candidates: Seq[AnswerCandidate], found: dict[int, Pointed]
+) -> tuple[list[AnswerCandidate], bool]:
     """All items of the list or rows of the table in which the best run stands, or of those the ones that share most
     words with the question; what its sentence lists; else the best run of each passage that is nearly as likely, in
     the order of the documents. And whether they stand together."""
@@ -343,7 +326,7 @@ def _items(
     around = items_around(best.document.text, best.start, best.end) or _below(best)
     within = [] if around else _listed_within(reading, best)
     if within:
-        items = [_Candidate(best.index, best.document, start, end, best.share) for start, end in within]
+        items = [AnswerCandidate(best.index, best.document, start, end, best.share) for start, end in within]
         others = [one for one in _each(candidates, told) if one.index != best.index]
         return sorted([*items, *others], key=lambda one: (one.index, one.start)), not others
     if around:
@@ -352,14 +335,14 @@ def _items(
         hits = [len(asked & words.without_endings(text)) for text in texts]
         some = [span for span, n in zip(around, hits, strict=True) if n == max(hits)]
         chosen = some if max(hits) > min(hits) else around
-        return [_Candidate(best.index, best.document, start, end, best.share) for start, end in chosen], True
+        return [AnswerCandidate(best.index, best.document, start, end, best.share) for start, end in chosen], True
     return sorted(_each(candidates, told), key=lambda one: (one.index, one.start)), False
 
 
-def _each(candidates: Seq[_Candidate], told: Container[int]) -> list[_Candidate]:
+def _each(candidates: Seq[AnswerCandidate], told: Container[int]) -> list[AnswerCandidate]:
     """The best run of each passage that answers and is nearly as likely as the best of all, if it says something
     else."""
-    each: dict[str, _Candidate] = {}
+    each: dict[str, AnswerCandidate] = {}
     for one in candidates:
         if one.index not in told or one.share < _NEAR * candidates[0].share:
             continue
@@ -368,12 +351,12 @@ def _each(candidates: Seq[_Candidate], told: Container[int]) -> list[_Candidate]
     return list(each.values())
 
 
-def _below(run: _Candidate) -> list[events.Chars]:
+def _below(run: AnswerCandidate) -> list[events.Chars]:
     """The list that the run introduces."""
     return introduced(run.document.text, run.start, run.end)
 
 
-def _listed_within(reading: Reading, run: _Candidate) -> list[events.Chars]:
+def _listed_within(reading: Reading, run: AnswerCandidate) -> list[events.Chars]:
     """What the sentence lists by marks, "(a) ..."; else what the run joins."""
     segment = reading.plan.segments[run.index].segment
     whole = quotation(run.document, segment, run.start, run.end, len(segment.text))
@@ -382,8 +365,8 @@ def _listed_within(reading: Reading, run: _Candidate) -> list[events.Chars]:
 
 
 def _listed(
-    reading: Reading, items: Seq[_Candidate], is_run: bool, quotes: tuple[events.Quote, ...], status: events.Status,
-    support: float,
+    reading: Reading, items: Seq[AnswerCandidate], is_run: bool, quotes: tuple[events.Quote, ...],
+    status: events.Status, support: float,
 ) -> Answer:  # fmt: skip
     texts = [re.sub(r"^(?:[-*•–]|\d{1,3}[.)]|\(?\w\))\s+", "", item.text).strip("| ") for item in items]
     several = len(reading.plan.documents) > 1
@@ -394,57 +377,7 @@ def _listed(
         span, place = None, ""
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]
-        quotes = tuple(dict.fromkeys(_carrier(reading, item) for item in items))
+        quotes = tuple(dict.fromkeys(carrier(reading, item) for item in items))
     head = f"{'Perhaps: ' if status == 'unsure' else ''}{len(items)} found{f' ({place})' if place else ''}:"
     text = "\n".join([head, *(f"- {line}" for line in lines)])
     return Answer(text, status, "; ".join(texts), span, quotes, support)
-
-
-# Quotations
-
-
-def _carrier(reading: Reading, run: _Candidate) -> events.Quote:
-    """The quotation that carries a run."""
-    found = reading.writer.quotation(run.index, run.start, run.end)
-    place = run.document.place(found.start, found.end)
-    text = run.document.text[found.start : found.end]
-    chars = (found.start, found.end)
-    return events.Quote(text, run.document.name, place.page, place.section, chars, found.header, place.line)
-
-
-def _quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
-    """The margins of these segments that are quotations."""
-    quotes = []
-    for index in order:
-        margin = reading.margins.get(index)
-        if margin is not None and margin.quote is not None and margin.text:
-            quotes.append(
-                events.Quote(
-                    margin.text, margin.document, margin.page, margin.section, margin.quote, margin.header,
-                    margin.line,
-                )
-            )
-    return tuple(quotes)
-
-
-def _with_cuts(text: str, quote: events.Quote) -> str:
-    """A quotation on one line, with an ellipsis where it begins or ends within a sentence."""
-    before, after = text[: quote.chars[0]].rstrip(" ")[-1:], text[quote.chars[1] :].lstrip(" ")[:1]
-    begins = not before or before in _ENDS or ROW.search(quote.text)
-    ends = not after or after in "\n|" or quote.text[-1:] in _ENDS or ROW.search(quote.text)
-    return f"{'' if begins else '… '}{on_one_line(quote.text)}{'' if ends else ' …'}"
-
-
-def _shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
-    """Quotations with their places, as a person reads them."""
-    shown = []
-    for quote in quotes:
-        document = next(one for one in reading.plan.documents if one.name == quote.document)
-        place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
-        row = labelled(quote.header, quote.text) if quote.header else ""
-        # A row with other cells than the table's labels: what they say, without the pipes
-        cells = " · ".join(cell for part in quote.text.split("|") if (cell := on_one_line(part)))
-        text = row or (cells if quote.header else f"“{_with_cuts(document.text, quote)}”")
-        shown.append(f"{text}{f' ({place})' if place else ''}")
-    return "\n".join(shown)
-

@@ -26,6 +26,7 @@ from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from wim_edge import followup
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
@@ -202,7 +203,7 @@ class Reading:
         """The probability that a segment which was not read yet answers better; None: nothing is known of those."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What the question asks for."""
         return settle(self.resolved.settings.answer, self.plan.query)

@@ -59,10 +59,10 @@ class ResolvedSettings:
         """Tokens that a margin takes to be found or written, at most."""
         return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
 
-    def explained(self, environ: Mapping[str, str] | None = None) -> dict[str, tuple[Any, str]]:
-        """Returns each setting's effective value as JSON has it, and where it comes from, by its name. What was given
-        by a variable of the environment has its name. None is decided when the model is loaded (threads, layers) or
-        the text is known (context)."""
+    def explained(self, environ: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+        """Returns each setting's effective ``value``, as JSON has it, and ``origin``, by its name. What was given by a
+        variable of the environment has its name. None is decided when the model is loaded (threads, layers) or the
+        text is known (context)."""
         environment = Settings.from_environment(environ)
         decided = {
             "pattern": self.pattern.name, "relevance": self.relevance,
@@ -76,7 +76,8 @@ class ResolvedSettings:
             if origin == "given" and getattr(environment, name) == value:
                 origin = f"WIM_EDGE_{name.upper()}"
             value = decided.get(name, value)
-            explained[name] = (str(value) if isinstance(value, Path) else value, origin)
+            plain = str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+            explained[name] = {"value": plain, "origin": origin}
         return explained
 
 

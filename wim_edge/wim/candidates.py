@@ -1,0 +1,78 @@
+"""Runs that may answer, the quotations that carry them, and how those are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+
+from wim_edge.documents import Document
+from wim_edge.wim import events
+from wim_edge.wim.plan import source_label
+from wim_edge.wim.quotation import on_one_line
+from wim_edge.wim.reading import Reading
+from wim_edge.wim.tables import ROW, labelled
+
+_ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
+"""Behind which a quotation begins, or with which it ends, that is not cut."""
+
+
+@dataclass(frozen=True)
+class AnswerCandidate:
+    """A run of one of the passages, as characters of its document."""
+
+    index: int
+    document: Document
+    start: int
+    end: int
+    share: float
+    """Probability of this run in this passage's being the answer, as far as the passages go."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.document.text[self.start : self.end].split())
+
+
+def carrier(reading: Reading, run: AnswerCandidate) -> events.Quote:
+    """The quotation that carries a run."""
+    found = reading.writer.quotation(run.index, run.start, run.end)
+    place = run.document.place(found.start, found.end)
+    text = run.document.text[found.start : found.end]
+    chars = (found.start, found.end)
+    return events.Quote(text, run.document.name, place.page, place.section, chars, found.header, place.line)
+
+
+def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
+    """The margins of these segments that are quotations."""
+    quotes = []
+    for index in order:
+        margin = reading.margins.get(index)
+        if margin is not None and margin.quote is not None and margin.text:
+            quotes.append(
+                events.Quote(
+                    margin.text, margin.document, margin.page, margin.section, margin.quote, margin.header,
+                    margin.line,
+                )
+            )
+    return tuple(quotes)
+
+
+def _with_cuts(text: str, quote: events.Quote) -> str:
+    """A quotation on one line, with an ellipsis where it begins or ends within a sentence."""
+    before, after = text[: quote.chars[0]].rstrip(" ")[-1:], text[quote.chars[1] :].lstrip(" ")[:1]
+    begins = not before or before in _ENDS or ROW.search(quote.text)
+    ends = not after or after in "\n|" or quote.text[-1:] in _ENDS or ROW.search(quote.text)
+    return f"{'' if begins else '… '}{on_one_line(quote.text)}{'' if ends else ' …'}"
+
+
+def shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
+    """Quotations with their places, as a person reads them."""
+    shown = []
+    for quote in quotes:
+        document = next(one for one in reading.plan.documents if one.name == quote.document)
+        place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
+        row = labelled(quote.header, quote.text) if quote.header else ""
+        # A row with other cells than the table's labels: what they say, without the pipes
+        cells = " · ".join(cell for part in quote.text.split("|") if (cell := on_one_line(part)))
+        text = row or (cells if quote.header else f"“{_with_cuts(document.text, quote)}”")
+        shown.append(f"{text}{f' ({place})' if place else ''}")
+    return "\n".join(shown)
