@@ -8,7 +8,7 @@ from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents.document import Mark
 from wim_edge.support import Evidence, SupportWeights
 from wim_edge.testing import FakeModel
-from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID, unsupported
+from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID, Answer, unsupported
 
 MILL = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for the old mill."
 SURE, UNSURE, NONE = (SupportWeights(bias, 0, 0, 0, 0) for bias in (3, -0.5, -3))
@@ -306,3 +306,25 @@ def test_the_source_of_the_answer_comes_first() -> None:
 def test_of_two_names_a_list_has_both() -> None:
     text = "Apologies came from Leonard Voss and Mary Tranter, who were ill."
     assert ask(text, "Which councillors were absent?", "Leonard Voss").short == "Leonard Voss and Mary Tranter"
+
+
+def test_an_answer_in_parts_from_beside_the_best_passage_stands_when_nothing_better_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = "The red team was led by Mary Shaw."
+    quote = events.Quote(said, "a.txt", None, None, (0, len(said)))
+    answered = Answer("Mary Shaw", short="Mary Shaw", quotes=(quote,), support=0.9)
+    monkeypatch.setattr("wim_edge.wim.answer.answer_in_parts", lambda *_: answered)
+    found = [Document("a.txt", said), Document("b.txt", "The red team won 12 games.")]
+    found += [Document(f"{n}.txt", f"The weather of day {n} was fine.") for n in range(6)]
+    question = "Who led the red team, and how many games did the red team win?"
+    settings = Settings(pattern="wim-shallow", prose=False, save=False, relevance_threshold=0.99)
+    with Runtime(settings, model=FakeModel(lambda prompt: "12")) as runtime:
+        first = runtime.ask(found, question)
+        told = list(runtime.stream(found, question, read_on=True))
+    last = told[-1]
+    assert isinstance(last, events.AnswerFinished)
+    for answer in (first, last):
+        assert [source.document for source in answer.sources] == ["a.txt", "b.txt"]
+    assert last.read_segments > first.read_segments
+    assert not any(isinstance(event, events.AnswerRevised) for event in told)

@@ -41,6 +41,8 @@ class AnswerStage:
     finish_reason: events.FinishReason = "stop"
     stands: bool = False
     """Whether it is the one of before."""
+    _of_parts: list[int] = field(default_factory=list)
+    """Segments that no margin was written for, but that a part of the question is answered from."""
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +96,8 @@ class AnswerStage:
     def keep_before(self) -> None:
         """Let the answer of before stand, if there is one."""
         if self.before is not None:
-            self.used, self.answer, self.stands = self.before.used, self.before.answer, True
+            self.used, self._of_parts = self.before.used, self.before._of_parts
+            self.answer, self.stands = self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
     def _answer_of_whole(self) -> Answer | None:
@@ -142,23 +145,21 @@ class AnswerStage:
             found.append((part, pointed))
             turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed, question).short)]
         answer = answer_in_parts(reading, self.used, found)
-        quoted = {(quote.document, quote.chars[0]) for quote in answer.quotes}
-        for index in passages[len(self.used) :]:
-            segment = reading.plan.segments[index].segment
-            name = reading.plan.documents[segment.document].name
-            if any(document == name and segment.start <= at < segment.end for document, at in quoted):
-                self.used.append(index)
+        others = (index for index in passages if index not in self.used)
+        self._of_parts = [index for index in others if any(self._holds(index, quote) for quote in answer.quotes)]
         return answer
 
     def sources(self) -> tuple[events.Source, ...]:
         """What the answer drew on: where it stands first, then most relevant first."""
         ranking, found, order = self.reading.ranking, [], self.reading.ranking.order()
-        for index in sorted(self.used, key=lambda index: (index != self._answered_from(), order.index(index))):
+        quotes = self.answer.quotes[:1] if self.answer else ()
+        from_it = {index for index in (*self.used, *self._of_parts) if any(self._holds(index, one) for one in quotes)}
+        for index in sorted({*self.used, *self._of_parts}, key=lambda one: (one not in from_it, order.index(one))):
             segment = self.reading.plan.segments[index].segment
             document = self.reading.plan.documents[segment.document]
             margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
             text, quote = (margin.text, margin.quote) if margin else ("", None)
-            shown = self._quoted(document.name, chars)
+            shown = next((one for one in self.answer.quotes if self._holds(index, one)), None) if self.answer else None
             if shown is not None:  # of this passage the answer quotes that, which may be another sentence
                 text, quote = shown.text, shown.chars
             place, relevance = document.place(*(quote or chars)), ranking.relevance(index)
@@ -170,21 +171,12 @@ class AnswerStage:
             )
         return tuple(found)
 
-    def _answered_from(self) -> int | None:
-        """The segment in which the answer's first quotation stands."""
-        quotes, plan = self.answer.quotes if self.answer else (), self.reading.plan
-        for index in self.used if quotes else ():
-            segment = plan.segments[index].segment
-            is_of = plan.documents[segment.document].name == quotes[0].document
-            if is_of and segment.start <= quotes[0].chars[0] < segment.end:
-                return index
-        return None
-
-    def _quoted(self, name: str, chars: events.Chars) -> events.Quote | None:
-        """What the answer quotes of these characters of a document, first."""
-        quotes = self.answer.quotes if self.answer else ()
-        inside = (one for one in quotes if one.document == name and chars[0] <= one.chars[0] < chars[1])
-        return next(inside, None)
+    def _holds(self, index: int, quote: events.Quote) -> bool:
+        """Whether a segment holds a quotation, at least its beginning."""
+        plan = self.reading.plan
+        segment = plan.segments[index].segment
+        is_of = plan.documents[segment.document].name == quote.document
+        return is_of and segment.start <= quote.chars[0] < segment.end
 
     # What to draw on
 
