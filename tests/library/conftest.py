@@ -1,0 +1,31 @@
+"""A library of its own for each test, and what it holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wim_edge.library.library import Library
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def library(home: Path) -> Library:
+    return Library("papers", create=True)
+
+
+def documents(library: Library) -> dict[str, str]:
+    kept = library.documents([number for number, _ in library.digests()])
+    return {one.document.name: one.document.text for one in kept}
+
+
+def write_rows(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path

@@ -1,0 +1,101 @@
+"""Files of arrays: they appear whole, and what is damaged in them is told before it is used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wim_edge.library.array_file import PART, DamagedError, finish, mapped, opened, parts_of
+
+KIND = (b"a test's arrays\0", 1)
+ABOUT = {"model": "fake"}
+ARRAYS = {"tokens": np.arange(1000, dtype=np.int32), "none": np.zeros(0, np.float32), "scores": np.ones(3, np.float64)}
+
+
+def written(folder: Path) -> Path:
+    path = folder / "a.arrays"
+    part = path.with_name(path.name + PART)
+    part.touch()
+    assert finish(part, path, KIND, ABOUT, ARRAYS) == path.stat().st_size
+    assert not part.exists()
+    return path
+
+
+def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
+    found = mapped(written(tmp_path), KIND, ABOUT)
+    assert list(found) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert found[name].dtype == array.dtype
+        assert (found[name] == array).all()
+    with pytest.raises(ValueError, match="read-only"):
+        found["tokens"][0] = 1
+
+
+def test_the_first_part_may_be_somebody_elses(tmp_path: Path) -> None:
+    part, path = tmp_path / f"b{PART}", tmp_path / "b"
+    part.write_bytes(b"state")
+    finish(part, path, KIND, ABOUT, {"more": np.arange(2, dtype=np.uint8)}, [("state", "|u1", 5, 0)])
+    with opened(path) as file:
+        assert [(name, count) for name, _, count, _ in parts_of(file, KIND, None)] == [("state", 5), ("more", 2)]
+        assert file.read(5) == b"state"
+    with pytest.raises(DamagedError, match="state is damaged"):  # its checksum was not 0
+        mapped(path, KIND, None)
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [(0, "tokens is damaged"), (4000, "scores is damaged"), (-1, "header is damaged"), (-5, "header is damaged"),
+     (-9, "another format"), (-28, "its end is missing"), (-40, "header is damaged")],
+)  # fmt: skip
+def test_a_bit_that_flipped_is_noticed(tmp_path: Path, at: int, says: str) -> None:
+    path = written(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match=says):
+        mapped(path, KIND, ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [(lambda data: data[:20], "cut short"), (lambda data: data[:-1], "its end is missing"),
+     (lambda data: data[100:], "not the length"), (lambda data: b"more" + data, "not the length")],
+)  # fmt: skip
+def test_a_file_of_another_length_is_none(tmp_path: Path, change: object, says: str) -> None:
+    path = written(tmp_path)
+    path.write_bytes(change(path.read_bytes()))  # type: ignore[operator]
+    with pytest.raises(DamagedError, match=says):
+        mapped(path, KIND, ABOUT)
+
+
+def test_what_belongs_to_something_else_is_not_taken(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    with pytest.raises(DamagedError, match="something else"):
+        mapped(path, KIND, {"model": "another"})
+    with pytest.raises(DamagedError, match="another format"):
+        mapped(path, (KIND[0], 2), ABOUT)
+    assert len(mapped(path, KIND, None)) == 3
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="no file"):
+        opened(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        opened(tmp_path / "nothing")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(DamagedError, match="no file"):
+            opened(tmp_path / "pipe")
+
+
+def test_what_does_not_come_to_its_end_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("wim_edge.library.array_file.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        written(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.arrays.part"]

@@ -1,0 +1,222 @@
+"""What is added to a library, passed over, changed and let go of."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.library.conftest import documents, write_rows
+from wim_edge.documents import Document
+from wim_edge.library.ingest import IngestResult, add, title_of
+from wim_edge.library.library import Library
+from wim_edge.settings import Limits
+
+
+def states(found: list[IngestResult]) -> dict[str, str]:
+    return {Path(one.path).name: one.state for one in found}
+
+
+def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    (folder / "sub" / "b.md").write_text("# A heading\n\nThe harbour froze.")
+    (folder / ".hidden.txt").write_text("no")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    assert states(list(add(library, [folder]))) == {"a.txt": "added", "b.md": "added", "picture.png": "skipped"}
+    assert set(documents(library)) == {"a", "A heading"}
+    version = library.version
+    assert states(list(add(library, [folder]))) == {
+        "a.txt": "unchanged", "b.md": "unchanged", "picture.png": "skipped",
+    }  # fmt: skip
+    assert library.version == version
+    (folder / "a.txt").write_text("The lighthouse was moved in 1911.")
+    assert states(list(add(library, [folder])))["a.txt"] == "changed"
+    assert documents(library)["a"] == "The lighthouse was moved in 1911."
+    assert library.version != version
+    assert [hit.document for hit in library.search("when was it built", 5)] == []
+    assert len(library.search("lighthouse", 5)) == 1
+
+
+def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    (folder / "data.csv").write_text("ferry,noon")
+    assert states(list(add(library, [folder, folder / "data.csv"]))) == {"data.csv": "added"}
+    (folder / "data.csv").write_text("ferry,midnight")
+    assert states(list(add(library, [folder]))) == {"data.csv": "changed"}
+    assert documents(library) == {"data": "ferry,midnight"}
+
+
+def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    for name in "ab":
+        (folder / f"{name}.txt").write_text(f"Text {name} of the harbour.")
+    list(add(library, [folder]))
+    (folder / "b.txt").unlink()
+    assert states(list(add(library, [folder]))) == {"a.txt": "unchanged", "b.txt": "gone"}
+    assert len(library) == 2
+    assert states(list(add(library, [folder], prune=True))) == {"a.txt": "unchanged", "b.txt": "removed"}
+    assert set(documents(library)) == {"a"}
+    assert len(library.search("harbour", 5)) == 1
+
+
+def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path, library: Library) -> None:
+    rows = [
+        {"title": "Ferry", "text": "The ferry sails at noon."},
+        {"title": "Ferry", "text": "A ferry is a ship."},
+        {"title": "", "text": "Nameless."},
+        {"title": "Empty", "text": " \n"},
+        {"title": "Nothing"},
+        {"title": "None", "text": None},
+        {"wikipedia_title": "Kilt", "text": ["A kilt is a skirt.\n", "It is worn in Scotland.\n"]},
+        {"title": "Body", "body": "In another field."},
+    ]
+    path = write_rows(home / "rows.jsonl", *rows)
+    (one,) = add(library, [path])
+    assert (one.state, one.documents, one.note) == ("added", 5, "3 rows hold no text")
+    assert set(documents(library)) == {"Ferry", "Ferry (2)", "rows 3", "Kilt", "Body"}
+    kept = library.documents([hit.document for hit in library.search("ferry", 5)])
+    assert {one.title for one in kept} == {"Ferry"}
+    zipped = home / "rows2.jsonl.gz"
+    zipped.write_bytes(gzip.compress(path.read_bytes()))
+    (other,) = add(library, [zipped])
+    assert other.documents == 5
+    assert "Ferry (4)" in documents(library)
+
+
+def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Library) -> None:
+    path = home / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"title": "a", "text": "b"}\n' + b"\n" * 1_000_000))
+    (one,) = add(library, [path], limits=Limits(document_bytes=10_000))
+    assert (one.state, one.note) == ("failed", "larger than 10,000 bytes")
+    (one,) = add(library, [path])
+    assert one.state == "added"
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [("", "no rows"), ("{", "line 1"), ('{"title": "a"}', "no row holds any text"),
+     ('{"title": 3, "text": "b"}', "row 1"), ('{"title": "a", "text": 7}', "row 1"),
+     ('{"title": "a", "text": ""}', "no row holds any text")],
+)  # fmt: skip
+def test_rows_that_are_none_are_told(home: Path, library: Library, rows: str, why: str) -> None:
+    path = home / "rows.jsonl"
+    path.write_text(rows)
+    (one,) = add(library, [path])
+    assert one.state == "failed"
+    assert why in one.note
+    assert len(library) == 0
+
+
+def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, library: Library) -> None:
+    good, bad = home / "good.txt", home / "bad.txt"
+    good.write_text("Good.")
+    bad.write_text("It was good, too.")
+    list(add(library, [bad]))
+    bad.write_bytes(b"\x00\x01\x02" * 100)
+    found = list(add(library, [home / "missing.txt", bad, good]))
+    assert [one.state for one in found] == ["failed", "failed", "added"]
+    assert "what was there of it stays" in found[1].note
+    assert "stays" not in found[0].note
+    assert set(documents(library)) == {"bad", "good"}
+
+
+def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: Library) -> None:
+    path = home / "a.txt"
+    path.write_text("Here for now.")
+    list(add(library, [path]))
+    path.unlink()
+    assert states(list(add(library, [path]))) == {"a.txt": "gone"}
+    assert states(list(add(library, [path], prune=True))) == {"a.txt": "removed"}
+    assert len(library) == 0
+    link = home / "link.txt"
+    path.write_text("Again.")
+    link.symlink_to(path)
+    list(add(library, [link]))
+    path.unlink()
+    assert states(list(add(library, [link], prune=True))) == {"link.txt": "removed"}
+
+
+def test_names_stay_when_files_change(home: Path, library: Library) -> None:
+    for n in (1, 2, 3):
+        write_rows(home / f"{n}.jsonl", {"title": "Same", "text": f"Text {n}."})
+    paths = [home / f"{n}.jsonl" for n in (1, 2, 3)]
+    list(add(library, paths))
+    write_rows(paths[1], {"title": "Same", "text": "Another text."})
+    list(add(library, paths))
+    assert documents(library) == {"Same": "Text 1.", "Same (2)": "Another text.", "Same (3)": "Text 3."}
+
+
+def test_titles() -> None:
+    from wim_edge.documents import Mark
+
+    assert title_of(Document("a.txt", "x", path=Path("folder/a.txt"))) == "a"
+    assert title_of(Document("a.md", "x", (Mark(0, page=1), Mark(0, section="One")), Path("a.md"))) == "One"
+    titled = Document("a.pdf", "x", (Mark(0, section="One"),), Path("a.pdf"), title=" Costs\n2023 ")
+    assert title_of(titled) == "Costs 2023"
+    assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"
+
+
+def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Library) -> None:
+    folder = home / "disk"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Kept.")
+    list(add(library, [folder]))
+    folder.rename(home / "elsewhere")
+    found = list(add(library, [folder], prune=True))
+    assert [one.state for one in found] == ["failed"]
+    assert len(library) == 1
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read everything")
+def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Library) -> None:
+    folder = home / "disk" / "sub"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("Kept.")
+    list(add(library, [home / "disk"]))
+    folder.chmod(0)
+    found = list(add(library, [home / "disk"], prune=True))
+    folder.chmod(0o700)
+    assert [one.state for one in found] == ["failed"]
+    assert len(library) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no FIFO")
+def test_what_is_no_file_and_names_that_are_none(home: Path, library: Library) -> None:
+    folder = home / "odd"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "good.txt").write_text("Good.")
+    found = list(add(library, [folder, folder, "a\0b", home / ("x" * 300), f"{folder}/../odd/good.txt"]))
+    assert [one.state for one in found] == ["added", "skipped", "failed", "failed", "unchanged"]
+    assert len(library) == 1
+
+
+def test_many_equal_titles_are_added_again_in_no_time(home: Path, library: Library) -> None:
+    for name in "ab":
+        write_rows(home / f"{name}.jsonl", *({"title": "T", "text": f"{name} {n}"} for n in range(1500)))
+    paths = [home / "a.jsonl", home / "b.jsonl"]
+    list(add(library, paths))
+    os.utime(paths[0], (1, 1))
+    list(add(library, paths))
+    assert len(documents(library)) == 3000
+
+
+def test_a_time_of_change_beyond_the_database(home: Path, library: Library) -> None:
+    path = home / "a.txt"
+    path.write_text("The lighthouse was built in 1904.")
+    os.utime(path, ns=(0, 2**63 + 10**9))
+    assert states(list(add(library, [path]))) == {"a.txt": "added"}
+    assert states(list(add(library, [path]))) == {"a.txt": "unchanged"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_is_no_document(home: Path, library: Library) -> None:
+    os.mkfifo(home / "pipe.txt")
+    (found,) = add(library, [home / "pipe.txt"])
+    assert (found.state, found.note) == ("failed", "it is no file")
