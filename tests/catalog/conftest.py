@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wim_edge.catalog import HubSource, ModelEntry
 from wim_edge.settings import Paths
+
+Make = Callable[..., ModelEntry]
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, Any]]]:
+    """Puts a download that writes these bytes, or raises this error, in place of the real one."""
+    module = pytest.importorskip("huggingface_hub")
+
+    def use(data: bytes = b"", error: Exception | None = None) -> list[dict[str, Any]]:
+        calls: list[dict[str, Any]] = []
+
+        def download(repo: str, file: str, *, revision: str, local_dir: Path, tqdm_class: type | None = None) -> str:
+            calls.append({"repo": repo, "file": file, "revision": revision})
+            if error is not None:
+                raise error
+            assert tqdm_class
+            with tqdm_class(total=len(data), initial=0, unit="B", desc=file) as bar:
+                bar.update(len(data))
+            path = Path(local_dir) / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            (Path(local_dir) / ".cache/huggingface").mkdir(parents=True, exist_ok=True)
+            (Path(local_dir) / ".cache/huggingface/x.metadata").touch()
+            return str(path)
+
+        monkeypatch.setattr(module, "hf_hub_download", download)
+        return calls
+
+    return use
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +106,4 @@ def make_entry(gguf: bytes) -> Callable[..., ModelEntry]:
         return ModelEntry(**(facts | changes))  # type: ignore[arg-type]
 
     return make
+

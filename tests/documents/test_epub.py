@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import archive, claiming, encryption, epub
+from tests.documents.make import claiming, encryption, epub
 
 pytest.importorskip("lxml")
 ONE = "<html><head><title/></head><body><h1>One</h1><p>First.</p></body></html>"
@@ -53,14 +53,3 @@ def test_a_corrupted_member(refuse) -> None:
     at = bytes(data).index(b"OEBPS/a.xhtml") + len("OEBPS/a.xhtml")
     data[at + 5 : at + 25] = b"\xff" * 20
     assert "damaged" in str(refuse("a.epub", bytes(data)))
-
-
-def test_other_archives(refuse) -> None:
-    assert "zip archive" in str(refuse("a.zip", archive({"a.txt": "x"})))
-    assert "zip archive" in str(refuse("empty.zip", archive({})))
-    assert "Office" in str(refuse("a.odt", archive({"content.xml": "x"})))
-    assert "Office" in str(refuse("a.xlsx", archive({"[Content_Types].xml": "x", "xl/workbook.xml": "x"})))
-    assert "damaged" in str(refuse("a.docx", b"PK\x03\x04 and no more"))
-    locked = bytearray(archive({"a.txt": "x"}))
-    locked[locked.index(b"PK\x01\x02") + 8] |= 1
-    assert "encrypted" in str(refuse("a.zip", bytes(locked)))

@@ -1,9 +1,7 @@
-"""Data files, and the public format and the common form of each question-answering set."""
+"""The public format and the common form of each question-answering set."""
 
 from __future__ import annotations
 
-import gzip
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,64 +9,9 @@ import pytest
 
 from tests.evaluation.stub import write
 from wim_edge.documents import deduplicate
-from wim_edge.documents.data_files import fingerprint, read_rows
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Passage, as_documents
 from wim_edge.evaluation.tasks import questions as q
-
-
-@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl", "rows.json.gz", "rows.jsonl.gz"])
-def test_every_form_of_a_file(tmp_path: Path, name: str) -> None:
-    rows = [{"a": 1}, {"a": "ü\u2028"}]
-    assert read_rows(write(tmp_path / name, rows, lines="jsonl" in name)) == rows
-
-
-def test_a_single_line_and_a_list_under_data(tmp_path: Path) -> None:
-    assert read_rows(write(tmp_path / "one", [{"a": 1}], lines=True)) == [{"a": 1}]
-    assert read_rows(write(tmp_path / "squad", {"version": 1, "data": [{"a": 1}]})) == [{"a": 1}]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "holds no rows"),
-        (b"[]", "holds no rows"),
-        (b"[1, 2]", "holds no rows"),
-        (b'{"a": 1}\n{"a": \n', "line 2"),
-        (gzip.compress(b'{"a": 1}', mtime=0)[:-4], "cannot be read"),
-        (b"\xff\xfe\x00", "is not UTF-8"),
-        (b"[" * 100_000, "line 1"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "line 1"),
-    ],
-)
-def test_bad_files(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "bad.json").write_bytes(content)
-    with pytest.raises(InvalidRequestError, match=message):
-        read_rows(tmp_path / "bad.json")
-
-
-def test_half_characters_are_replaced(tmp_path: Path) -> None:
-    (tmp_path / "d.json").write_text(r'{"a": "x\ud800y", "b": "\ud83d\ude00"}')
-    assert read_rows(tmp_path / "d.json") == [{"a": "x?y", "b": "\U0001f600"}]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidRequestError, match="no regular file"):
-        read_rows(tmp_path / "pipe")
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequestError, match="No such file"):
-        read_rows(tmp_path / "none.json")
-
-
-def test_the_fingerprint_is_of_the_bytes(tmp_path: Path) -> None:
-    (tmp_path / "abc").write_bytes(b"abc")
-    assert fingerprint(tmp_path / "abc") == {
-        "name": "abc", "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-    }  # fmt: skip
 
 
 def test_names_become_unique() -> None:

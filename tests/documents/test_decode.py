@@ -1,4 +1,4 @@
-"""Plain text, Markdown, encodings, and what is no text."""
+"""Encodings, line ends, and what is no text."""
 
 from __future__ import annotations
 
@@ -77,28 +77,3 @@ def test_declared_encodings() -> None:
     assert text("iso-8859-1", "“é”".encode()) == "“é”"  # converted, the declaration left behind
     for nonsense in ("unicode_escape", "utf-7", "hex", "nope", "idna"):
         assert text(nonsense, rb"\ud800 +2AA-") == rb"\ud800 +2AA-".decode()
-
-
-def test_markdown_is_verbatim_and_its_headings_are_sections(read) -> None:
-    source = "intro\n\n# One *big* `x`\ntext\n```\n# not one\n```\n    # nor this\nTwo\nlines\n===\n> ## Three ##\n"
-    document = read("a.md", source)
-    assert document.text == source
-    assert [(source[mark.start :].split()[0], mark.section) for mark in document.marks] == [
-        ("#", "One big x"),
-        ("Two", "Two lines"),
-        (">", "Three"),
-    ]
-    assert document.place(0, 5).section is None
-    assert document.place(source.index("not one"), len(source)).section == "One big x"
-
-
-def test_front_matter_is_no_heading(read) -> None:
-    document = read("a.markdown", "---\ntitle: x\n---\n# H\n")
-    assert [(mark.start, mark.section) for mark in document.marks] == [(17, "H")]
-
-
-def test_headings_of_an_endless_text_are_not_looked_for(read) -> None:
-    document = read("a.md", b"# a\n" * 300_000)
-    assert document.marks == ()
-    assert document.notes == ("more than 200,000 lines: its headings are not looked for",)
-    assert len(document.text) == 1_200_000

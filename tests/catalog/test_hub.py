@@ -1,0 +1,258 @@
+"""A file on Hugging Face: downloaded, verified, continued, and found in that package's own cache."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.attack.hub import Hub, running, write_entry
+from tests.catalog.conftest import Make, sha256
+from wim_edge.catalog import HubSource, fetch, locate, remove
+from wim_edge.errors import DownloadError, ModelError, ModelFileError
+from wim_edge.settings import Paths
+
+Usage = namedtuple("Usage", "total used free")
+
+
+class TestHub:
+    def test_a_file_is_downloaded_verified_and_found(
+        self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes
+    ) -> None:
+        source = HubSource("owner/tiny-GGUF", "sub/tiny.gguf", "abc", sha256(gguf))
+        entry = make_entry(source=source)
+        calls = hub(gguf)
+        seen: list[tuple[int, int | None]] = []
+        assert locate(entry, paths) is None
+        path = fetch(entry, paths, lambda done, total: seen.append((done, total)))
+        assert path == paths.models / "owner/tiny-GGUF/sub/tiny.gguf" == locate(entry, paths)
+        assert seen[-1] == (len(gguf), len(gguf))
+        fetch(entry, paths)
+        assert calls == [{"repo": "owner/tiny-GGUF", "file": "sub/tiny.gguf", "revision": "abc"}]
+
+    def test_a_wrong_checksum_leaves_nothing(self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes) -> None:
+        hub(gguf + b"more")
+        entry = make_entry(source=HubSource("owner/tiny-GGUF", "tiny.gguf", sha256=sha256(gguf)))
+        with pytest.raises(DownloadError, match="SHA-256"):
+            fetch(entry, paths)
+        assert locate(entry, paths) is None
+
+    def test_what_is_no_model_leaves_nothing(self, make_entry: Make, paths: Paths, hub: Any) -> None:
+        hub(b"<html>Sign in to this network, please</html>")
+        with pytest.raises(ModelFileError, match="not a GGUF file"):
+            fetch(make_entry(), paths)
+        assert locate(make_entry(), paths) is None
+
+    def test_a_damaged_file_is_fetched_again(self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes) -> None:
+        file = paths.models / "owner/tiny-GGUF/tiny.gguf"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(gguf[:-1])
+        hub(gguf)
+        assert fetch(make_entry(), paths).read_bytes() == gguf
+
+    def test_the_disk_is_looked_at_first(
+        self, make_entry: Make, paths: Paths, hub: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls = hub()
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9, 10**9 - 5 * 10**6, 5 * 10**6))
+        with pytest.raises(DownloadError, match=r"2\.5 GB needed, 5 MB free"):
+            fetch(make_entry(bytes=2_500_000_000), paths)
+        assert not calls
+
+    def test_what_is_there_already_needs_no_space(
+        self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hub(gguf)
+        entry = make_entry(source=HubSource("owner/tiny-GGUF", "tiny.gguf", sha256=sha256(gguf)))
+        partial = paths.models / f"owner/tiny-GGUF/.cache/huggingface/download/x.{sha256(gguf)}.incomplete"
+        partial.parent.mkdir(parents=True)
+        partial.write_bytes(gguf[:100])
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9, 10**9, len(gguf) - 100))
+        assert fetch(entry, paths).read_bytes() == gguf
+
+    def test_without_the_package(self, make_entry: Make, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+        with pytest.raises(DownloadError) as caught:
+            fetch(make_entry(), paths)
+        assert caught.value.hint == "pip install 'huggingface-hub>=1.1,<1.18'"
+
+    @pytest.mark.parametrize(
+        ("kind", "message", "hint"),
+        [
+            ("GatedRepoError", "accept its terms", "HF_TOKEN"),
+            ("RepositoryNotFoundError", "no repository owner/tiny-GGUF", "repo in models.toml"),
+            ("RevisionNotFoundError", "no revision main", "revision in models.toml"),
+            ("RemoteEntryNotFoundError", "no file tiny.gguf", "file in models.toml"),
+            ("HfHubHTTPError", "answered 503", "later"),
+            ("OfflineModeIsEnabled", "HF_HUB_OFFLINE", "copy the file to"),
+            ("LocalEntryNotFoundError", "could not be downloaded", "Check the network"),
+        ],
+    )
+    def test_errors_say_what_to_do(
+        self, make_entry: Make, paths: Paths, hub: Any, kind: str, message: str, hint: str
+    ) -> None:
+        hub(error=self.error_of(kind))
+        with pytest.raises(DownloadError, match=message) as caught:
+            fetch(make_entry(), paths)
+        assert hint in caught.value.hint
+
+    @staticmethod
+    def error_of(kind: str) -> Exception:
+        errors = importlib.import_module("huggingface_hub.errors")
+        error_type = getattr(errors, kind)
+        if not issubclass(error_type, errors.HfHubHTTPError):
+            return error_type(f"{kind} happened")  # type: ignore[no-any-return]
+        http = importlib.import_module(errors.HfHubHTTPError.__bases__[0].__module__.partition(".")[0])
+        request = http.Request("GET", "https://localhost/")
+        return error_type("went wrong", response=http.Response(503, request=request))  # type: ignore[no-any-return]
+
+    def test_offline_is_told_from_the_cause(self, make_entry: Make, paths: Paths, hub: Any) -> None:
+        error = self.error_of("LocalEntryNotFoundError")
+        error.__cause__ = self.error_of("OfflineModeIsEnabled")
+        hub(error=error)
+        with pytest.raises(DownloadError, match="HF_HUB_OFFLINE"):
+            fetch(make_entry(), paths)
+
+    def test_a_connection_that_breaks(self, make_entry: Make, paths: Paths, hub: Any) -> None:
+        errors = importlib.import_module("huggingface_hub.errors")
+        hub(error=errors.HfHubHTTPError.__bases__[0]("peer closed connection"))
+        with pytest.raises(DownloadError, match="peer closed connection"):
+            fetch(make_entry(), paths)
+
+    def test_a_disk_that_fills_up(self, make_entry: Make, paths: Paths, hub: Any) -> None:
+        hub(error=OSError(errno.ENOSPC, "No space left on device"))
+        with pytest.raises(DownloadError, match=r"is full: .* needed, .* free"):
+            fetch(make_entry(), paths)
+
+
+    def test_a_disk_that_is_full_already(
+        self, make_entry: Make, paths: Paths, hub: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        hub()
+        monkeypatch.setattr(Path, "mkdir", full)
+        with pytest.raises(DownloadError, match=r"is full: .* needed, .* free"):
+            fetch(make_entry(), paths)
+
+
+@pytest.mark.real
+class TestRealClient:
+    """The real huggingface_hub against a hub of one file on this machine."""
+
+    @pytest.fixture
+    def hub(self, gguf: bytes) -> Iterator[Hub]:
+        with running(Hub(gguf)) as server:
+            yield server
+
+    @staticmethod
+    def pull(hub: Hub, file: str, home: Path, offline: str = "0") -> subprocess.CompletedProcess[str]:
+        # in a process of its own, as the package reads its variables once
+        write_entry(home, sha256(hub.data), file)
+        code = (
+            "from wim_edge import catalog\n"
+            "from wim_edge.errors import DownloadError\n"
+            "from wim_edge.settings import Paths\n"
+            "paths = Paths.from_environment()\n"
+            "try: print(catalog.fetch(catalog.Catalog.load(paths).get('tiny'), paths, print))\n"
+            "except DownloadError as error: print(error)\n"
+        )
+        environment = os.environ | {
+            "HF_ENDPOINT": hub.endpoint,
+            "HF_HUB_OFFLINE": offline,
+            "NO_PROXY": "127.0.0.1",
+        }
+        environment.pop("HF_HUB_DISABLE_XET", None)
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+        )
+
+    def test_an_interrupted_download_continues(self, hub: Hub, home: Path, gguf: bytes) -> None:
+        client = pytest.importorskip("huggingface_hub")
+        if tuple(int(number) for number in client.__version__.split(".")[:2]) >= (1, 18):
+            pytest.skip(f"huggingface-hub {client.__version__} cannot continue a download, wim-edge[hub] wants <1.18")
+        block = 10 * 1024**2  # the package writes whole blocks; what it has of the next one is lost
+        hub.data = gguf + bytes(2 * block)
+        hub.breaks_at = block + 1000
+
+        broken = self.pull(hub, "tiny.gguf", home)
+        assert "tiny.gguf could not be downloaded" in broken.stdout, broken.stderr
+        assert not (home / "models/owner/tiny-GGUF/tiny.gguf").exists()
+
+        done = self.pull(hub, "tiny.gguf", home)
+        progress = done.stdout.splitlines()
+        assert progress.pop() == str(home / "models/owner/tiny-GGUF/tiny.gguf"), done.stderr
+        assert (home / "models/owner/tiny-GGUF/tiny.gguf").read_bytes() == hub.data
+        assert progress[0] == f"{block} {len(hub.data)}"
+        assert progress[-1] == f"{len(hub.data)} {len(hub.data)}"
+        path = "/owner/tiny-GGUF/resolve/main/tiny.gguf"
+        assert hub.gets == [(path, None), (path, f"bytes={block}-")]
+        assert hub.sent == len(hub.data) + 1000
+
+    def test_progress_and_file_arrive(self, hub: Hub, home: Path, gguf: bytes) -> None:
+        pytest.importorskip("huggingface_hub")
+        done = self.pull(hub, "tiny.gguf", home)
+        assert done.stdout.splitlines()[-2:] == [
+            f"{len(gguf)} {len(gguf)}",
+            str(home / "models/owner/tiny-GGUF/tiny.gguf"),
+        ], done.stderr
+
+    def test_a_file_that_is_not_there(self, hub: Hub, home: Path) -> None:
+        pytest.importorskip("huggingface_hub")
+        done = self.pull(hub, "other.gguf", home)
+        assert "owner/tiny-GGUF has no file other.gguf" in done.stdout, done.stderr
+
+    def test_offline(self, hub: Hub, home: Path) -> None:
+        pytest.importorskip("huggingface_hub")
+        done = self.pull(hub, "tiny.gguf", home, offline="1")
+        assert "HF_HUB_OFFLINE forbids downloads" in done.stdout, done.stderr
+
+
+class TestHuggingFaceCache:
+    @pytest.fixture
+    def cached(self, tmp_path: Path, gguf: bytes) -> Path:
+        """The file in the cache as revision main, linked to a blob named by its SHA-256."""
+        pytest.importorskip("huggingface_hub")
+        repo = tmp_path / "hf-cache/models--owner--tiny-GGUF"
+        commit = "1" * 40
+        for folder in ("refs", "blobs", f"snapshots/{commit}"):
+            (repo / folder).mkdir(parents=True)
+        (repo / "refs/main").write_text(commit)
+        blob = repo / "blobs" / sha256(gguf)
+        blob.write_bytes(gguf)
+        link = repo / "snapshots" / commit / "tiny.gguf"
+        link.symlink_to(blob)
+        return link
+
+    def test_is_used_where_it_lies(self, make_entry: Make, paths: Paths, cached: Path) -> None:
+        assert locate(make_entry(), paths) == cached
+        assert fetch(make_entry(), paths) == cached
+        with pytest.raises(ModelError, match="cache") as caught:
+            remove(make_entry(), paths)
+        assert str(cached) in caught.value.hint
+
+    def test_another_revision_of_the_same_file_will_do(
+        self, make_entry: Make, paths: Paths, cached: Path, gguf: bytes
+    ) -> None:
+        source = HubSource("owner/tiny-GGUF", "tiny.gguf", "2" * 40, sha256(gguf))
+        assert locate(make_entry(source=source), paths) == cached
+
+    def test_another_file_of_the_same_name_will_not(self, make_entry: Make, paths: Paths, cached: Path) -> None:
+        source = HubSource("owner/tiny-GGUF", "tiny.gguf", "2" * 40, "0" * 64)
+        assert locate(make_entry(source=source), paths) is None
+
+    def test_without_a_cache_the_package_is_not_imported(
+        self, make_entry: Make, paths: Paths, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+        assert locate(make_entry(), paths) is None

