@@ -5,10 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from wim_edge import Document, Settings
+from wim_edge.evaluation.conditions import parse_conditions
+from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.records import Record
+from wim_edge.evaluation.runner import evaluate
+from wim_edge.evaluation.tasks import TASKS, TaskOptions
 from wim_edge.testing import FakeModel
 from wim_edge.wim.events import (
     AnswerFinished,
@@ -95,3 +101,28 @@ def multidoc_row(number: int, distractors: int = 9) -> dict[str, Any]:
         "gold": {"title": f"House {number}", "text": f"It is colour{number} all over."},
         "distractors": [{"title": "Street", "text": f"Nothing {number} {n}."} for n in range(distractors)],
     }
+
+
+def build(task: str, **options: Any) -> list[Example]:
+    return TASKS[task].examples(TaskOptions(**options), words)
+
+
+DOCUMENTS = (Document("a", "nothing"), Document("b", "it is blue"))
+
+
+def example(number: int = 0, x: int = 0, **more: Any) -> Example:
+    plain = Example(f"q{number}@{x}", f"q{number}", DOCUMENTS, f"Which {number}?", ("blue",), (1,), x=x)
+    return replace(plain, **more)
+
+
+EXAMPLES = [example(number, x) for number in range(2) for x in (0, 1)]
+
+
+def blue(documents: Sequence[Document], _question: str, _settings: Settings) -> str:
+    return "it is blue" if any("blue" in document.text for document in documents) else "unknown"
+
+
+def run(out: Path, patterns: str = "llm", examples: Sequence[Example] = EXAMPLES, runtime: StubRuntime | None = None,
+        **options: Any) -> list[Record]:  # fmt: skip
+    return evaluate(runtime or StubRuntime(blue), "multidoc", examples, parse_conditions(patterns), out,  # type: ignore[arg-type]
+                    options=TaskOptions(**options))  # fmt: skip

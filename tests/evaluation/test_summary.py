@@ -1,44 +1,15 @@
-"""Figures of a run against values worked out by hand, and the page that shows them."""
+"""Figures of a run against values worked out by hand."""
 
 from __future__ import annotations
 
-import builtins
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wim_edge.errors import InvalidRequestError
+from tests.evaluation.made_up_run import record, summary
 from wim_edge.evaluation.records import Record
-from wim_edge.evaluation.report import write_report
-from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.table import rows
-from wim_edge.evaluation.tasks import TASKS
-
-
-def record(group: str, x: int | None, pattern: str, accuracy: float | None, **more: Any) -> Record:
-    scores = {} if accuracy is None else {"accuracy": accuracy}
-    given = {"seconds": 2.0, "prefilled_tokens": 100, "decoded_tokens": 10, "resolved_pattern": pattern,
-             "answer": "an <answer>", **more, "scores": scores | more.get("scores", {})}  # fmt: skip
-    return Record(id=f"{group}@{x or 0}", group=group, pattern=pattern, x=x, question=f"Which {group}?",
-                  answers=("right",), **given)  # fmt: skip
-
-
-RECORDS = [
-    record("a", 0, "llm", 1.0), record("a", 4, "llm", 0.0), record("b", 0, "llm", 1.0, seconds=4.0),
-    record("b", 4, "llm", 1.0, seconds=None, prefilled_tokens=None, error="CapacityError: 9 of 5"),
-    record("a", 0, "wim", 0.0, seconds=6.0, gold_rank=1, resolved_pattern="wim:cascade"),
-    record("a", 4, "wim", 1.0, seconds=6.0, gold_rank=2, resolved_pattern="wim:cascade"),
-    record("b", 0, "wim", 1.0, seconds=12.0, gold_rank=3), record("b", 4, "wim", 1.0, seconds=50.0, gold_rank=0),
-    record("a", None, "oracle", 1.0, seconds=1.0), record("b", None, "oracle", 0.0, seconds=1.0),
-]  # fmt: skip
-PATTERNS = ["llm", "wim", "oracle"]
-
-
-def summary(records: list[Record] = RECORDS, task: str = "multidoc", patterns: list[str] = PATTERNS) -> dict[str, Any]:
-    return summarize(TASKS[task], "fake", "wim-edge eval <x>", records, patterns)
 
 
 def test_figures() -> None:
@@ -108,56 +79,6 @@ def test_figures_of_whole_documents() -> None:
     head, row = rows(summary(records, "documents", ["default"]))
     assert dict(zip(head, row, strict=True))["s first"] == "40.0"
     assert "s/example" not in head
-
-
-def test_the_table() -> None:
-    head, llm, wim, oracle = rows(summary())
-    assert head == ["pattern", "n", "accuracy", "gold first", "in first two", "95% of accuracy", "position 0",
-                    "position 4", "s/example", "x llm", "errors"]  # fmt: skip
-    assert llm[:3] == ["llm", "2", "75.0%"]
-    assert (llm[3:5], llm[6:8], llm[-1]) == (["-", "-"], ["100.0%", "50.0%"], "1")
-    assert wim[0] == "wim (wim:cascade)"
-    assert oracle[6:8] == ["-", "-"]
-
-
-def test_the_report_is_one_page_without_links(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path = write_report(tmp_path, summary(), RECORDS)
-    page = path.read_text(encoding="utf-8")
-    assert path.name == "report.html"
-    assert {p.name for p in tmp_path.glob("*.png")} == {"by_position.png", "cost.png"}
-    assert all((tmp_path / name).read_bytes()[:4] == b"\x89PNG" for name in ("by_position.png", "cost.png"))
-    assert page.count("data:image/png;base64,") == 2
-    assert not re.search(r"https?://|<script|<link|src=\"(?!data:)|url\(", page)
-    assert "wim-edge eval &lt;x&gt;" in page
-    assert "an &lt;answer&gt;" in page
-    assert "CapacityError: 9 of 5" in page
-    assert "Which a?" in page
-    assert "color-scheme: light dark" in page
-
-
-def test_plots_by_task(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    reader = [record(g, k, "llm", s, scores={"recall": r}) for g, k, s, r in (("a", 1, 0.0, 0.0), ("a", 5, 1.0, 1.0))]
-    write_report(tmp_path, summary(reader, "reader", ["llm"]), reader)
-    lengths = [record(g, n, "llm", s, scores={"f1": s}) for g, n, s in (("a", 1000, 0.5), ("a", 4000, 0.1))]
-    write_report(tmp_path, summary(lengths, "cwe", ["llm"]), lengths)
-    assert {path.name for path in tmp_path.glob("*.png")} == {"by_documents.png", "by_length.png", "cost.png"}
-    write_report(tmp_path / ".", summary([], "babilong", ["llm"]), [])
-
-
-def test_a_report_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **more: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InvalidRequestError, match="matplotlib") as caught:
-        write_report(tmp_path, summary(), RECORDS)
-    assert caught.value.hint == "pip install matplotlib"
 
 
 def test_a_failed_question_has_found_nothing_where_others_could() -> None:

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 
 from tests.evaluation.stub import write
-from wim_edge.documents import deduplicate
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import Passage, as_documents
+from wim_edge.evaluation.example import Passage
 from wim_edge.evaluation.tasks import questions as q
-
-
-def test_names_become_unique() -> None:
-    assert deduplicate(["A", "A", "B", "A (2)", "A"]) == ["A", "A (3)", "B", "A (2)", "A (4)"]
-    documents, gold = as_documents([Passage("A", "x"), Passage("", "y", True), Passage("A", "z", True)])
-    assert [(d.name, d.text) for d in documents] == [("A", "x"), ("Untitled", "y"), ("A (2)", "z")]
-    assert gold == (1, 2)
-
 
 HOTPOT = {
     "_id": "h1", "question": "Who?", "answer": "Ann",

@@ -1,0 +1,101 @@
+"""An evaluation on disk: what is written is what is read, it may grow, and another run or damage is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.stub import EXAMPLES, StubRuntime, blue, run
+from wim_edge import Settings
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.records import read_records
+
+B = (1, (0, 10))
+
+
+def test_what_is_written_is_what_is_returned(tmp_path: Path) -> None:
+    found = run(tmp_path, "llm,wim", runtime=StubRuntime(blue, ranked=[B], quotes=[("nothing", (0, 7))]))
+    assert read_records(tmp_path) == found
+    identity = json.loads((tmp_path / "run.json").read_text())
+    assert (identity["task"], identity["model"], identity["patterns"]) == ("multidoc", "fake", ["llm", "wim"])
+
+
+def test_a_run_may_grow_by_patterns_and_limit(tmp_path: Path) -> None:
+    run(tmp_path, "llm", EXAMPLES[:2], limit=1)
+    runtime = StubRuntime(blue)
+    assert len(run(tmp_path, "wim,llm", EXAMPLES, runtime, limit=None)) == 8  # generated: None is 50
+    assert len(runtime.asked) == 6
+    with pytest.raises(InvalidRequestError, match="limit is 50 there, 1 here"):
+        run(tmp_path, "wim,llm", EXAMPLES[:2], limit=1)
+    with pytest.raises(InvalidRequestError, match="patterns is"):
+        run(tmp_path, "llm")
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (Settings(), {"seed": 1}, "seed is 0 there, 1 here"),
+        (Settings(segment_tokens=99), {}, "segment_tokens is None there, 99 here"),
+        (Settings(), {"documents": (5,)}, "documents is"),
+        (Settings(), {"data": "other.json"}, r"data is data.json \(sha256 \w+\) there, other.json \(sha"),
+    ],
+)
+def test_another_run_is_refused(tmp_path: Path, settings: Settings, options: dict[str, Any], message: str) -> None:
+    data, other = tmp_path / "data.json", tmp_path / "other.json"
+    data.write_text("1")
+    other.write_text("2")
+    out = tmp_path / "out"
+    run(out, data=data)
+    before = (out / "examples.jsonl").read_bytes(), (out / "run.json").read_bytes()
+    if "data" in options:
+        options["data"] = other
+    with pytest.raises(InvalidRequestError, match=message) as caught:
+        run(out, runtime=StubRuntime(blue, settings), **{"data": data, **options})
+    assert "--out" in caught.value.hint
+    assert before == ((out / "examples.jsonl").read_bytes(), (out / "run.json").read_bytes())
+
+
+def test_changed_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data.json"
+    data.write_text("1")
+    run(tmp_path / "out", data=data)
+    data.write_text("2")
+    with pytest.raises(InvalidRequestError, match=r"data is data\.json"):
+        run(tmp_path / "out", data=data)
+
+
+def test_damage_inside_is_an_error_not_a_loss(tmp_path: Path) -> None:
+    run(tmp_path)
+    path = tmp_path / "examples.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"rubbish\n", *lines[2:]]))
+    with pytest.raises(InvalidRequestError, match=r"line 2 is damaged"):
+        run(tmp_path)
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(InvalidRequestError, match="unknown run"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("scores", {"accuracy": "1"}), ("scores", 1), ("id", 3), ("gold_rank", "1"), ("seconds", [1]), ("answers", 1)],
+)
+def test_records_of_other_types_are_damage(tmp_path: Path, name: str, value: object) -> None:
+    run(tmp_path)
+    path = tmp_path / "examples.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**row, name: value}) + "\n" for row in rows))
+    with pytest.raises(InvalidRequestError, match=r"line 1 is damaged"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"settings": 1}, {"limit": "x"}, {"patterns": 5}, {"model_file": "other"}])
+def test_a_changed_run_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    run(tmp_path)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(InvalidRequestError, match=r"damaged|another run"):
+        run(tmp_path)
