@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
         items[:] = [item for item in items if not item.get_closest_marker("attack")]
     fast = config.option.markexpr == FAST
-    long = {item.path for item in items if (item.path.parent.name == "server" if fast else
+    long = {item.path for item in items if ("server" in item.path.parts if fast else
                                             item.get_closest_marker("real"))}  # fmt: skip
     items.sort(key=lambda item: item.path not in long)
 

@@ -14,10 +14,18 @@ import httpx
 import pytest
 import uvicorn
 
+from tests.server.browser import BROWSER, SECONDS
 from tests.server.slow import SMALL, TEXT, Slow
-from wim_edge import Runtime
+from wim_edge import Runtime, Settings
 from wim_edge.server.app import create_app
 from wim_edge.server.timeouts import HeaderTimeoutProtocol
+
+PARTS = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
+ALONE = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
+
+
+def types(found: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in found]
 
 
 @contextmanager
@@ -122,3 +130,27 @@ def make(model: Slow, folder: Path) -> Callable[..., Any]:
 def client(make: Callable[..., Any]) -> Iterator[Client]:
     with serving(make()) as address, Client(base_url=address, timeout=30) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright  # here: each worker imports this file
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, smollm2: Path) -> Iterator[Any]:
+    settings = Settings(model=str(smollm2), segment_tokens=128, margin_tokens=16, answer_tokens=8)
+    with serving(create_app(settings)) as address, browser.new_context() as context:
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(address) else None)
+        page.goto(address)
+        yield page
+        assert not wrong

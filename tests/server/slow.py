@@ -3,7 +3,9 @@ than a worker takes for its work."""
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from wim_edge import Settings
@@ -33,3 +35,18 @@ class Slow(FakeModel):
         made = super().context(n_ctx, n_sequences=n_sequences)
         made.on_append = lambda _: time.sleep(self.seconds)
         return made
+
+
+_WORKER = """
+import os, sys
+sys.path.insert(0, {root!r})
+from tests.server.slow import SMALL, Slow
+from wim_edge import Runtime
+from wim_edge.server.worker_protocol import serve
+model = Slow()
+model.seconds = float(os.environ.get("SLOW", "0"))
+print("a line that some library prints", file=sys.stderr)
+serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL, open_runtime=lambda settings: Runtime(settings, model=model))
+"""
+COMMAND = [sys.executable, "-c", _WORKER.format(root=str(Path(__file__).parents[2]))]
+"""Starts a worker with it; as slow as the variable SLOW says."""

@@ -2,61 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.documents.make import pdf
-from tests.server.conftest import serving
-from wim_edge import Runtime, Settings, catalog, events
+from tests.server.browser import BROWSER, SECONDS, answered, ask, expect
+from wim_edge import catalog
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
-from wim_edge.server.app import create_app
 from wim_edge.settings import Paths
 
 pytest.importorskip("playwright")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
-SECONDS = 120_000  # milliseconds that a real model may take
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright  # here: each worker imports this file
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Any, smollm2: Path) -> Iterator[Any]:
-    settings = Settings(model=str(smollm2), segment_tokens=128, margin_tokens=16, answer_tokens=8)
-    with serving(create_app(settings)) as address, browser.new_context() as context:
-        page = context.new_page()
-        page.set_default_timeout(SECONDS)
-        wrong: list[str] = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(address) else None)
-        page.goto(address)
-        yield page
-        assert not wrong
-
-
-def expect(what: Any) -> Any:
-    from playwright import sync_api
-
-    return sync_api.expect(what)
-
-
-def ask(page: Any, question: str) -> None:
-    page.fill("#question", question)
-    page.press("#question", "Enter")
 
 
 def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
@@ -68,13 +28,6 @@ def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
     page.click("#settings summary")
     page.select_option("#pattern", "wim-shallow")
     ask(page, "Who may copy and distribute verbatim copies of this license document?")
-
-
-def answered(page: Any) -> str:
-    """Waits until it is; what the page says of it."""
-    expect(page.locator("#told")).to_contain_text("answer", timeout=SECONDS)
-    page.wait_for_selector("#now", state="hidden")
-    return str(page.inner_text("#told"))
 
 
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
@@ -228,68 +181,6 @@ def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_
     expect(page.locator("#documents")).to_contain_text("old")
 
 
-def test_a_rejected_margin_stays_though_the_text_is_read_anew(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text(long_text[:1000])
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    ask(page, "Who may copy it?")
-    answered(page)
-    ask(page, "Who is protected by it?")  # which the cache holds now
-    page.wait_for_selector("#now:not([hidden])")
-    answered(page)
-    page.locator("#asked .link", has_text="Who may copy it?").click()
-    page.wait_for_selector(".margin.relevant")
-    answered(page)
-    page.locator(".margin.relevant button[aria-label*='not draw']").first.click()
-    page.wait_for_selector(".margin.rejected")
-    page.focus("#again")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#now:not([hidden])")
-    answered(page)
-    expect(page.locator(".margin.rejected")).to_have_count(1)
-    assert page.evaluate("document.activeElement.id") in ("go", "now")  # where the button was that is hidden now
-
-
-def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("The ferry sails at noon. It is a small ship.")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    page.keyboard.press("Tab")
-    unnamed = page.evaluate(
-        """[...document.querySelectorAll('button, input, select, textarea, progress')].filter(one =>
-        !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length)).map(one => one.outerHTML)"""
-    )
-    assert unnamed == []
-    page.focus("#question")
-    page.keyboard.type("When does it sail?")
-    page.keyboard.press("Enter")
-    answered(page)
-    page.focus("#sources .link")
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.tagName") == "MARK"
-    page.set_viewport_size({"width": 360, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "licence.pdf"
-    lines = [line.strip().translate({ord(c): "" for c in "()\\"}) for line in long_text[:2000].split("\n")]
-    path.write_bytes(pdf(*("\n".join(lines[i : i + 12]).encode("latin-1") for i in range(0, 36, 12))))
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    ask(page, "Who may copy it?")
-    answered(page)
-    places = page.locator(".margin .faint").all_inner_texts()
-    assert places
-    assert all(place.startswith(("page 1 ", "page 2 ", "page 3 ")) for place in places)
-    assert all(one.inner_text().startswith("page ") for one in page.locator("#sources .link").all())
-    for margin in page.locator(".margin").all():  # the place that is named is where the mark then stands
-        margin.locator(".link").click()
-        assert page.inner_text("mark").strip()
-
-
 def test_a_model_is_fetched_with_its_progress_and_chosen(
     page: Any, tmp_path: Path, gemma3: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,44 +220,6 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
     expect(row).to_contain_text("loaded")
 
 
-@pytest.mark.parametrize(("status", "text", "shown", "large"), [
-    ("answered", "Anna Lind\n\n“Anna Lind signed it.” (page 3)", "Anna Lind", True),
-    ("unsure", "Perhaps: Anna Lind\n\n“Anna Lind signed it.”", "Perhaps: Anna Lind", True),
-    ("not_found", "The document does not seem to say.\n\nNearest: “Anna Lind signed it.”",
-     "The document does not seem to say.", False),
-    ("answered", "It was signed by her, as one reads.", "It was signed by her, as one reads.", False),
-])  # fmt: skip
-def test_an_answer_is_shown_in_its_parts(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Any, text: str, shown: str, large: bool
-) -> None:
-    def stream(self: Runtime, documents: Any, question: str, **_: Any) -> Iterator[events.Event]:
-        yield events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25")
-        yield events.SegmentRead(0, 1, "a", None, None, (0, 27), 9)
-        quote = events.Quote("Anna Lind signed it.", "a", None, "Costs", (7, 27), "| who |")
-        usage = events.Usage(9, 0, 1, {"total": 1.0}, 1)
-        short = "" if status == "not_found" else "Anna Lind"
-        yield events.AnswerDelta(text)
-        yield events.AnswerFinished(text, "stop", "wim", "m", (), usage, 1, 1, 0.0, status, short, (7, 16), (quote,),
-                                    0.4, ("123",))  # fmt: skip
-
-    monkeypatch.setattr(Runtime, "stream", stream)
-    path = tmp_path / "a.txt"
-    path.write_text("Hello. Anna Lind signed it.")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    ask(page, "Who signed it?")
-    answered(page)
-    assert page.inner_text("#text-of-answer") == shown
-    assert (page.get_attribute("#text-of-answer", "class") == "short") == large
-    assert page.is_visible("#short") == (not large and status != "not_found")
-    assert page.is_visible("#quotes-title") == (status == "not_found")
-    assert ("may be another" in page.inner_text("#status")) == (status == "unsure")
-    assert "In no passage: 123" in page.inner_text("#status")
-    assert "| who |" in page.inner_text("#quotes")
-    page.locator("#quotes .link").click()
-    assert page.inner_text("mark") == "Anna Lind signed it."
-
-
 def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "a.txt"
     path.write_text(long_text[:1500])
@@ -378,45 +231,3 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     ask(page, "and in 2022?")
     expect(page.locator("#settled")).to_have_text("Asked as: Who may copy it in 2022?", timeout=SECONDS)
     answered(page)
-
-
-def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:
-    wrong = page.evaluate(
-        """async () => {
-          const { Reader } = await import("./reader.js");
-          let seed = 7;
-          const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
-          const wrong = [];
-          for (const [paragraph, shuffled] of [90, 3000, 70000].flatMap((one) => [[one, false], [one, true]])) {
-            const letters = ["a", "é", " ", "🚢"];
-            const text = Array.from({ length: 200000 }, (_, i) => i % paragraph ? letters[random(4)] : "\\n").join("");
-            const chars = [...text], article = document.createElement("article");
-            const reader = new Reader(article, document.createElement("div"), () => null);
-            reader.show({ text });
-            const segments = [];
-            for (let at = 0; at < chars.length;) {
-              const start = at + (random(9) ? 0 : random(50)), end = Math.min(chars.length, start + 1 + random(6000));
-              segments.push([segments.length, [start, end]]);
-              at = end;
-            }
-            for (let n = shuffled ? segments.length - 1 : 0; n > 0; n--) {
-              const other = random(n + 1);
-              [segments[n], segments[other]] = [segments[other], segments[n]];
-            }
-            for (const [segment, [start, end]] of segments) {
-              reader.read({ segment, chars: [start, end] }, false);
-              const { made } = reader.segments.get(segment);
-              const whole = article.textContent === text && made.textContent === chars.slice(start, end).join("");
-              if (!whole) wrong.push([paragraph, segment]);
-              if (!random(5)) reader.go(segment, [start, end]);
-            }
-            const left = [...article.querySelectorAll(".unread")].reduce((sum, one) => sum + one.textContent.length, 0);
-            const read = segments.reduce((sum, [, [start, end]]) => sum + chars.slice(start, end).join("").length, 0);
-            if (article.textContent !== text || left + read !== text.length) wrong.push([paragraph, "end"]);
-            const longest = Math.max(...[...article.children].map((one) => one.textContent.length));
-            if (longest > 60000) wrong.push([paragraph, longest]);
-          }
-          return wrong;
-        }"""
-    )
-    assert wrong == []

@@ -16,13 +16,8 @@ from tests.cli.test_models import FACTS, gguf
 from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT, Slow
 from wim_edge import Settings
-from wim_edge.documents import Document
-from wim_edge.errors import InvalidRequestError
 from wim_edge.server.app import create_app
-from wim_edge.server.openai.routing import LONG, MessagePart, MessageTurn, as_request
-from wim_edge.server.openai.schemas import CompletionReply
-from wim_edge.server.question import split_question
-from wim_edge.wim import events
+from wim_edge.server.openai.routing import LONG
 
 
 @pytest.fixture
@@ -144,27 +139,6 @@ def test_how_a_question_was_understood_is_said_in_the_reply(api: Any) -> None:
     assert "(Asked as: “What was blue in 2022?”" in "".join(c.choices[0].delta.content or "" for c in chunks)
 
 
-@pytest.mark.parametrize(("text", "quotes", "unsupported", "below"), [
-    ("Anna.\n\n“Anna  signed.” (page 3)", [("Anna signed.", 3, None)], (), ""),
-    ("Anna signed it.", [("Anna\nsigned.", 3, None), ("She left.", None, "Costs")], (),
-     "\n\n[1] a.pdf, page 3: “Anna signed.”\n[2] a.pdf, Costs: “She left.”"),
-    ("Call 123.", [], ("123",), "\n\n(In no passage: 123)"),
-    ("Call.", [], (), ""),
-])  # fmt: skip
-def test_what_stands_below_an_answer(
-    text: str, quotes: list[tuple[str, int | None, str | None]], unsupported: tuple[str, ...], below: str
-) -> None:
-    made = tuple(events.Quote(words, "a.pdf", page, section, (0, 9)) for words, page, section in quotes)
-    usage = events.Usage(1, 0, 1, {"total": 1.0}, 1)
-    last = events.AnswerFinished(text, "repeated", "wim", "m", (), usage, quotes=made, unsupported=unsupported)
-    told = CompletionReply(chat=True, model="m")
-    chunks = told.chunks(json.loads(last.to_json()))
-    assert told.text == text + below
-    assert told.finish_reason == "stop"  # clients know no other
-    assert told.reading["finish_reason"] == "repeated"
-    assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks] == ([below, None] if below else [None])
-
-
 def test_files_are_read(api: Any, client: Client) -> None:
     import openai
 
@@ -248,40 +222,6 @@ def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
         time.sleep(0.01)
     assert client.ok(client.get("/api/status"))["waiting"] == 0
     assert len([what for what, _, n in model.history if (what, n) == ("append", 1)]) < 500  # of two thousand tokens
-
-
-# What is a document, and what is the question
-
-def test_the_question_of_a_long_message() -> None:
-    long = "A sentence of the text. " * 40
-    assert split_question(f"{long}\n\n{long}\n\nWho is it?\n") == (f"{long}\n\n{long}".strip(), "Who is it?")
-    assert split_question(f"Who is it?\n\n{long}") == (long.strip(), "Who is it?")
-    body, question = split_question(long + "Who is it?")
-    assert question == "Who is it?"
-    assert body == long.strip()
-    assert split_question("a" * 5000) == ("a" * 4400, "a" * 600)
-    assert split_question("Who is it?") == ("", "Who is it?")
-
-
-def test_what_becomes_of_messages() -> None:
-    def count(text: str) -> int:
-        return len(text) // 4
-
-    long = "A sentence of the text. " * 400
-    turns = [
-        MessageTurn("system", (MessagePart("Be brief."),)),
-        MessageTurn("user", (MessagePart(long),)),
-        MessageTurn("assistant", (MessagePart("Yes?"),)),
-        MessageTurn("user", (MessagePart("Who is it?"), MessagePart(document=Document("d", "words")))),
-    ]
-    found = as_request(turns, count, read=None)
-    assert [document.name for document in found.documents] == ["message", "d"]
-    assert (found.question, found.left_out) == ("Who is it?", 2)
-    assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
-    with pytest.raises(InvalidRequestError, match="no question"):
-        as_request([MessageTurn("user", (MessagePart(document=Document("d", "words")),))], count, read=None)
-    with pytest.raises(InvalidRequestError, match="not the user's"):
-        as_request([], count, read=None)
 
 
 @pytest.mark.real

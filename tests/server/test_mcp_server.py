@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.server.slow import SMALL, TEXT, Slow
 from wim_edge import Runtime
@@ -110,26 +105,3 @@ def test_one_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
         assert not found.is_error
 
     using(model, folder, use)
-
-
-@pytest.mark.real
-def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_text: str) -> None:
-    from mcp.client.client import Client
-    from mcp.client.stdio import StdioServerParameters
-
-    (tmp_path / "gpl.txt").write_text(long_text[:1500])
-    command = StdioServerParameters(
-        command=sys.executable, env=dict(os.environ),
-        args=["-m", "wim_edge", "mcp", str(tmp_path), "--model", str(smollm2), "--answer-tokens", "12"],
-    )  # fmt: skip
-
-    async def run() -> None:
-        async with Client(command) as client:
-            arguments = {"path": str(tmp_path / "gpl.txt"), "question": "Who may copy it?"}
-            found = await client.call_tool("ask_document", arguments)
-            assert not found.is_error, text_of(found)
-            assert found.structured_content["sources"]
-            readings = await client.call_tool("list_readings", {})
-            assert json.loads(json.dumps(readings.structured_content))["result"]
-
-    asyncio.run(run())

@@ -1,0 +1,27 @@
+"""What the tests of the page do in a browser."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SECONDS = 120_000  # milliseconds that a real model may take
+
+
+def expect(what: Any) -> Any:
+    from playwright import sync_api
+
+    return sync_api.expect(what)
+
+
+def ask(page: Any, question: str) -> None:
+    page.fill("#question", question)
+    page.press("#question", "Enter")
+
+
+def answered(page: Any) -> str:
+    """Waits until it is; what the page says of it."""
+    expect(page.locator("#told")).to_contain_text("answer", timeout=SECONDS)
+    page.wait_for_selector("#now", state="hidden")
+    return str(page.inner_text("#told"))

@@ -1,0 +1,116 @@
+"""What of a conversation is a document, and what is the question."""
+
+from __future__ import annotations
+
+import pytest
+
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError
+from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request
+
+PLAIN = "The licence covers the software. It was written in 2007 by the foundation. " * 60
+LICENCE = f"A LICENCE\nVersion 3\n\n{PLAIN}\n\n{PLAIN}\n\nRead the rest at the foundation's address."
+HEAD = f"What is a licence?\n\n{PLAIN}\n\nRead the rest there."
+FILE = Document("contract", "The tenant pays.")
+REST, END = "the message", "the message's end or head"
+Q = "Who is protected by this License?"
+
+
+def request(*messages: tuple[str, str | list[str | Document]], read: bool | None = None) -> RoutedRequest:
+    turns = []
+    for role, content in messages:
+        parts = [content] if isinstance(content, str) else content
+        made = (MessagePart(one) if isinstance(one, str) else MessagePart(document=one) for one in parts)
+        turns.append(MessageTurn(role, tuple(made)))
+    return as_request(turns, lambda text: len(text) // 4, read=read)
+
+
+def test_what_becomes_of_messages() -> None:
+    def count(text: str) -> int:
+        return len(text) // 4
+
+    long = "A sentence of the text. " * 400
+    turns = [
+        MessageTurn("system", (MessagePart("Be brief."),)),
+        MessageTurn("user", (MessagePart(long),)),
+        MessageTurn("assistant", (MessagePart("Yes?"),)),
+        MessageTurn("user", (MessagePart("Who is it?"), MessagePart(document=Document("d", "words")))),
+    ]
+    found = as_request(turns, count, read=None)
+    assert [document.name for document in found.documents] == ["message", "d"]
+    assert (found.question, found.left_out) == ("Who is it?", 2)
+    assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
+    with pytest.raises(InvalidRequestError, match="no question"):
+        as_request([MessageTurn("user", (MessagePart(document=Document("d", "words")),))], count, read=None)
+    with pytest.raises(InvalidRequestError, match="not the user's"):
+        as_request([], count, read=None)
+
+
+@pytest.mark.parametrize(
+    ("messages", "question", "source", "unsure", "document"),
+    [
+        # A system message asks of the text: cat file | llm -s "..."
+        ([("system", Q), ("user", LICENCE)], Q, "the system message", False, LICENCE),
+        ([("system", f"You are a helpful assistant. {Q}"), ("user", LICENCE)], Q, "the system message", False, LICENCE),
+        ([("system", "Summarize this."), ("user", LICENCE)], "Summarize this.", "the system message", False, LICENCE),
+        ([("system", "List all parties"), ("user", LICENCE)], "List all parties", "the system message", False, LICENCE),
+        # Behind the text, before it, in a line of its own or at its end
+        ([("user", f"{LICENCE}\n\n{Q}")], Q, "the last paragraph", False, LICENCE),
+        ([("user", f"{Q}\n\n{LICENCE}")], Q, "the first paragraph", False, LICENCE),
+        ([("user", f"{LICENCE}\n{Q}")], Q, "the last line", False, LICENCE),
+        ([("user", f"{Q}\n{LICENCE}")], Q, "the first line", False, LICENCE),
+        ([("user", f"{PLAIN}{Q}")], Q, "the last sentence", False, PLAIN.strip()),
+        ([("user", f"Question: {Q}\n\n{LICENCE}")], Q, "the first paragraph", False, LICENCE),
+        ([("user", f"{LICENCE}\n\nQ: {Q}")], Q, "the last paragraph", False, LICENCE),
+        ([("user", f"Summarize the text.\n\n{LICENCE}")], "Summarize the text.", "the first paragraph", False, LICENCE),
+        ([("user", f"{LICENCE}\n\nTell me who paid.")], "Tell me who paid.", "the last paragraph", False, LICENCE),
+        ([("user", f"{LICENCE}\n\nWer ist der Autor?")], "Wer ist der Autor?", "the last paragraph", False, LICENCE),
+        ([("user", f"{LICENCE}\n\n¿Quién es el autor?")], "¿Quién es el autor?", "the last paragraph", False, LICENCE),
+        ([("system", "You are a helpful assistant."), ("user", f"{LICENCE}\n\n{Q}")], Q, "the last paragraph", False,
+         LICENCE),
+        ([("user", f"{LICENCE}\n\nwho is it for")], "who is it for", "the last paragraph", False, LICENCE),
+        ([("system", Q), ("user", f"How to begin with it\n\n{LICENCE}")], Q, "the system message", False,
+         f"How to begin with it\n\n{LICENCE}"),
+        # In a part of its own, or in an earlier message
+        ([("user", [LICENCE, Q])], Q, REST, False, LICENCE),
+        ([("user", [Q, LICENCE])], Q, REST, False, LICENCE),
+        ([("user", LICENCE), ("user", Q)], Q, REST, False, LICENCE),
+        ([("user", LICENCE), ("assistant", "What of it?"), ("user", Q)], Q, REST, False, LICENCE),
+        ([("user", Q), ("assistant", "Send the text."), ("user", LICENCE)], Q, "an earlier message", False, LICENCE),
+        ([("user", [FILE, "Who pays?"])], "Who pays?", REST, False, FILE.text),
+        ([("system", "Who pays?"), ("user", [FILE])], "Who pays?", "the system message", False, FILE.text),
+        ([("system", "Who pays?"), ("user", [FILE, "Here is the contract."])], "Who pays?", "the system message", False,
+         FILE.text),
+        ([("system", "Be brief."), ("user", [FILE, "notice period"])], "notice period", REST, False, FILE.text),
+        ([("user", [FILE]), ("assistant", "Yes?"), ("user", "the costs")], "the costs", REST, False, FILE.text),
+        # What several ask, or none, is taken as unsure
+        ([("system", Q), ("user", HEAD)], "What is a licence?", "the first paragraph", True,
+         HEAD.removeprefix("What is a licence?\n\n")),
+        ([("user", f"{HEAD}\n\n{Q}")], Q, "the last paragraph", True, HEAD),
+        ([("user", LICENCE)], "Read the rest at the foundation's address.", END, True,
+         LICENCE.rpartition("\n\n")[0]),
+        ([("system", "Be brief."), ("user", PLAIN)], "It was written in 2007 by the foundation.", END, True,
+         PLAIN.strip().removesuffix("It was written in 2007 by the foundation.").strip()),
+    ],
+)  # fmt: skip
+def test_where_the_question_is(
+    messages: list[tuple[str, str | list[str | Document]]], question: str, source: str, unsure: bool, document: str
+) -> None:
+    found = request(*messages)
+    assert (found.question, found.source, found.unsure) == (question, source, unsure)
+    assert [one.text for one in found.documents] == [document.strip()]
+
+
+def test_a_follow_up_is_completed_by_the_turns_before() -> None:
+    first = ("user", f"{LICENCE}\n\nWhat were the costs in 2023?")
+    found = request(first, ("assistant", "4 million.\n\n“The costs were 4 million.”"), ("user", "and in 2022?"))
+    assert (found.question, found.asked_as) == ("and in 2022?", "What were the costs in 2022?")
+    assert [one.text for one in found.documents] == [LICENCE]  # as when it was asked first: it is known
+    found = request(first, ("assistant", "Perhaps: 4 million.\n\n“…”"), ("user", "why?"))
+    assert found.asked_as == "What were the costs in 2023? (4 million) why?"
+    assert request(first).asked_as == "What were the costs in 2023?"
+
+
+def test_a_short_conversation_is_no_question_of_a_text() -> None:
+    assert request(("system", Q), ("user", "Hello.")).messages == [("system", Q), ("user", "Hello.")]
+    assert request(("user", "Who is it?"), read=True).documents == []

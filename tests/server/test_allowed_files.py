@@ -1,0 +1,88 @@
+"""Files of named folders, and of no others."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Client, serving
+from wim_edge.errors import InvalidRequestError
+from wim_edge.server.allowed_files import AllowedFolders
+
+
+def test_files_of_named_folders_alone_can_be_named(client: Client, folder: Path, tmp_path: Path) -> None:
+    (folder / "a.txt").write_text("The ferry sails at noon.")
+    secret = tmp_path / "secret.txt"
+    secret.write_text("Nobody may read this.")
+    (folder / "link.txt").symlink_to(secret)
+    os.symlink("loop", folder / "loop")
+    first = client.ok(client.post("/api/documents/named", json={"path": str(folder / "a.txt")}))
+    again = client.ok(client.post("/api/documents/named", json={"path": str(folder / ".." / "folder" / "a.txt")}))
+    assert again["id"] == first["id"]
+    (folder / "a.txt").write_text("The ferry sails at one.")
+    changed = client.ok(client.post("/api/documents/named", json={"path": str(folder / "a.txt")}))
+    assert client.ok(client.get(f"/api/documents/{changed['id']}"))["text"] == "The ferry sails at one."
+    told = set()
+    for path in (secret, folder / "link.txt", folder / ".." / "secret.txt", folder / "loop", folder, "/etc/passwd",
+                 tmp_path / "nothing", "a\0b", "", "~", "a" * 4000):  # fmt: skip
+        response = client.post("/api/documents/named", json={"path": str(path)})
+        assert response.status_code == 400, path
+        told.add(response.json()["error"]["message"])
+    assert len(told) == 1  # it does not even tell what is there
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("what", ["file", "folder", "pipe"])
+def test_no_other_file_is_read_whatever_is_swapped_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    for one, text in ((folder / "sub", "inside"), (outside, "secret")):
+        one.mkdir(parents=True)
+        (one / "a.txt").write_text(text)
+    folders = AllowedFolders([folder])
+    assert folders.read("sub/a.txt")[1] == b"inside"
+    resolved = Path.resolve
+
+    def swap(self: Path, strict: bool = False) -> Path:
+        found = resolved(self, strict=strict)
+        if what == "folder":
+            (folder / "sub").rename(tmp_path / "away")
+            (folder / "sub").symlink_to(outside)
+        else:
+            (folder / "sub" / "a.txt").unlink()
+            if what == "file":
+                (folder / "sub" / "a.txt").symlink_to(outside / "a.txt")
+            else:
+                os.mkfifo(folder / "sub" / "a.txt")
+        return found
+
+    monkeypatch.setattr(Path, "resolve", swap)
+    with pytest.raises(InvalidRequestError, match="no file of a folder"):
+        folders.read("sub/a.txt")
+
+
+def test_names_that_are_no_utf8(client: Client, folder: Path) -> None:
+    odd = os.path.join(os.fsencode(folder), b"b\xffd.txt")
+    try:
+        with open(odd, "wb") as file:
+            file.write(b"Some text.")
+    except OSError:
+        pytest.skip("the file system refuses such a name")
+    (folder / "good.txt").symlink_to(os.fsdecode(odd))
+    assert client.post("/api/documents/named", json={"path": str(folder / "good.txt")}).status_code == 400
+
+
+def test_a_folder_whose_name_is_no_utf8(make: Callable[..., Any], tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"f\xff")))
+    try:
+        odd.mkdir()
+    except OSError:
+        pytest.skip("the file system refuses such a name")
+    with serving(make(folders=[odd])) as address, Client(base_url=address) as client:
+        assert "\ufffd" in client.ok(client.get("/api/status"))["folders"][0]

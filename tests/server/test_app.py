@@ -1,0 +1,35 @@
+"""Errors in one form, and an end while it is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Client, serving
+from tests.server.slow import Slow
+
+
+@pytest.mark.parametrize("body", ['{"documents":[1],"question":"a \\ud800 b"}', '{"documents":[1],"question":"a",'
+                                  '"options":{"temperature":NaN}}', '{"documents":[1],"question":"a","options":'
+                                  '{"temperature":1e999}}', "nothing", "[]", ""])  # fmt: skip
+def test_what_is_no_request_is_told_in_our_form(client: Client, body: str, caplog: pytest.LogCaptureFixture) -> None:
+    response = client.post("/api/questions", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == 422
+    assert response.json()["error"]["type"] == "InvalidRequestError"
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
+    assert client.get("/nothing").json()["error"]["message"] == "Not Found"
+
+
+def test_the_server_ends_while_it_is_watched(make: Callable[..., Any], model: Slow, caplog: Any) -> None:
+    app = make()
+    with serving(app) as address, Client(base_url=address, timeout=30) as client:
+        client.upload()
+        model.seconds = 0.05
+        with client.stream("POST", "/api/ask", json={"documents": [1], "question": "Which?"}) as response:
+            lines = response.iter_lines()
+            next(lines)
+            app.state.service.close()
+            assert any("cancelled" in line for line in lines)
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]

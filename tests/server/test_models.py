@@ -1,0 +1,83 @@
+"""The API's models, and their downloads."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Client, parsed, types
+
+
+def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wim_edge import catalog
+    from wim_edge.errors import DownloadError
+
+    stopped: list[bool] = []
+
+    def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
+        if entry.name == "gemma3-270m":
+            raise DownloadError("no network", "Connect.")
+        for n in range(1, 20_000 if entry.name == "qwen3-4b" else 200):
+            try:
+                progress(n << 20, 200 << 20)
+            except BaseException:
+                stopped.append(True)
+                raise
+            time.sleep(0 if entry.name == "smollm2-135m" else 0.02)
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    found = client.events("/api/models/smollm2-135m/pull", "POST")
+    assert types(found)[-1] == "pull.finished"
+    assert found[5]["bytes"] > found[4]["bytes"]
+    found = client.events("/api/models/gemma3-270m/pull", "POST")
+    assert (found[-1]["error"], found[-1]["hint"]) == ("DownloadError", "Connect.")
+    assert client.post("/api/models/nothing/pull").status_code == 404
+    with client.stream("POST", "/api/models/qwen3-4b/pull") as response:
+        next(parsed(response))
+    for _ in range(6000):
+        if stopped:
+            break
+        time.sleep(0.01)
+    assert stopped
+
+
+def test_what_goes_wrong_inside_a_download_is_in_the_log(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fetch(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("wim_edge.catalog.fetch", fetch)
+    found = client.events("/api/models/smollm2-135m/pull", "POST")
+    assert (found[-1]["error"], found[-1]["hint"]) == ("DownloadError", "See the server's log.")
+    assert "RuntimeError: a bug" in caplog.text
+
+
+def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wim_edge import catalog
+    from wim_edge.server import models
+
+    stopped, going = threading.Event(), threading.Event()
+
+    def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
+        going.set()
+        try:
+            while True:
+                progress(1, 2)
+                time.sleep(0.02)
+        except BaseException:
+            stopped.set()
+            raise
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    monkeypatch.setattr(models, "_SOON", 0.3)
+    host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port))) as gone:
+        gone.sendall(f"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    assert going.wait(60)
+    assert stopped.wait(60)
