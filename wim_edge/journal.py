@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import Field, asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
+from wim_edge.atomic_files import replace_file, write_json
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Settings
 
@@ -85,13 +85,10 @@ class Journal(Generic[R]):
     def write(self, rows: Sequence[R]) -> None:
         """Write the file anew, with these rows. All of it or nothing changes."""
         self._rows = {row.key: row for row in rows}
-        unfinished = self.path.with_suffix(".unfinished")
-        with unfinished.open("wb") as file:
-            file.writelines(map(_line, rows))
-            file.flush()
-            os.fsync(file.fileno())
-        self._file.close()
-        os.replace(unfinished, self.path)
+        with replace_file(self.path) as part:
+            with part.open("wb") as file:
+                file.writelines(map(_line, rows))
+            self._file.close()
         self._file = self.path.open("ab")
 
     def _identify(self, identity: dict[str, Any], grows: Grows) -> None:
@@ -127,14 +124,6 @@ def described(settings: Settings, but: Container[str]) -> dict[str, Any]:
 def read_rows(path: Path, parse: Callable[[dict[str, Any]], R]) -> list[R]:
     """The rows of a run."""
     return list(_read(path, parse)[0].values())
-
-
-def write_json(path: Path, data: object) -> None:
-    """All of the file or none of it."""
-    unfinished = path.with_suffix(".unfinished")
-    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may be no UTF-8
-    os.replace(unfinished, path)
 
 
 def contents(folder: Path) -> str:

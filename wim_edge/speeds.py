@@ -6,9 +6,9 @@ One small JSON file in the cache folder. It is a convenience: what cannot be rea
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 
+from wim_edge.atomic_files import write_text
 from wim_edge.engine.protocols import Model
 from wim_edge.settings import Paths, contents
 
@@ -30,12 +30,10 @@ def note(model: Model, tokens: int, seconds: float) -> None:
     if tokens < _LEAST or seconds <= 0:
         return
     path = Paths.from_environment().cache / "speeds.json"
-    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
     with suppress(OSError):
         speeds = {**_read(), model.fingerprint: round(tokens / seconds, 1)}
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(dict(list(speeds.items())[-_MODELS:])), encoding="utf-8")
-        unfinished.replace(path)
+        write_text(path, json.dumps(dict(list(speeds.items())[-_MODELS:])))
 
 
 def _read() -> dict[str, object]:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wim_edge.atomic_files import replace_file
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, contents
 
@@ -63,17 +64,14 @@ def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
     entries.pop(str(model.absolute()), None)
     if tuned is not None:
         entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), **asdict(tuned)}
-    unfinished = _store(paths).with_suffix(f".{os.getpid()}.unfinished")
     try:
         paths.config.mkdir(parents=True, exist_ok=True)
         lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
-        unfinished.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        if damaged:
-            _store(paths).replace(_store(paths).with_name("tuned.json.damaged"))
-        unfinished.replace(_store(paths))
+        with replace_file(_store(paths)) as part:
+            part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            if damaged:
+                _store(paths).replace(_store(paths).with_name("tuned.json.damaged"))
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
         raise LibraryError(
             f"{_store(paths)}: what tune found cannot be kept ({error.strerror})", "Free some space, and tune again."
         ) from error

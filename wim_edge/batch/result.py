@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wim_edge.atomic_files import replace_file
 from wim_edge.batch.questions import BatchQuestion
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.wim import events
@@ -123,9 +123,8 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
     import pyarrow.parquet
 
     table = arrow.Table.from_pylist(list(map(asdict, results)), schema=_schema(arrow))
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    pyarrow.parquet.write_table(table, unfinished)
-    os.replace(unfinished, path)
+    with replace_file(path) as part:
+        pyarrow.parquet.write_table(table, part)
 
 
 def require_pyarrow() -> Any:

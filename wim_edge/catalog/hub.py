@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from wim_edge.catalog.atomic_files import Progress, require_space, write_error
 from wim_edge.catalog.entry import HubSource
+from wim_edge.catalog.model_files import Progress, require_space, write_error
 from wim_edge.errors import DownloadError
 
 _MOST_REDIRECTS = 20

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from wim_edge.catalog.atomic_files import Progress, join, require_space, write_error
 from wim_edge.catalog.entry import PackagePart, PackageSource
+from wim_edge.catalog.model_files import Progress, join, require_space, write_error
 from wim_edge.errors import DownloadError
 
 

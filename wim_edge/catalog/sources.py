@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from wim_edge.catalog import hub, packages
-from wim_edge.catalog.atomic_files import Progress, check_sha256, silent
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackageSource, PathSource
+from wim_edge.catalog.model_files import Progress, check_sha256, silent
 from wim_edge.errors import DownloadError, ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, is_offline
 

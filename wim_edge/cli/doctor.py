@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge import errors, subprocesses
-from wim_edge.catalog.atomic_files import megabytes
+from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.explain import setting_line
 from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
 from wim_edge.errors import EngineError, WimEdgeError

@@ -189,11 +189,11 @@ def _run(
     report: bool, cluster: Cluster | None,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
+    from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation.records import read_records
     from wim_edge.evaluation.runner import evaluate
     from wim_edge.evaluation.summary import summarize
-    from wim_edge.journal import write_json
     from wim_edge.runtime import Runtime
 
     stopped = False

@@ -39,13 +39,13 @@ class RecallRequest:
 
 def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
     """Ask, and sum up; whether Ctrl-C stopped it."""
+    from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation import recall
     from wim_edge.evaluation.queries import load_queries
     from wim_edge.evaluation.records import RecordStore, read_records
     from wim_edge.evaluation.report import write_recall_report
     from wim_edge.evaluation.split import take_part
-    from wim_edge.journal import write_json
     from wim_edge.library.ingest import rows_of
     from wim_edge.library.library import Library
     from wim_edge.recall.index import open_index

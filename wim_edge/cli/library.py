@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from wim_edge.catalog.atomic_files import megabytes
+from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import F, debug_option, model_option, one_line
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.settings import CHOOSERS, Settings

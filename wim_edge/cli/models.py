@@ -13,8 +13,8 @@ import click
 
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, HubSource, ModelEntry, PackageSource, Progress
-from wim_edge.catalog.atomic_files import megabytes
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
+from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import model_names
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.catalog.atomic_files import megabytes
+from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import configure_logging, debug_option, model_names
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Paths, Settings

@@ -12,7 +12,6 @@ import ctypes
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wim_edge.atomic_files import replace_file
 from wim_edge.engine.bindings import devices, last_errors, lib
 from wim_edge.engine.model import Model
 from wim_edge.errors import CapacityError, EngineError
@@ -117,16 +117,11 @@ def requantize(source: Path, target: Path, kind: str) -> None:
     """Write a copy of a model in another weight type (one of WEIGHT_TYPES). Raises OSError, EngineError."""
     params = lib.llama_model_quantize_default_params()
     params.ftype, params.allow_requantize = WEIGHT_TYPES[kind], True
-    unfinished = target.with_suffix(".unfinished")
     target.parent.mkdir(parents=True, exist_ok=True)
     last_errors()
-    try:
-        if lib.llama_model_quantize(os.fsencode(source), os.fsencode(unfinished), ctypes.byref(params)):
+    with replace_file(target) as part:
+        if lib.llama_model_quantize(os.fsencode(source), os.fsencode(part), ctypes.byref(params)):
             raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Leave copies away.")
-        unfinished.replace(target)
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
 
 
 def _copy(

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from wim_edge.atomic_files import write_text
 from wim_edge.evaluation.plots import draw, draw_choosers
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.table import rows
@@ -61,7 +62,7 @@ def _page(folder: Path, summary: dict[str, Any], table: list[list[str]], plots: 
         f"<body>\n{chr(10).join(body)}\n</body></html>\n"
     )
     path = folder / "report.html"
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     return path
 
 

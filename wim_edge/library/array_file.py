@@ -1,4 +1,4 @@
-"""Arrays in one file: whole or not there, and never trusted before they are checked.
+"""Arrays in one file: never trusted before they are checked.
 
     parts     one after the other
     header    JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PART = ".part"
-"""Ending of a file that is being written."""
 _TAIL = struct.Struct("<16s3I")
 _CHUNK = 1 << 20  # bytes read at once to be checked
 
@@ -35,14 +33,13 @@ class DamagedError(Exception):
     """The file is not what was written: cut, changed, of another format, or it belongs to something else."""
 
 
-def finish(
-    part_path: Path, path: Path, kind: tuple[bytes, int], about: Mapping[str, Any],
-    parts: Mapping[str, NDArray[Any]], listed: Sequence[Listed] = (),
-) -> int:
-    """Append parts and header to a file that may hold the ``listed`` ones already, and give it its name, under
-    which it appears only when all of it is on the disk; its bytes. Raises OSError."""  # fmt: skip
+def append_parts(
+    path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
+    listed: Sequence[Listed] = (),
+) -> int:  # fmt: skip
+    """Completes a file that may hold the ``listed`` parts already; its bytes. Raises OSError."""
     all_listed = list(listed)
-    with open(part_path, "r+b", buffering=0) as file:
+    with open(path, "r+b", buffering=0) as file:
         file.seek(0, os.SEEK_END)
         for name, part in parts.items():
             data = np.ascontiguousarray(part)
@@ -50,10 +47,7 @@ def finish(
             _write_all(file, data.data.cast("B") if data.size else b"")
         header = json.dumps({"about": about, "parts": all_listed}).encode()
         _write_all(file, header + _TAIL.pack(*kind, len(header), zlib.crc32(header)))
-        os.fsync(file.fileno())
-        size = file.tell()
-    part_path.replace(path)
-    return size
+        return file.tell()
 
 
 def opened(path: Path) -> FileIO:

@@ -1,4 +1,4 @@
-"""A sequence's state on disk, in a file of arrays (see `container.py`).
+"""A sequence's state on disk, in a file of arrays (see `array_file.py`).
 
     state     as llama.cpp writes a sequence into a file, and reads it: it never passes through our memory
     tokens    int32
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wim_edge.atomic_files import PART, replace_file
 from wim_edge.engine.protocols import Sequence, Snapshot, StateFile
-from wim_edge.library.array_file import PART, DamagedError, checksum, finish, opened, parts_of
+from wim_edge.library.array_file import DamagedError, append_parts, checksum, opened, parts_of
 
 ENDING = ".reading"
 _NAME = re.compile(rf"[0-9a-f]{{32}}({re.escape(ENDING)}|{re.escape(PART)})")
@@ -35,9 +36,7 @@ def is_ours(name: object) -> bool:
 def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
     """Write what a sequence holds to a new file of ``folder``; its path and its bytes. Raises OSError."""
     path = folder / (uuid.uuid4().hex + ENDING)
-    part_path = path.with_suffix(PART)
-    try:
-        os.close(os.open(part_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with replace_file(path, private=True) as part_path:
         snapshot = sequence.snapshot(part_path)
         parts: dict[str, NDArray[Any]] = {
             "tokens": np.array(snapshot.tokens, np.int32),
@@ -47,10 +46,7 @@ def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[P
         with open(part_path, "rb", buffering=0) as file:
             nbytes = os.fstat(file.fileno()).st_size
             state = ("state", "|u1", nbytes, checksum(file, nbytes))
-        size = finish(part_path, path, _KIND, about, parts, [state])
-    except BaseException:
-        part_path.unlink(missing_ok=True)
-        raise
+        size = append_parts(part_path, _KIND, about, parts, [state])
     return path, size
 
 

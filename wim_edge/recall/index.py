@@ -7,15 +7,12 @@
     starts   where each sentence begins, and ``chars``, how many characters of its document precede it
     titles   the heads, sorted by the tokens there: a trie; ``sentences``: the starts, sorted likewise
 
-One file, written whole and checked when it is opened (`library.container`), then mapped into memory. It names the
+One file, written whole and checked when it is opened (`library.array_file`), then mapped into memory. It names the
 version of the library that it is of; when documents come or go, the tokens of the others are taken over.
 """
 
 from __future__ import annotations
 
-import os
-import time
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wim_edge.atomic_files import replace_file
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
-from wim_edge.library.array_file import PART, DamagedError, finish, mapped
+from wim_edge.library.array_file import DamagedError, append_parts, mapped
 from wim_edge.library.library import Library
 from wim_edge.recall.suffix_array import LONGEST, Ints, SuffixArray, end_of, sorted_places
 from wim_edge.wim.token_offsets import beginnings
@@ -34,7 +32,6 @@ from wim_edge.wim.token_offsets import beginnings
 _KIND = (b"wim-edge  recall", 1)
 _ENDING = ".tokens"
 _LONG = 128  # tokens: inside a longer sentence (a table, a list) every token may be a beginning
-_ABANDONED = 3600.0  # seconds after which an unfinished file is a killed process's
 _AT_ONCE = 256  # documents read from the library at a time
 _ARRAYS = ("ids", "heads", "bodies", "starts", "chars", "titles", "sentences", "tokens", "digests")
 
@@ -105,18 +102,10 @@ def open_index(library: Library, model: Model, told: Told | None = None) -> Toke
     if known is not None:
         return known
     version, path = library.version, _path(library, model)
-    for part in library.folder.glob("*" + PART):
-        with suppress(OSError):
-            if part.stat().st_mtime < time.time() - _ABANDONED:
-                part.unlink()
     index = _build(library, model, _before(path), told)
-    part_path = path.with_name(uuid.uuid4().hex + PART)
     try:
-        try:
-            os.close(os.open(part_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            finish(part_path, path, _KIND, {"version": version}, {name: getattr(index, name) for name in _ARRAYS})
-        finally:
-            part_path.unlink(missing_ok=True)
+        with replace_file(path, private=True) as part:
+            append_parts(part, _KIND, {"version": version}, {name: getattr(index, name) for name in _ARRAYS})
     except OSError as error:
         raise LibraryError(
             f"library {library.name}: its index cannot be written ({error.strerror or error})",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
 import uuid
@@ -18,6 +17,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from wim_edge.atomic_files import write_text
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn, completed
 from wim_edge.server.job_queue import Failed, Job, State
@@ -110,13 +110,10 @@ class History:
 
     def keep(self, question: AskedQuestion) -> None:
         """Write down what was told of it. What the disk refuses is forgotten with the process."""
-        path = self._path(question)
         try:
             with self._lock:  # what is written last is what it was last
                 if question.id in self._questions:
-                    part = path.with_suffix(".part")
-                    part.write_text(json.dumps(_as_written(question)), encoding="utf-8")
-                    os.replace(part, path)
+                    write_text(self._path(question), json.dumps(_as_written(question)))
         except OSError as error:
             _LOG.warning("a question is not kept: %s", error.strerror)
 

@@ -1,16 +1,16 @@
-"""Writing model files whole or not at all: free space, checksums, and a rename at the end."""
+"""Model files on disk: free space, checksums, and what is put together of parts."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
+from wim_edge.atomic_files import replace_file
 from wim_edge.errors import DownloadError
 
 Progress = Callable[[int, int | None], None]
@@ -75,20 +75,14 @@ def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress
     Raises DownloadError where it cannot be written, for example on a full disk.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     done = 0
     try:
-        with temporary.open("wb") as out:
+        with replace_file(target) as part, part.open("wb") as out:
             for opener in openers:
                 with opener() as stream:
                     while block := stream.read(_CHUNK):
                         out.write(block)
                         done += len(block)
                         progress(done, total)
-            out.flush()
-            os.fsync(out.fileno())  # else a power cut may leave the name without the bytes
-        temporary.replace(target)
     except OSError as error:
         raise write_error(error, target.parent, total) from error
-    finally:
-        temporary.unlink(missing_ok=True)
