@@ -20,6 +20,8 @@ reader cancelled; none of these is an error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class WimEdgeError(Exception):
     """Base of all errors here. ``str()`` is the message; ``hint`` says what to do about it."""
@@ -29,6 +31,10 @@ class WimEdgeError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+    def to_dict(self) -> dict[str, str]:
+        """Returns the error as JSON has it; `from_dict` makes it again."""
+        return {"error": type(self).__name__, "message": str(self), "hint": self.hint}
 
 
 class InvalidRequestError(WimEdgeError):
@@ -91,3 +97,10 @@ class LibraryError(WimEdgeError):
     """The library cannot be used: its folder, its index, or a reading that is not there."""
 
     exit_code = 8
+
+
+def from_dict(given: Mapping[str, str]) -> WimEdgeError:
+    """Returns the error that `WimEdgeError.to_dict` wrote down; of a class that is not one of these, EngineError."""
+    kind = globals().get(given["error"])
+    made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
+    return made(given["message"], given["hint"])

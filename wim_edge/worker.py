@@ -26,7 +26,7 @@ from typing import Any, Self
 
 from wim_edge import errors, subprocesses
 from wim_edge.documents import Document, read_document
-from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
+from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.wim import events
 from wim_edge.wim.control import Decision, Policy
 
@@ -153,7 +153,7 @@ class Worker:
                     continue  # of one that was given up
                 over = told["type"] in ("answer.finished", "reading.finished", "error")
                 if told["type"] == "error":
-                    raise _error(told)
+                    raise errors.from_dict(told)
                 yield events.from_dict(told)
                 if over:
                     return
@@ -223,10 +223,3 @@ def _shown(document: str | Path | Document) -> Any:
     return {"name": found["name"], "text": found["text"], "title": found["title"], "marks": marks,
             "notes": found["notes"], "parts": found["parts"],
             "path": str(document.path) if document.path else None}  # fmt: skip
-
-
-def _error(told: Mapping[str, Any]) -> WimEdgeError:
-    """As it was raised in the process."""
-    kind = getattr(errors, told["error"], None)
-    made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
-    return made(told["message"], told["hint"])

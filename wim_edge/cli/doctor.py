@@ -112,7 +112,7 @@ def _with_others(settings: Settings) -> dict[str, Any]:
             "Both machines need the same llama-cpp-python; see `wim-edge rpc-serve` there.",
         ) from None
     if "error" in found:
-        raise getattr(errors, found["error"])(found["message"], found["hint"])
+        raise errors.from_dict(found)
     return found
 
 
@@ -128,7 +128,7 @@ def _apart(given: dict[str, Any]) -> dict[str, Any]:
         remote = [asdict(device) for device in bindings.devices() if device.name not in own]
         return {"remote": remote, **_use(settings, Paths.from_environment())}
     except WimEdgeError as error:
-        return {"error": type(error).__name__, "message": str(error), "hint": error.hint}
+        return error.to_dict()
 
 
 def _show_machine(machine: Machine, paths: Paths) -> None:

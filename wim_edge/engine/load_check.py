@@ -57,8 +57,7 @@ def check(path: Path, *, embeds: bool = False) -> None:
             known.touch()
         return
     try:
-        told = json.loads(done.stdout)
-        raise getattr(errors, told["error"])(told["message"], told["hint"])
+        raise errors.from_dict(json.loads(done.stdout))
     except (ValueError, KeyError):
         how = f"signal {signal.Signals(-done.returncode).name}" if done.returncode < 0 else f"code {done.returncode}"
         why = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -123,8 +122,7 @@ def main(path: Path, embeds: bool) -> int:
     try:
         use(path, embeds=embeds)
     except WimEdgeError as error:
-        told = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
-        sys.stdout.write(json.dumps(told))
+        sys.stdout.write(json.dumps(error.to_dict()))
         return 1
     return 0
 

@@ -14,12 +14,11 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import wim_edge
-from wim_edge.documents.document import well_formed
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, models, questions, readings, status
-from wim_edge.server.dependencies import Service, status_of
+from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, JobQueue
@@ -29,6 +28,7 @@ from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 
 BODY_BYTES = 8 * 1024**2
+_SCHEMA = "See /api/openapi.json."
 _ABOUT = """Ask long documents with small models, and watch the reading.
 
 Streams are Server-Sent Events: each has the event's number as `id`, its type as `event`, and the event itself as
@@ -93,26 +93,18 @@ async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
-    body = {"type": "InvalidRequestError", "message": f"{where}: {found['msg']}", "hint": "See /api/openapi.json."}
-    return JSONResponse({"error": _sendable(body)}, 422)
+    return error_response(InvalidRequestError(f"{where}: {found['msg']}", _SCHEMA).to_dict(), 422)
 
 
 async def _other(_request: Request, error: Exception) -> JSONResponse:
     """What the framework refuses, in our form."""
     assert isinstance(error, HTTPException)
-    body = {"type": "InvalidRequestError", "message": str(error.detail), "hint": "See /api/openapi.json."}
-    return JSONResponse({"error": _sendable(body)}, error.status_code, error.headers)
-
-
-def _sendable(body: dict[str, str]) -> dict[str, str]:
-    return {name: well_formed(text) for name, text in body.items()}
+    return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
 async def _told(_request: Request, error: Exception) -> JSONResponse:
     """An error of ours as JSON."""
     assert isinstance(error, WimEdgeError)
     failed = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
-    status = 503 if failed else status_of(type(error).__name__)
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
-    body = {"type": type(error).__name__, "message": str(error), "hint": error.hint}
-    return JSONResponse({"error": _sendable(body)}, status, headers)
+    return error_response(error.to_dict(), 503 if failed else None, headers)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
+from fastapi.responses import JSONResponse
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge import catalog, errors
 from wim_edge.catalog import Catalog
+from wim_edge.documents.document import well_formed
 from wim_edge.errors import (
     CapacityError,
     DocumentError,
@@ -133,9 +135,16 @@ _STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
 )  # fmt: skip
 
 
-def status_of(error: str) -> int:
-    """The HTTP status for an error's class, by its name."""
-    kind = BusyError if error == BusyError.__name__ else getattr(errors, error, None)
+def error_response(
+    error: Mapping[str, str], status: int | None = None, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Returns an error (`WimEdgeError.to_dict`) as HTTP has it; by default with the status of its class."""
+    body = {"type": error["error"], "message": well_formed(error["message"]), "hint": well_formed(error["hint"])}
+    return JSONResponse({"error": body}, status or _status_of(error["error"]), headers)
+
+
+def _status_of(name: str) -> int:
+    kind = BusyError if name == BusyError.__name__ else getattr(errors, name, None)
     return next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
 
 

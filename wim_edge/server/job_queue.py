@@ -261,7 +261,7 @@ class JobQueue:
                 if job.told[-1].get("read_segments") == read:  # there is no way on
                     break
         except WimEdgeError as error:
-            job.tell(Failed(type(error).__name__, str(error), error.hint))
+            job.tell(Failed(**error.to_dict()))
             return "failed"
         except Exception as error:  # noqa: BLE001 - the next one in line is still to be served
             _LOG.exception("a request failed")  # a traceback of ours, no text of documents

@@ -110,7 +110,7 @@ def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
         job.tell(PullFinished(entry.name))
         job.end("done")
     except WimEdgeError as error:
-        job.tell(Failed(type(error).__name__, str(error), error.hint))
+        job.tell(Failed(**error.to_dict()))
         job.end("failed")
     except Exception as error:  # noqa: BLE001 - the library that downloads may wrap ours
         if not job.abandoned:

@@ -74,7 +74,7 @@ def serve(
                 elif number in jobs:  # else it is over
                     _control(desk, *jobs[number], request)
             except WimEdgeError as error:
-                write(number, Failed(type(error).__name__, str(error), error.hint).to_dict())
+                write(number, Failed(**error.to_dict()).to_dict())
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError) as error:
                 why = f"the request cannot be understood: {type(error).__name__}: {error}"
                 write(number, Failed(InvalidRequestError.__name__, why, "See docs/embedding.md.").to_dict())

@@ -18,7 +18,7 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, status_of
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response
 from wim_edge.server.job_queue import Job
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.server.openai.schemas import ChatMessage, ChatRequest, CompletionReply, CompletionRequest, TextRequest
@@ -126,8 +126,7 @@ async def _answer(
         served.desk.cancel(job)
     if told.error is None:
         return JSONResponse(told.whole())
-    found = {name: told.error[name] for name in ("message", "hint")}
-    return JSONResponse({"error": {"type": told.error["error"], **found}}, status_of(told.error["error"]))
+    return error_response(told.error)
 
 
 async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: bool) -> AsyncIterator[str]:
