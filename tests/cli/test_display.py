@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.wim.test_reading import reply, run
-from wim_edge.cli.display import Live, clean, place
+from wim_edge.cli.display import Live, place
 from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.testing import FakeModel
 from wim_edge.wim import events
@@ -49,10 +49,6 @@ def test_words_are_not_broken() -> None:
     assert [line.rstrip() for line in text.split("\n")] == [
         "The board decided to", "replace the roof in", "September.", "Then", "a" + LONG,
     ]  # fmt: skip
-
-
-def test_control_characters_are_dropped() -> None:
-    assert clean("a\x1b[2Jb\x07\n\tc\u202ed") == "a[2Jb\n\tcd"
 
 
 def test_places() -> None:

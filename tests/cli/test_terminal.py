@@ -15,6 +15,8 @@ from tests.cli.test_ask import SMALL
 from tests.wim.story import TEXT, reply
 from wim_edge import loaded_models
 from wim_edge.cli import main
+from wim_edge.cli.terminal import clean, one_line, show_error
+from wim_edge.errors import ModelError
 from wim_edge.testing import FakeModel
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no such terminals")
@@ -124,3 +126,15 @@ def test_the_end_of_the_input_ends_it(monkeypatch: pytest.MonkeyPatch, story: st
     monkeypatch.setattr("builtins.input", end)
     shown = terminal(*SHALLOW, story, "Which colour has the lighthouse?", monkeypatch=monkeypatch)
     assert "reading on" not in shown
+
+
+def test_control_characters_are_dropped() -> None:
+    assert clean("a\x1b[2Jb\x07\n\tc\u202ed") == "a[2Jb\n\tcd"
+    assert one_line("a\x1b[2Jb  c\n\td\u2028") == "a [2Jb  c  d"
+
+
+def test_an_error_has_two_lines_whatever_it_names(capsys: pytest.CaptureFixture[str]) -> None:
+    show_error(ModelError("no model of that name: \x1b]0;x\x07\nhint: none", "See\nthe list."))
+    show_error(ModelError("no hint"))
+    shown = capsys.readouterr().err
+    assert shown == "error: no model of that name:  ]0;x  hint: none\nhint: See the list.\nerror: no hint\n"

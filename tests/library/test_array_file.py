@@ -1,4 +1,4 @@
-"""Files of arrays: they appear whole, and what is damaged in them is told before it is used."""
+"""Files of arrays: what is damaged in them is told before it is used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wim_edge.library.array_file import PART, DamagedError, finish, mapped, opened, parts_of
+from wim_edge.library.array_file import DamagedError, append_parts, mapped, opened, parts_of
 
 KIND = (b"a test's arrays\0", 1)
 ABOUT = {"model": "fake"}
@@ -17,10 +17,8 @@ ARRAYS = {"tokens": np.arange(1000, dtype=np.int32), "none": np.zeros(0, np.floa
 
 def written(folder: Path) -> Path:
     path = folder / "a.arrays"
-    part = path.with_name(path.name + PART)
-    part.touch()
-    assert finish(part, path, KIND, ABOUT, ARRAYS) == path.stat().st_size
-    assert not part.exists()
+    path.touch()
+    assert append_parts(path, KIND, ABOUT, ARRAYS) == path.stat().st_size
     return path
 
 
@@ -35,9 +33,9 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_the_first_part_may_be_somebody_elses(tmp_path: Path) -> None:
-    part, path = tmp_path / f"b{PART}", tmp_path / "b"
-    part.write_bytes(b"state")
-    finish(part, path, KIND, ABOUT, {"more": np.arange(2, dtype=np.uint8)}, [("state", "|u1", 5, 0)])
+    path = tmp_path / "b"
+    path.write_bytes(b"state")
+    append_parts(path, KIND, ABOUT, {"more": np.arange(2, dtype=np.uint8)}, [("state", "|u1", 5, 0)])
     with opened(path) as file:
         assert [(name, count) for name, _, count, _ in parts_of(file, KIND, None)] == [("state", 5), ("more", 2)]
         assert file.read(5) == b"state"
@@ -89,13 +87,3 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(DamagedError, match="no file"):
             opened(tmp_path / "pipe")
-
-
-def test_what_does_not_come_to_its_end_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("wim_edge.library.array_file.os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        written(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.arrays.part"]

@@ -16,13 +16,13 @@ from wim_edge.cli.options import (
     cluster_options,
     configure_logging,
     engine_options,
-    one_line,
     pattern_options,
     reading_options,
     rpc_option,
     save_option,
     settings_from,
 )
+from wim_edge.cli.terminal import one_line
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:

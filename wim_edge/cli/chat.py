@@ -24,6 +24,7 @@ from wim_edge.cli.options import (
     settings_from,
 )
 from wim_edge.cli.reading_on import may_read_on
+from wim_edge.cli.terminal import clean, show_error
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def chat(
     check_display(as_json, quiet)
     settings = settings_from(options)
     configure_logging(ctx)
-    from wim_edge.cli.display import clean, display_for
+    from wim_edge.cli.display import display_for
     from wim_edge.documents import read_documents
     from wim_edge.followup import WHY, Conversation
     from wim_edge.library.library import Library
@@ -119,8 +120,7 @@ def _answer(runtime: Runtime, stream: Callable[[], Iterator[Event]], display: Di
             for last in found:
                 display.show(last)
     except WimEdgeError as error:
-        click.echo(f"error: {error}", err=True)
-        click.echo(f"hint: {error.hint}", err=True)
+        show_error(error)
     return last
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import ItemsView
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
+from wim_edge.cli.terminal import clean
 from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.wim import events
 from wim_edge.within import ALL, AUTO, UNLIKELY, Within
@@ -43,11 +44,6 @@ def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP)
 
         return Live(Console(highlight=False), margins, stop)
     return PlainLines(margins)
-
-
-def clean(text: str) -> str:
-    """Without control characters: a document or a model must not steer the terminal."""
-    return "".join(c for c in text if c.isprintable() or c in "\n\t")
 
 
 def place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:

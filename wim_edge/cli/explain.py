@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wim_edge.cli.options import one_line
+from wim_edge.cli.terminal import one_line
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import F, debug_option, model_option, one_line
+from wim_edge.cli.options import F, debug_option, model_option
+from wim_edge.cli.terminal import one_line
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.settings import CHOOSERS, Settings
 

@@ -21,11 +21,12 @@ from wim_edge.cli.eval import eval_command
 from wim_edge.cli.library import library
 from wim_edge.cli.mcp import mcp
 from wim_edge.cli.models import models
-from wim_edge.cli.options import debug_option, one_line
+from wim_edge.cli.options import debug_option
 from wim_edge.cli.read import read
 from wim_edge.cli.readings import readings
 from wim_edge.cli.rpc_serve import rpc_serve
 from wim_edge.cli.serve import serve
+from wim_edge.cli.terminal import show_error
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
 from wim_edge.engine import available_memory
@@ -58,9 +59,7 @@ class _Shown(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         if self.debug:
             traceback.print_exception(self.error)
-        click.echo(f"error: {one_line(str(self.error))}", err=True)
-        if self.error.hint:
-            click.echo(f"hint: {one_line(self.error.hint)}", err=True)
+        show_error(self.error)
 
 
 class CommandGroup(click.Group):

@@ -239,11 +239,6 @@ def settings_from(options: dict[str, Any]) -> Settings:
     return Settings.from_environment().with_changes(**options)
 
 
-def one_line(text: str) -> str:
-    """Without line breaks and control characters: names of files and templates may hold any."""
-    return "".join(c if c.isprintable() else " " for c in text).strip()
-
-
 def configure_logging(ctx: click.Context) -> None:
     """With --debug, llama.cpp's own log on standard error."""
     if ctx.find_root().meta.get("debug"):

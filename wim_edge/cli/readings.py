@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import one_line
+from wim_edge.cli.terminal import one_line
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Settings
 

@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from tests.catalog.conftest import sha256
-from wim_edge.catalog.atomic_files import check_sha256, join, megabytes, require_space, silent, write_error
+from wim_edge.catalog.model_files import check_sha256, join, megabytes, require_space, silent, write_error
 from wim_edge.errors import DownloadError
 
 
