@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from wim_edge import Document
-from wim_edge.cli.interrupt import Interruptible, ending_in_order
+from wim_edge.cli.interrupt import Interruptible, exit_on_signals
 from wim_edge.worker import Worker
 
 
@@ -31,7 +31,7 @@ def test_a_process_that_hears_nothing_is_ended_by_a_later_one(monkeypatch: pytes
 @pytest.mark.skipif(sys.platform == "win32", reason="there os.kill ends the process")
 def test_an_end_in_order_is_an_exit() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended, ending_in_order():
+    with pytest.raises(SystemExit) as ended, exit_on_signals():
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is before

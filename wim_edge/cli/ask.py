@@ -18,7 +18,7 @@ from wim_edge.cli.options import (
     configure_logging,
     display_options,
     engine_options,
-    opened,
+    open_runtime,
     pattern_options,
     reading_options,
     rpc_option,
@@ -91,7 +91,7 @@ def ask(
 
     on_screen = not as_json and not quiet and is_terminal()
     policy, read_on = _policy(stop_after, stop_at), False
-    with opened(settings) as runtime:
+    with open_runtime(settings) as runtime:
         while True:
             reading = Interruptible(
                 runtime,

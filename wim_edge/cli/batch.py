@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.cli.interrupt import ending_in_order
+from wim_edge.cli.interrupt import exit_on_signals
 from wim_edge.cli.options import (
     check_rpc,
     cluster_from,
@@ -88,7 +88,7 @@ def batch(
     check_rpc(settings)
     checked = partial(rpc.check, settings.rpc)
     execute = run_local(settings, checked) if cluster is None else run_on_cluster(settings, model, cluster, _tell)
-    with ending_in_order(), progress(Failures()) as watcher:
+    with exit_on_signals(), progress(Failures()) as watcher:
         results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), folder)
     if stopped:

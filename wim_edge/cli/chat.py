@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.cli.interrupt import Interruptible, ending_in_order
+from wim_edge.cli.interrupt import Interruptible, exit_on_signals
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
@@ -84,7 +84,7 @@ def chat(
 
     if library is not None:
         Library(library)  # that there is none must not come out with the first question
-    with ending_in_order(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
+    with exit_on_signals(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
         runtime.open()
         read = read_documents(documents, limits=settings)
         typed = bool(sys.stdin and sys.stdin.isatty())

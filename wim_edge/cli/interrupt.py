@@ -20,7 +20,7 @@ STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again can
 
 
 @contextmanager
-def ending_in_order() -> Iterator[None]:
+def exit_on_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP end the process as an error does, so that folders of its own go with it."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]

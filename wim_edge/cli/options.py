@@ -156,14 +156,14 @@ def check_display(as_json: bool, quiet: bool) -> None:
 
 
 def rpc_option(command: F) -> F:
-    """Whether other machines take the layers; see `opened`."""
+    """Whether other machines take the layers; see `open_runtime`."""
     return click.option("--rpc", metavar="HOST:PORT[,...]",
                         help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
                              "(docs/more-than-one-machine.md).")(command)  # fmt: skip
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Runtime | Worker]:
+def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
     """The runtime of these settings: in this process or, where other machines can end it, in one of its own."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime

@@ -12,7 +12,7 @@ from wim_edge.cli.interrupt import EXIT_CANCELLED, Interruptible
 from wim_edge.cli.options import (
     configure_logging,
     engine_options,
-    opened,
+    open_runtime,
     pattern_options,
     reading_options,
     rpc_option,
@@ -46,7 +46,7 @@ def read(
     from wim_edge.cli.display import display_for
 
     groups = [documents] if together else [(document,) for document in documents]
-    with opened(settings) as runtime:
+    with open_runtime(settings) as runtime:
         for group in groups:
             display = display_for(as_json=as_json, quiet=False, margins=False, stop="stops; what was read is kept")
             reading = Interruptible(runtime, lambda: runtime.read(group), "stopping; what was read is kept")  # noqa: B023

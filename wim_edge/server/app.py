@@ -64,7 +64,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.desk = JobQueue(settings, most=most_waiting, open_runtime=open_runtime)
+        service.queue = JobQueue(settings, most=most_waiting, open_runtime=open_runtime)
         try:
             yield
         finally:

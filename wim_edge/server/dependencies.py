@@ -43,7 +43,7 @@ class Service:
     history: History
     read_on: bool = False
     """Whether a question is read on when it is answered and nobody waits, where its request leaves that open."""
-    desk: JobQueue = field(init=False)
+    queue: JobQueue = field(init=False)
     """From the application's start to its end."""
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""
@@ -61,10 +61,10 @@ class Service:
     def close(self) -> None:
         """End all that is done and all that waits, so that the streams end too, and free the model."""
         for job in self.pulls.values():
-            if not job.over:
+            if not job.is_finished:
                 job.watched = 0
                 job.end("cancelled")
-        self.desk.close()
+        self.queue.close()
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
         """The server's, with a request's options. A model is one of the catalog that is on this disk, or the one that
@@ -73,7 +73,7 @@ class Service:
         if unknown:
             raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such option", "See /api/openapi.json.")
         name = options.get("model")
-        if name is not None and name not in (self.settings.model, self.desk.model):
+        if name is not None and name not in (self.settings.model, self.queue.model):
             paths = Paths.from_environment()
             models = Catalog.load(paths)
             if name not in models.names() or not catalog.locate(models.get(name), paths):
@@ -148,7 +148,7 @@ def _status_of(name: str) -> int:
     return next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
 
 
-async def sent(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]:
+async def sse_events(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]:
     """A job's events for a stream."""
     async for number, event in job.follow(start):
         yield ServerSentEvent(data=event, event=event["type"], id=str(number))

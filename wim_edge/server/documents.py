@@ -94,7 +94,7 @@ async def remove_document(served: Served, document: int) -> None:
     for question in served.history.all(document):
         if not there.intersection(question.documents):
             if question.job is not None:
-                served.desk.cancel(question.job)
+                served.queue.cancel(question.job)
             served.history.remove(question)
 
 

@@ -58,14 +58,14 @@ class AskedQuestion:
         return self.job.state if self.job else self.ended
 
     @property
-    def told(self) -> list[dict[str, Any]]:
+    def events(self) -> list[dict[str, Any]]:
         """Its events so far, as JSON objects."""
-        return self.job.told if self.job else self.old
+        return self.job.events if self.job else self.old
 
     @property
     def finished(self) -> dict[str, Any] | None:
         """The latest answer's event, once it is whole. One that an older version stored lacks some fields."""
-        return next((event for event in reversed(self.told) if event["type"] == "answer.finished"), None)
+        return next((event for event in reversed(self.events) if event["type"] == "answer.finished"), None)
 
     def followed_by(self, text: str) -> str:
         """Returns a question that is asked after this one as it is to be asked."""
@@ -101,7 +101,7 @@ class History:
     def add(self, question: AskedQuestion) -> AskedQuestion:
         with self._lock:
             self._questions[question.id] = question
-            over = [one for one in self._questions.values() if one.job is None or one.job.over]
+            over = [one for one in self._questions.values() if one.job is None or one.job.is_finished]
             many = len(self._questions) - KEPT
         for one in over[: max(0, many)]:
             with suppress(LibraryError):
@@ -131,7 +131,7 @@ class History:
 
 
 def _as_written(question: AskedQuestion) -> dict[str, Any]:
-    told = [event for event in question.told if event["type"] not in _PASSING]
+    told = [event for event in question.events if event["type"] not in _PASSING]
     return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
             "options": question.options, "judged": dict(question.judged), "ended": question.state,
             "old": told, "asked_as": question.asked_as}  # fmt: skip

@@ -1,6 +1,6 @@
-"""The desk: one thread owns the model, and requests wait in line for it.
+"""The queue: one thread owns the model, and requests wait in line for it.
 
-    enter       the job is in line, or `BusyError`: the line is full
+    submit      the job is in line, or `BusyError`: the line is full
     follow      its events, from any one on, as they happen; many may follow one job
     answer_now  read no further
     cancel      leave the line, or stop within a batch
@@ -77,12 +77,12 @@ class Job:
     on: Callable[[Runtime], Iterator[Event]] | None = None
     """Reads on where not all was read; is stopped when another job comes."""
     state: State = "waiting"
-    told: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     """Events as JSON objects; a question that is answered again goes on from what was told before."""
-    heard: Callable[[dict[str, Any]], None] = lambda event: None
+    on_event: Callable[[dict[str, Any]], None] = lambda event: None
     """Is called with each event, in the thread that tells it."""
-    ended: Callable[[Job], None] = lambda job: None
-    """Is called in the desk's thread when it is over."""
+    on_end: Callable[[Job], None] = lambda job: None
+    """Is called in the queue's thread when it is over."""
     watched: int | None = None
     """How many watch a job that goes on only while anybody does; None: nobody has begun to."""
     gives_way: bool = False
@@ -99,11 +99,11 @@ class Job:
     @property
     def has_more(self) -> bool:
         """Whether its answer comes from a part of the text, and reading on is possible."""
-        last = self.told[-1]
+        last = self.events[-1]
         return last.get("unread_probability") is not None and last["read_segments"] < last["segments"]
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         return self.state not in ("waiting", "running")
 
     async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
@@ -114,8 +114,8 @@ class Job:
         try:
             while True:
                 waiter[1].clear()
-                over = self.over  # before looking: what came until then is told
-                for number, event in enumerate(self.told[start:], start):
+                over = self.is_finished  # before looking: what came until then is told
+                for number, event in enumerate(self.events[start:], start):
                     yield number, event
                     start = number + 1
                 if over:
@@ -127,14 +127,14 @@ class Job:
 
     def tell(self, event: Event) -> None:
         told = event.to_dict()
-        self.told.append(told)
-        self.heard(told)
+        self.events.append(told)
+        self.on_event(told)
         self._wake()
 
     def end(self, state: State) -> None:
         self.state = state
         self.begin, self.on = _nothing, None  # and so are its documents
-        self.ended(self)
+        self.on_end(self)
         self._wake()
 
     def _wake(self) -> None:
@@ -165,7 +165,7 @@ class JobQueue:
         self._loaded: dict[str, Any] = {}
         self._asking: Runtime | None = None
         self._asking_settings = settings
-        self._thread = threading.Thread(target=self._work, name="wim-edge desk", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="wim-edge queue", daemon=True)
         self._thread.start()
 
     @property
@@ -180,7 +180,7 @@ class JobQueue:
         running = self._running
         return len(self._line) + (running is not None and not running.gives_way)
 
-    def enter(self, job: Job) -> Job:
+    def submit(self, job: Job) -> Job:
         """Put it in line. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
@@ -256,9 +256,9 @@ class JobQueue:
             self._tell(job, job.begin(runtime))
             self._usual += (time.monotonic() - begun - self._usual) / 4
             while job.on is not None and job.has_more and self._may_go_on(job):
-                read = job.told[-1]["read_segments"]
+                read = job.events[-1]["read_segments"]
                 self._tell(job, job.on(runtime))
-                if job.told[-1].get("read_segments") == read:  # there is no way on
+                if job.events[-1].get("read_segments") == read:  # there is no way on
                     break
         except WimEdgeError as error:
             job.tell(Failed(**error.to_dict()))
@@ -267,7 +267,7 @@ class JobQueue:
             _LOG.exception("a request failed")  # a traceback of ours, no text of documents
             job.tell(Failed(type(error).__name__, "something is wrong inside wim-edge", "See the server's log."))
             return "failed"
-        cancelled = job.told[-1].get("finish_reason") == "cancelled"
+        cancelled = job.events[-1].get("finish_reason") == "cancelled"
         return "cancelled" if cancelled and not job.gives_way else "done"
 
     def _may_go_on(self, job: Job) -> bool:

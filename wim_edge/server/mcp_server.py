@@ -92,15 +92,15 @@ def make_server(
 ) -> MCPServer:
     """The server; ``run()`` serves standard input and output. Raises LibraryError."""
     store = Uploads(folders, settings)
-    desk: list[JobQueue] = []
+    queue: list[JobQueue] = []
 
     @asynccontextmanager
     async def lifespan(_server: MCPServer) -> AsyncIterator[None]:
-        desk.append(JobQueue(settings, open_runtime=open_runtime))
+        queue.append(JobQueue(settings, open_runtime=open_runtime))
         try:
             yield
         finally:
-            await asyncio.to_thread(desk.pop().close)
+            await asyncio.to_thread(queue.pop().close)
 
     about = _ABOUT.format(folders=", ".join(map(str, store.folders.paths)))
     server = MCPServer("wim-edge", instructions=about, version=wim_edge.__version__, lifespan=lifespan)
@@ -116,14 +116,14 @@ def make_server(
     async def ask_document(path: File, question: str, ctx: Context) -> AnswerView:
         """Read a document, or what of it is not known yet, and answer a question from it, with sources."""
         found = await document(path)
-        last = await _done(desk[0], settings, lambda runtime: runtime.stream(found, question), ctx)
+        last = await _done(queue[0], settings, lambda runtime: runtime.stream(found, question), ctx)
         return _answer_view(last)
 
     @server.tool()
     async def read_document(path: File, ctx: Context) -> ReadView:
         """Read a document ahead, so that questions of it need not wait."""
         found = await document(path)
-        last = await _done(desk[0], settings, lambda runtime: runtime.read(found), ctx)
+        last = await _done(queue[0], settings, lambda runtime: runtime.read(found), ctx)
         return ReadView(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
 
     @server.tool()
@@ -157,12 +157,12 @@ def _answer_view(last: dict[str, Any]) -> AnswerView:
 
 
 async def _done(
-    desk: JobQueue, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
+    queue: JobQueue, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
 ) -> dict[str, Any]:
     """The last event; what happens until then is told as progress. Raises ToolError."""
     job = Job(begin, settings)
     try:
-        desk.enter(job)
+        queue.submit(job)
     except WimEdgeError as error:
         raise _failure(str(error), error.hint) from error
     at, of = 0, 0
@@ -177,8 +177,8 @@ async def _done(
                 case "error":
                     raise _failure(event["message"], event["hint"])
     finally:
-        desk.cancel(job)
-    last = job.told[-1]
+        queue.cancel(job)
+    last = job.events[-1]
     if last.get("finish_reason") == "cancelled":
         raise _failure("cancelled", "Ask again.")
     return last

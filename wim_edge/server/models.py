@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.errors import DownloadError, WimEdgeError
-from wim_edge.server.dependencies import ERRORS, Served, sent
+from wim_edge.server.dependencies import ERRORS, Served, sse_events
 from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import Paths
 from wim_edge.wim.events import Event
@@ -60,7 +60,7 @@ class PullFinished(Event):
 @router.get("/models")
 async def list_models(served: Served) -> list[ModelView]:
     """The models that can be named, from the lowest rank up."""
-    return await run_in_threadpool(_models, served.desk.model)
+    return await run_in_threadpool(_models, served.queue.model)
 
 
 def _models(loaded: str | None) -> list[ModelView]:
@@ -87,7 +87,7 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     entry = Catalog.load(paths).get(name)
     with served.lock:
         job = served.pulls.get(name)
-        if job is None or job.over:
+        if job is None or job.is_finished:
             job = served.pulls[name] = Job(lambda runtime: iter(()), served.settings, state="running")
             threading.Thread(target=_pull, args=(job, entry, paths), name="wim-edge pull", daemon=True).start()
     return job
@@ -124,7 +124,7 @@ async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[Ser
     """Fetch a model, and watch. It stops when nobody watches any more, and goes on from there the next time."""
     job.watched = (job.watched or 0) + 1
     try:
-        async for event in sent(job):
+        async for event in sse_events(job):
             yield event
     finally:
         job.watched = (job.watched or 1) - 1

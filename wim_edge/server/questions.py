@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sent
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
@@ -108,25 +108,25 @@ async def ask(served: Served, question: Annotated[AskedQuestion, Depends(_entere
     """Ask, and watch the events in the response. Who goes away cancels."""
     assert question.job is not None
     try:
-        async for event in sent(question.job):
+        async for event in sse_events(question.job):
             yield event
     finally:
-        served.desk.cancel(question.job)
+        served.queue.cancel(question.job)
 
 
 def _reading(served: Served, read: ReadRequest) -> Job:
     documents = [kept.document for kept in served.store.documents(read.documents)]
-    return served.desk.enter(Job(lambda runtime: runtime.read(documents), served.settings_for(_given(read.options))))
+    return served.queue.submit(Job(lambda runtime: runtime.read(documents), served.settings_for(_given(read.options))))
 
 
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
 async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
     """Read documents ahead, without a question, and watch. Who goes away stops it; what was read is kept."""
     try:
-        async for event in sent(job):
+        async for event in sse_events(job):
             yield event
     finally:
-        served.desk.cancel(job)
+        served.queue.cancel(job)
 
 
 @router.post("/questions", status_code=202, responses=BUSY)
@@ -154,7 +154,7 @@ async def remove_question(served: Served, number: Number) -> None:
     """Let go of a question; one under way is cancelled."""
     question = served.history.get(number)
     if question.job is not None:
-        served.desk.cancel(question.job)
+        served.queue.cancel(question.job)
     served.history.remove(question)
 
 
@@ -172,10 +172,10 @@ async def watch(
     """All events of a question, from the first one on or after the last one that was seen. Who goes away changes
     nothing."""
     start = max(after, int(last_event_id or -1)) + 1
-    if question.job is None or question.job.over:  # one that was watched before a restart has other numbers now
-        start = min(start, max(0, len(question.told) - 1))
+    if question.job is None or question.job.is_finished:  # one that was watched before a restart has other numbers now
+        start = min(start, max(0, len(question.events) - 1))
     if question.job is not None:
-        async for event in sent(question.job, start):
+        async for event in sse_events(question.job, start):
             yield event
         return
     for at, told in enumerate(question.old[start:], start):
@@ -191,7 +191,7 @@ async def answer_now(served: Served, number: Number) -> QuestionView:
     if question.job is not None and question.job.state == "waiting":
         raise InvalidRequestError("nothing has been read yet", "Wait, or cancel it.")
     if question.job is not None:
-        served.desk.answer_now(question.job)
+        served.queue.answer_now(question.job)
     return _shown(question)
 
 
@@ -200,7 +200,7 @@ async def cancel(served: Served, number: Number) -> QuestionView:
     """Stop reading or answering."""
     question = served.history.get(number)
     if question.job is not None:
-        served.desk.cancel(question.job)
+        served.queue.cancel(question.job)
     return _shown(question)
 
 
@@ -210,15 +210,15 @@ async def judge_margin(
 ) -> QuestionView:
     """Accept or reject the margin of a segment. It counts from now on, up to the answer, and when asked again."""
     question = served.history.get(number)
-    if not any(told.get("segment") == segment for told in question.told):
+    if not any(told.get("segment") == segment for told in question.events):
         raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
     if verdict.accepted is None:
         question.judged.pop(segment, None)
     else:
         question.judged[segment] = verdict.accepted
     if question.job is not None:
-        served.desk.judge(question.job, segment, verdict.accepted)
-    if question.job is None or question.job.over:
+        served.queue.judge(question.job, segment, verdict.accepted)
+    if question.job is None or question.job.is_finished:
         await run_in_threadpool(served.history.keep, question)
     return _shown(question)
 
@@ -226,7 +226,7 @@ async def judge_margin(
 def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bool = False) -> AskedQuestion:
     with served.lock:  # of several at once the first one is it
         question = served.history.get(number)
-        if question.job is not None and not question.job.over:
+        if question.job is not None and not question.job.is_finished:
             raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
         return _enter(served, question, read_on, to_the_end)
 
@@ -246,7 +246,7 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
     not kept, unless it was asked before."""
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
-        is_first = not question.told
+        is_first = not question.events
 
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
             if question.asked_as != question.text and is_first:
@@ -257,9 +257,9 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
         if not documents and settings.pattern != "llm":
             raise InvalidRequestError("no document is named", "POST /api/documents gives one; or use the pattern llm.")
         on = partial(begin, on=True) if idle else None
-        job = Job(begin, settings, on, told=list(question.told))
-        job.ended = lambda _: served.history.keep(question)
-        served.desk.enter(job)
+        job = Job(begin, settings, on, events=list(question.events))
+        job.on_end = lambda _: served.history.keep(question)
+        served.queue.submit(job)
     except BaseException:
         if question.job is None and not question.old:
             served.history.remove(question)
@@ -279,5 +279,5 @@ def _shown(question: AskedQuestion) -> QuestionView:
         id=question.id, documents=question.documents, question=question.text,
         asked_as=question.asked_as, options=question.options, asked=question.asked,
         state=question.state, answer=answer.get("text"), status=answer.get("status"), short=answer.get("short", ""),
-        support=answer.get("support"), judged=dict(question.judged), events=len(question.told),
+        support=answer.get("support"), judged=dict(question.judged), events=len(question.events),
     )  # fmt: skip

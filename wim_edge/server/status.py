@@ -42,7 +42,7 @@ async def status(served: Served) -> Status:
     resolved = await run_in_threadpool(resolved_settings, served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return Status(
-        model=served.desk.model, waiting=served.desk.waiting, memory_bytes=psutil.Process().memory_info().rss,
+        model=served.queue.model, waiting=served.queue.waiting, memory_bytes=psutil.Process().memory_info().rss,
         memory_free_bytes=available_memory.available(),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,

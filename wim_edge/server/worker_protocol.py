@@ -38,7 +38,7 @@ def serve(
     lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> None:
     """Serve requests until there are no more; what is under way then is cancelled."""
-    desk = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
+    queue = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
 
@@ -56,10 +56,10 @@ def serve(
     def begin(number: Any, request: dict[str, Any]) -> None:
         verdicts = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
         job = Job(_work(request, verdicts), settings.with_changes(**from_dict(request.get("settings") or {})))
-        job.heard = lambda event: write(number, event)
-        job.ended = lambda _: forget(number)
+        job.on_event = lambda event: write(number, event)
+        job.on_end = lambda _: forget(number)
         jobs[number] = job, verdicts
-        desk.enter(job)
+        queue.submit(job)
 
     try:
         for line in lines:
@@ -72,14 +72,14 @@ def serve(
                 elif what not in _CONTROLS:
                     raise InvalidRequestError(f"nothing is called {what!r}", "ask, read, complete, or a control.")
                 elif number in jobs:  # else it is over
-                    _control(desk, *jobs[number], request)
+                    _control(queue, *jobs[number], request)
             except WimEdgeError as error:
                 write(number, Failed(**error.to_dict()).to_dict())
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError) as error:
                 why = f"the request cannot be understood: {type(error).__name__}: {error}"
                 write(number, Failed(InvalidRequestError.__name__, why, "See docs/embedding.md.").to_dict())
     finally:
-        desk.close()
+        queue.close()
 
 
 def _work(request: dict[str, Any], verdicts: dict[int, bool]) -> Callable[[Runtime], Iterator[Event]]:
@@ -100,15 +100,15 @@ def _work(request: dict[str, Any], verdicts: dict[int, bool]) -> Callable[[Runti
     return lambda runtime: runtime.stream(documents, question, library=library, verdicts=verdicts, read_on=on)
 
 
-def _control(desk: JobQueue, job: Job, verdicts: dict[int, bool], request: dict[str, Any]) -> None:
+def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict[str, Any]) -> None:
     match request["do"]:
         case "answer_now":
-            desk.answer_now(job)
+            queue.answer_now(job)
         case "cancel":
-            desk.cancel(job)
+            queue.cancel(job)
         case "judge":
             verdicts[int(request["segment"])] = bool(request["accepted"])
-            desk.judge(job, int(request["segment"]), bool(request["accepted"]))
+            queue.judge(job, int(request["segment"]), bool(request["accepted"]))
 
 
 def _document(given: Any) -> Source:

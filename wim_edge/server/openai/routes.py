@@ -113,7 +113,7 @@ async def _answer(
     served: Service, request: Request, asked: CompletionRequest, begin: Callable[[Runtime], Iterator[events.Event]],
     *, chat: bool
 ) -> Response:
-    job = served.desk.enter(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
+    job = served.queue.submit(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
     told = CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
         return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")
@@ -123,7 +123,7 @@ async def _answer(
             told.chunks(event)
     finally:
         watcher.cancel()
-        served.desk.cancel(job)
+        served.queue.cancel(job)
     if told.error is None:
         return JSONResponse(told.whole())
     return error_response(told.error)
@@ -138,13 +138,13 @@ async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: 
             yield f"data: {json.dumps(told.usage_chunk())}\n\n"
         yield "data: [DONE]\n\n"
     finally:
-        served.desk.cancel(job)
+        served.queue.cancel(job)
 
 
 async def _cancel_when_gone(served: Service, request: Request, job: Job) -> None:
     while not await request.is_disconnected():
         await asyncio.sleep(0.1)
-    served.desk.cancel(job)
+    served.queue.cancel(job)
 
 
 def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
