@@ -15,7 +15,7 @@ from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server import documents, guard
-from wim_edge.server.guard import COOKIE, hosts_of, is_loopback
+from wim_edge.server.guard import COOKIE, hosts_of
 
 
 def port_of(client: httpx.Client) -> int:
@@ -80,9 +80,6 @@ def test_other_machines_need_a_token(make: Callable[..., Any]) -> None:
         with pytest.raises(InvalidRequestError, match="token is empty"):
             make(host="0.0.0.0", token=token)
     make(host="0.0.0.0", token="x-Y_1")
-    assert [is_loopback(one) for one in ("localhost", "127.3.2.1", "::1", "[::1]", "0.0.0.0", "localhost.evil")] == [
-        True, True, True, True, False, False,
-    ]  # fmt: skip
     assert hosts_of("192.168.1.5", ["Reader.local"]) == {"192.168.1.5", "reader.local"}
 
 

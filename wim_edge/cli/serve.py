@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from wim_edge.addresses import is_loopback
 from wim_edge.cli.options import configure_logging, engine_options, pattern_options, reading_options, settings_from
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import TOKEN_VARIABLE
@@ -49,7 +50,7 @@ def serve(
         import uvicorn
 
         from wim_edge.server.app import create_app
-        from wim_edge.server.guard import is_loopback, new_token
+        from wim_edge.server.guard import new_token
         from wim_edge.server.timeouts import DrainingServer, HeaderTimeoutProtocol
     except ImportError as error:
         raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error

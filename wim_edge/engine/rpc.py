@@ -8,7 +8,6 @@ inside llama.cpp (ggml-rpc.cpp, RPC_STATUS_ASSERT). So it is registered only in 
 from __future__ import annotations
 
 import ctypes
-import ipaddress
 import socket
 import struct
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from wim_edge.addresses import is_loopback
 from wim_edge.engine.bindings import base_library, ggml_library, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
 
@@ -142,14 +142,7 @@ def _heard(line: socket.socket, seconds: float) -> bytes | None:
 
 def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
     """Those that are not on this machine's loopback."""
-    return [endpoint for endpoint in endpoints if not _is_loopback(endpoint.rpartition(":")[0])]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return [endpoint for endpoint in endpoints if not is_loopback(endpoint.rpartition(":")[0])]
 
 
 def _function(name: str, result: Any, arguments: list[Any]) -> Any:

@@ -14,12 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 import wim_edge
+from wim_edge.addresses import is_loopback
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, models, questions, readings, status
 from wim_edge.server.dependencies import Service, error_response
-from wim_edge.server.guard import Guard, hosts_of, is_loopback, is_token
+from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, JobQueue
 from wim_edge.server.openai import routes as openai_routes

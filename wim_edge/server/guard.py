@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import re
 import secrets
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from wim_edge.addresses import LOOPBACK, is_loopback
+
 COOKIE = "wim-edge-token"
 _BODY_SECONDS = 30.0  # in which a next piece of a body must come
 _HEADERS = (
@@ -38,16 +38,6 @@ def new_token() -> str:
 def is_token(token: str) -> bool:
     """Whether it can stand in a header and a cookie, and is not nothing."""
     return re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token) is not None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this address is reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True)
