@@ -15,7 +15,7 @@ import pytest
 import wim_edge
 from wim_edge import errors
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.settings import Paths, Settings, contents, package_file
+from wim_edge.settings import Paths, Settings, package_file, read_small_file
 
 
 def test_the_public_names() -> None:
@@ -110,8 +110,8 @@ def test_a_setting_of_another_type_is_refused(wrong: dict[str, object]) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "good").write_bytes(b"x")
-    assert contents(tmp_path / "good") == b"x"
+    assert read_small_file(tmp_path / "good") == b"x"
     os.mkfifo(tmp_path / "pipe")
     for bad in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "none"):
         with pytest.raises(OSError, match=r"regular|directory"):
-            contents(bad)
+            read_small_file(bad)

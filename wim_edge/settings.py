@@ -32,7 +32,7 @@ TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """Set to yes: nothing is fetched, and only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
 _PATHS = ("templates", "readings")
-_MOST_CONTENTS = 16 << 20
+_MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
@@ -293,14 +293,14 @@ def is_offline() -> bool:
     return bool(text) and _parse(OFFLINE_VARIABLE, text, bool) is True
 
 
-def contents(path: Path) -> bytes:
+def read_small_file(path: Path) -> bytes:
     """A small file of ours, in whose place anything may lie by now. Raises OSError, also for a pipe, which would
     never end, and for more than 16 MiB."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
-        data = file.read(_MOST_CONTENTS + 1)
-        if len(data) > _MOST_CONTENTS:
+        data = file.read(_MAX_SMALL_FILE + 1)
+        if len(data) > _MAX_SMALL_FILE:
             raise OSError(errno.EFBIG, "larger than 16 MiB", str(path))
         return data
 

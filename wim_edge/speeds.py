@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from wim_edge.atomic_files import write_text
 from wim_edge.engine.protocols import Model
-from wim_edge.settings import Paths, contents
+from wim_edge.settings import Paths, read_small_file
 
 _LEAST = 256  # tokens: fewer tell little
 _MODELS = 64  # that are remembered
@@ -38,7 +38,7 @@ def note(model: Model, tokens: int, seconds: float) -> None:
 
 def _read() -> dict[str, object]:
     try:
-        found = json.loads(contents(Paths.from_environment().cache / "speeds.json"))
+        found = json.loads(read_small_file(Paths.from_environment().cache / "speeds.json"))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -17,7 +17,7 @@ from typing import Any
 
 from wim_edge.atomic_files import replace_file
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.settings import Paths, Settings, contents
+from wim_edge.settings import Paths, Settings, read_small_file
 
 _KINDS: Mapping[str, type] = {"n_threads": int, "flash_attn": bool, "n_batch": int, "kv_type": str}
 TUNABLE = tuple(_KINDS)
@@ -91,7 +91,7 @@ def changes(settings: Settings) -> dict[str, Any]:
 def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
     """The entries, and whether the file is damaged: then those whose lines are whole."""
     try:
-        data = contents(_store(paths))
+        data = read_small_file(_store(paths))
     except OSError as error:
         return {}, not isinstance(error, FileNotFoundError | NotADirectoryError)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource, Source
 from wim_edge.errors import InvalidRequestError, ModelError
-from wim_edge.settings import Settings, contents
+from wim_edge.settings import Settings, read_small_file
 from wim_edge.support import SupportWeights
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -27,7 +27,7 @@ _NOT_A_MODEL_S = ("model", "relevance_model", "embedding_model", "rpc", "templat
 def read_models(file: Path) -> dict[str, ModelEntry]:
     """The entries of one models.toml by name. Raises ModelError naming the file, the entry and the key."""
     try:
-        data = tomllib.loads(contents(file).decode("utf-8"))
+        data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ModelError(f"{file}: not UTF-8 text", "Save the file as UTF-8.") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; numbers of thousands of digits another

@@ -21,7 +21,7 @@ from wim_edge.atomic_files import write_text
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn, completed
 from wim_edge.server.job_queue import Failed, Job, State
-from wim_edge.settings import contents
+from wim_edge.settings import read_small_file
 from wim_edge.wim.events import Status
 
 _LOG = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ class _Written(BaseModel):
 def _read(path: Path) -> AskedQuestion | None:
     """None for a file that is damaged: it is of no more use."""
     try:
-        found = _Written.model_validate_json(contents(path))
+        found = _Written.model_validate_json(read_small_file(path))
     except (OSError, ValueError, RecursionError):
         return None
     if found.id != path.stem:
