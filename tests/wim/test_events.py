@@ -37,3 +37,22 @@ def test_every_event_comes_out_of_json_as_it_went_in(story: Path) -> None:
         assert events.from_dict(json.loads(event.to_json())) == event
     with pytest.raises(ValueError, match="no event"):
         events.from_dict({"type": "nothing"})
+
+
+def test_what_a_later_version_adds_is_passed_over() -> None:
+    assert events.from_dict({"type": "warning", "text": "x", "colour": 1}) == events.Warning("x")
+
+
+@pytest.mark.parametrize(("change", "place"), [
+    ({"type": "nothing"}, "no event is called 'nothing'"),
+    ({"text": 5}, r"\$\.text"),
+    ({"segments": True}, r"\$\.segments"),
+    ({"span": [1]}, r"\$\.span"),
+    ({"status": "perhaps"}, r"\$\.status"),
+    ({"usage": {"seconds": {"total": "1"}}}, r"\$\.usage"),
+])  # fmt: skip
+def test_a_value_of_another_type_is_named_with_its_place(change: dict[str, object], place: str) -> None:
+    usage = events.Usage(1, 0, 1, {"total": 1.0}, 1)
+    answer = events.AnswerFinished("blue", "stop", "wim", "m", (), usage)
+    with pytest.raises(ValueError, match=place):
+        events.from_dict({**answer.to_dict(), **change})

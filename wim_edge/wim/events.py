@@ -7,31 +7,20 @@ Consumers should pass over types that they do not know.
 
 from __future__ import annotations
 
-import json
-import types
-import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any
 
-FinishReason = Literal["stop", "length", "repeated", "early_exit", "cancelled"]
-Status = Literal["answered", "unsure", "not_found"]
-Chars = tuple[int, int]
-"""[start, end) in characters of the document's extracted text."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """Base of all events; ``type`` is its name in JSON."""
-
-    type: ClassVar[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"type": self.type, **asdict(self)}
-
-    def to_json(self) -> str:
-        """One line of JSON, without a line end."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+from wim_edge.wim.event_parts import Chars as Chars
+from wim_edge.wim.event_parts import Event as Event
+from wim_edge.wim.event_parts import FinishReason as FinishReason
+from wim_edge.wim.event_parts import Quote as Quote
+from wim_edge.wim.event_parts import RankedSegment as RankedSegment
+from wim_edge.wim.event_parts import RecalledPassage as RecalledPassage
+from wim_edge.wim.event_parts import Source as Source
+from wim_edge.wim.event_parts import Status as Status
+from wim_edge.wim.event_parts import TokenLogprob as TokenLogprob
+from wim_edge.wim.event_parts import Usage as Usage
 
 
 @dataclass(frozen=True)
@@ -62,27 +51,6 @@ class TitlesRecalled(Event):
 
     type = "recall.titles"
     titles: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
-class RecalledPassage:
-    """A passage of the library, its document's name there and title; ``chars`` are those of the document."""
-
-    document: str
-    title: str
-    path: str
-    page: int | None
-    section: str | None
-    chars: Chars
-    text: str
-    score: float
-    """The weighted sum of what speaks for it."""
-    scores: dict[str, float]
-    """By voice: bm25, title, passage, likelihood (`wim_edge.recall.recaller`)."""
-    chosen: bool
-    """Whether it is read for the answer; those far behind the best one are not."""
-    last_page: int | None = None
-    """``page`` is that of its beginning."""
 
 
 @dataclass(frozen=True)
@@ -215,22 +183,6 @@ class MarginJudged(Event):
 
 
 @dataclass(frozen=True)
-class RankedSegment:
-    """A segment in the final order."""
-
-    segment: int
-    document: str
-    chars: Chars
-    relevance: float
-    chosen: bool
-    """Whether the answer draws on it."""
-    score: float | None = None
-    """What the relevance method gave it: nats by which it makes the question likelier (likelihood), log-odds
-    (verdict), BM25. Unlike the relevance no share among segments: comparable over documents. None where an adapter
-    tells the segments apart, and it was not among the first when it was read."""
-
-
-@dataclass(frozen=True)
 class ReadingRanked(Event):
     """The scored segments, most relevant first; once, before the answer."""
 
@@ -253,53 +205,6 @@ class AnswerDelta(Event):
 
     type = "answer.delta"
     text: str
-
-
-@dataclass(frozen=True)
-class Source:
-    """A place that the answer draws on."""
-
-    segment: int
-    document: str
-    page: int | None
-    section: str | None
-    chars: Chars
-    relevance: float
-    margin: str
-    """Empty where the pattern writes none."""
-    quote: Chars | None
-    """Where the margin stands in the document, word for word."""
-    path: str | None = None
-    """The document's file, if it has one."""
-    line: int | None = None
-
-
-@dataclass(frozen=True)
-class Quote:
-    """Words of a document that carry the answer: a whole sentence, row of a table or item of a list."""
-
-    text: str
-    document: str
-    page: int | None
-    section: str | None
-    chars: Chars
-    header: str = ""
-    """Of a row of a table, the row that heads it."""
-    line: int | None = None
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What it cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
-
-    prefilled_tokens: int
-    """Document tokens evaluated now, those read again for the answer too."""
-    reused_tokens: int
-    """Document tokens restored from a saved reading."""
-    decoded_tokens: int
-    """Tokens generated: margins and answer."""
-    seconds: dict[str, float]
-    peak_rss_bytes: int
 
 
 @dataclass(frozen=True)
@@ -347,17 +252,6 @@ class AnswerFinished(Event):
     """Numbers, codes and addresses in the text that stand in no passage that it was given from."""
     evidence: dict[str, float] | None = None
     """What the support rests on, by the names of `wim_edge.support.Evidence`."""
-
-
-@dataclass(frozen=True)
-class TokenLogprob:
-    """A decoded token, its bytes (perhaps part of a character), its log-probability in nats, and the likeliest ones
-    at its place."""
-
-    text: str
-    bytes: tuple[int, ...]
-    logprob: float
-    top: tuple[tuple[str, tuple[int, ...], float], ...]
 
 
 @dataclass(frozen=True)
@@ -420,24 +314,12 @@ _BY_TYPE = {kind.type: kind for kind in EVENTS}
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """The event whose `Event.to_dict` this is. Raises ValueError for one that is not known here."""
+    """Returns the event whose `Event.to_dict` this is; fields that are not known here are passed over.
+
+    Raises ValueError for one that is not known here, or has a field of another type.
+    """
+    import msgspec
+
     if data.get("type") not in _BY_TYPE:
         raise ValueError(f"no event is called {data.get('type')!r}")
-    found = _made(_BY_TYPE[data["type"]], data)
-    assert isinstance(found, Event)
-    return found
-
-
-def _made(hint: Any, value: Any) -> Any:
-    """What JSON made a dict or a list of, as it was."""
-    if is_dataclass(hint):
-        hints = typing.get_type_hints(hint)
-        names = [field.name for field in fields(hint) if field.name in value]
-        return hint(**{name: _made(hints[name], value[name]) for name in names})  # type: ignore[operator]
-    options = typing.get_args(hint)
-    if isinstance(hint, types.UnionType):
-        return None if value is None else _made(next(one for one in options if one is not types.NoneType), value)
-    if typing.get_origin(hint) is tuple:
-        kinds = [options[0]] * len(value) if options[-1] is Ellipsis else options
-        return tuple(_made(kind, one) for kind, one in zip(kinds, value, strict=True))
-    return value
+    return msgspec.convert(data, _BY_TYPE[data["type"]])
