@@ -1,7 +1,8 @@
-"""The tree of errors, and errors as JSON has them."""
+"""The tree of errors, each with a hint and an exit code, and errors as JSON has them."""
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import pytest
@@ -24,3 +25,13 @@ def test_what_is_none_of_ours_is_an_engine_error(name: str) -> None:
     found = from_dict({"error": name, "message": "m", "hint": ""})
     assert type(found) is EngineError
     assert str(found) == "m"
+
+
+def test_every_error_has_a_hint_and_a_documented_exit_code() -> None:
+    tree = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, WimEdgeError)]
+    assert len(tree) == 12
+    for kind in tree:
+        error = kind("what", "do this")
+        assert (str(error), error.hint) == ("what", "do this")
+        (line,) = [line for line in (errors.__doc__ or "").splitlines() if f" {kind.__name__} " in f" {line} "]
+        assert str(kind.exit_code) in line

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.models import TEMPLATES
-from wim_edge.wim.chat_template import SECONDS, TemplateError, rendered
+from wim_edge.wim.chat_template import TemplateError, rendered
 
 pytestmark = pytest.mark.real  # a template is rendered by a process of its own
 
@@ -24,11 +24,3 @@ def test_a_hostile_template_ends(what: str, tmp_path: Path, monkeypatch: pytest.
     assert "root:" not in text
     assert "<class" not in text
     assert not list(tmp_path.iterdir())
-
-
-def test_a_template_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    template = "{{ messages[0].content }} once"
-    assert rendered(template, MESSAGES, "", "", {}) == "[[s]] once"
-    monkeypatch.setattr("subprocess.run", None)
-    assert rendered(template, MESSAGES, "", "", {}) == "[[s]] once"
-    assert SECONDS < 5

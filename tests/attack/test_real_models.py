@@ -20,11 +20,8 @@ pytest.importorskip("llama_cpp")
 from tests.attack.fork_server import ForkServer  # noqa: E402
 from tests.attack.models import absurd, changed, truncated  # noqa: E402
 from tests.tiny import write_tiny  # noqa: E402
-from wim_edge import Runtime, Settings  # noqa: E402
-from wim_edge.documents import Document  # noqa: E402
 from wim_edge.engine import load_check  # noqa: E402
 from wim_edge.errors import ModelFileError  # noqa: E402
-from wim_edge.wim.chat_template import rendered  # noqa: E402
 
 
 @pytest.fixture
@@ -70,31 +67,3 @@ def test_a_damaged_file_is_refused_or_works(tmp_path: Path, architecture: str, f
     assert "works" in told
     assert len(told) > 2
     assert not any("Traceback" in one for one in told)
-
-
-def test_what_llama_cpp_aborts_on_is_an_error_and_the_host_lives(tmp_path: Path) -> None:
-    good = write_tiny(tmp_path / "good.gguf", "llama").read_bytes()
-    path = tmp_path / "odd.gguf"
-    path.write_bytes(next(data for what, data in changed(good) if what == "tokens of odd bytes"))
-    with Runtime(Settings(model=str(path))) as runtime, pytest.raises(ModelFileError, match="SIGABRT"):
-        runtime.ask(Document("d", "Some text."), "What?")
-
-
-def test_no_module_of_the_working_directory_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_tiny(tmp_path / "good.gguf", "llama")
-    for name in ("json", "numpy", "jinja2"):
-        (tmp_path / f"{name}.py").write_text("open('was-here', 'w').close()\nraise SystemExit(9)\n")
-    monkeypatch.chdir(tmp_path)
-    load_check.check(path)
-    rendered("{{ messages[0].content }} in a folder", [("user", "a")], "", "", {})
-    assert not (tmp_path / "was-here").exists()
-
-
-def test_a_file_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_tiny(tmp_path / "good.gguf", "llama")
-    load_check.check(path)
-    monkeypatch.setattr("subprocess.run", None)
-    load_check.check(path)
-    path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(TypeError, match="not callable"):
-        load_check.check(path)

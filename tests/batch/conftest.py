@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from wim_edge.batch.questions import BatchQuestion, read_questions
 
 if TYPE_CHECKING:  # packages take their time to import, of every worker
     from ray.cluster_utils import Cluster as Machines
@@ -26,3 +30,15 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         found.add_node(**MACHINE, env_vars={**os.environ, **home}, include_dashboard=False)
     yield found
     found.shutdown()
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> list[BatchQuestion]:
+    rows = []
+    for number in range(3):
+        text = " ".join(f"Sentence {n} tells of the {n}th stone in wall {number}." for n in range(30))
+        (tmp_path / f"{number}.txt").write_text(text)
+    for part in range(2):
+        rows += [{"document": f"{n}.txt", "question": f"Which {n} {part}?", "id": f"{n}/{part}"} for n in range(3)]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return read_questions(tmp_path / "q.jsonl")

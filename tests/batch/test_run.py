@@ -3,58 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
-from wim_edge import Runtime, Settings
-from wim_edge.batch.ask import answers, fetch
-from wim_edge.batch.questions import BatchQuestion, DocumentGroup, read_questions
+from tests.batch.scripted import MODEL, SMALL, Fake
+from wim_edge.batch.questions import BatchQuestion, DocumentGroup
 from wim_edge.batch.result import Result
-from wim_edge.batch.run import PARQUET, RESULTS, run, run_local
+from wim_edge.batch.run import RESULTS, run, run_local
 from wim_edge.errors import EngineError, InvalidRequestError, ModelError
 from wim_edge.loaded_models import Identity
-from wim_edge.testing import FakeModel
-
-SMALL = Settings(segment_tokens=64, answer_tokens=8, margin_tokens=16, max_passages=2, pattern="wim")
-MODEL = Identity("fake", "1")
-
-
-class Fake:
-    """Executes on a scripted model; counts what was asked, and fails where it is told to."""
-
-    def __init__(self, stop_after: int | None = None, fails: dict[str, Exception] | None = None) -> None:
-        self.asked: list[str] = []
-        self.stop_after, self.fails = stop_after, fails or {}
-        self.runtime = Runtime(SMALL, model=FakeModel(lambda prompt: "a stone"))
-
-    def stream(self, documents: Sequence[object], question: str) -> Iterator[object]:
-        if self.stop_after is not None and len(self.asked) == self.stop_after:
-            raise KeyboardInterrupt
-        self.asked.append(question)
-        if question in self.fails:
-            raise self.fails[question]
-        return self.runtime.stream(documents, question)  # type: ignore[arg-type]
-
-    def __call__(self, groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
-        with self.runtime:
-            for group in groups:
-                yield from answers(self, fetch(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> list[BatchQuestion]:
-    rows = []
-    for number in range(3):
-        text = " ".join(f"Sentence {n} tells of the {n}th stone in wall {number}." for n in range(30))
-        (tmp_path / f"{number}.txt").write_text(text)
-    for part in range(2):
-        rows += [{"document": f"{n}.txt", "question": f"Which {n} {part}?", "id": f"{n}/{part}"} for n in range(3)]
-    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return read_questions(tmp_path / "q.jsonl")
 
 
 def ids(results: list[Result]) -> list[str]:
@@ -267,17 +227,6 @@ def test_what_is_wrong_with_all_ends_it(questions: list[BatchQuestion], tmp_path
     with pytest.raises(ModelError, match="no such model"):
         run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 1?": ModelError("no such model")}))
     assert ids([Result(**row) for row in lines(tmp_path / "out")]) == ["0/0"]  # type: ignore[arg-type]
-
-
-def test_parquet_holds_the_same(questions: list[BatchQuestion], tmp_path: Path) -> None:
-    (tmp_path / "2.txt").write_bytes(b"\x89PNG")
-    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(), parquet=True)
-    rows = pyarrow.parquet.read_table(tmp_path / "out" / PARQUET).to_pylist()
-    for row in rows:
-        if row["usage"]:
-            row["usage"]["seconds"] = dict(row["usage"]["seconds"])
-    assert rows == [json.loads(json.dumps(asdict(result))) for result in results]
-    assert [row["error"] is None for row in rows] == [True, True, False] * 2
 
 
 def test_a_pipe_is_not_waited_for(questions: list[BatchQuestion], tmp_path: Path) -> None:

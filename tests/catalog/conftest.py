@@ -106,4 +106,3 @@ def make_entry(gguf: bytes) -> Callable[..., ModelEntry]:
         return ModelEntry(**(facts | changes))  # type: ignore[arg-type]
 
     return make
-

@@ -6,36 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.wim.test_reading import TEXT, reply
-from wim_edge import loaded_models
-from wim_edge.cli import main
+from tests.cli.scripted import ask
+from tests.wim.story import TEXT
 from wim_edge.testing import FakeModel
-
-SMALL = [
-    "--pattern", "wim", "--relevance", "verdict", "--margins", "free",
-    "--segment-tokens", "160", "--margin-tokens", "24",
-]  # fmt: skip
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
-    """Every runtime opened by a command gets this model."""
-    fake = FakeModel(reply)
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
-    return fake
-
-
-@pytest.fixture
-def story(tmp_path: Path) -> str:
-    path = tmp_path / "story.txt"
-    path.write_text(TEXT, encoding="utf-8")
-    return str(path)
-
-
-def ask(*args: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["ask", *SMALL, *args], input=stdin)
 
 
 def test_plain_lines(model: FakeModel, story: str) -> None:
@@ -131,18 +105,6 @@ def test_a_file_in_place_of_the_question(model: FakeModel, story: str) -> None:
 
 def test_a_very_long_question(model: FakeModel, story: str) -> None:
     assert ask("--quiet", story, "why " * 300).exit_code == 0
-
-
-def test_debug_shows_the_traceback(model: FakeModel) -> None:
-    result = ask("--debug", "/no/such/file.txt", "Why?")
-    assert result.exit_code == 3
-    assert "Traceback" in result.stderr
-
-
-def test_an_unknown_model_names_the_nearest(story: str) -> None:
-    result = ask("--model", "smolm2-135m", story, "Why?")
-    assert result.exit_code == 4
-    assert "smollm2-135m" in result.stderr
 
 
 def test_a_file_that_is_no_model(story: str, tmp_path: Path) -> None:

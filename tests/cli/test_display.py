@@ -8,13 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
-from tests.wim.test_reading import reply, run
+from tests.wim.story import reply, run
 from wim_edge.cli.display import Live, place
-from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.testing import FakeModel
 from wim_edge.wim import events
-
-LONG = "verylongwordthatfitsnowhere"
 
 
 def shown(width: int, *, margins: bool = True, color: str | None = "standard") -> str:
@@ -40,15 +37,6 @@ def test_live_without_margins_shows_none() -> None:
     text = shown(100, margins=False)
     assert "note:" not in text
     assert "the answer is blue" in text
-
-
-def test_words_are_not_broken() -> None:
-    wrap = WordWrap(20)
-    pieces = ["The board deci", "ded to rep", "lace the ro", "of in Sept", "ember.\n", "Then ", "a", LONG]
-    text = "".join(map(wrap, pieces)) + wrap.rest()
-    assert [line.rstrip() for line in text.split("\n")] == [
-        "The board decided to", "replace the roof in", "September.", "Then", "a" + LONG,
-    ]  # fmt: skip
 
 
 def test_places() -> None:

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.evaluation.stub import write
-from tests.recall.conftest import DOCUMENTS
-from tests.recall.test_recaller import writes
+from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.main import CommandGroup

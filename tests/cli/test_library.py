@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.recall.conftest import DOCUMENTS
-from tests.recall.test_recaller import writes
+from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.cli import main
 from wim_edge.errors import ModelNotFoundError

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,104 +91,6 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
             assert opened.info.path == model
         assert "freed" in run(model, "--forget").stdout
         assert found(model) == tuned_settings.Tuned()
-
-
-def test_the_users_settings_stand_before(model: Path) -> None:
-    found = tuned_settings.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True})
-    tuned_settings.save(Paths.from_environment(), model, found)
-    with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
-        assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
-    with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
-        assert opened.settings.flash_attn is False
-
-
-@pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
-def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
-    tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned(setting, "x" * 300))
-    assert not found(model).settings
-    tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned({}, "x" * 300))
-    loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()).close()
-
-
-@pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])
-def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
-    from wim_edge.engine import tune
-
-    paths = Paths.from_environment()
-    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
-    assert found(model).settings == {"n_threads": 1}
-    store = paths.config / "tuned.json"
-    if change == "file":
-        os.utime(model, (1, 1))
-    elif change == "machine":
-        monkeypatch.setattr(tune, "machine", lambda: "another")
-    elif change == "damaged":
-        store.write_text("{")
-    elif change == "foreign":
-        store.write_text(json.dumps({str(model): {"x": 1}}))
-    else:
-        store.write_text(store.read_text().replace('"n_threads": 1', '"n_threads": -1'))
-    assert found(model) == tuned_settings.Tuned()
-
-
-def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
-    """The file of three entries, and the files they are of."""
-    paths, models = Paths.from_environment(), [folder / f"{n}.gguf" for n in (1, 2, 3)]
-    for n, path in enumerate(models, 1):
-        path.write_bytes(b"any file")
-        tuned_settings.save(paths, path, tuned_settings.Tuned({"n_threads": n}))
-    return paths.config / "tuned.json", models
-
-
-@pytest.mark.parametrize("damage", [
-    lambda text: text[: text.rindex("n_threads")],  # cut off
-    lambda text: text.replace("3.gguf", '3".gguf'),
-    lambda text: text.replace('"n_threads": 3', '"n_threads": ,'),
-    lambda text: text.replace('"n_threads": 3}', '"n_threads": 3,'),
-    lambda text: text[: text.rindex("n_threads")] + "[" * 100_000,
-])  # fmt: skip
-def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable[[str], str]) -> None:
-    store, (one, two, three) = three_tuned(tmp_path)
-    damaged = damage(store.read_text())
-    store.write_text(damaged)
-    assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
-    tuned_settings.save(Paths.from_environment(), two, tuned_settings.Tuned({"n_threads": 5}))
-    assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
-    assert set(json.loads(store.read_text())) == {str(one), str(two)}
-    assert store.with_name("tuned.json.damaged").read_text() == damaged
-
-
-def test_commas_that_are_lost_cost_nothing(tmp_path: Path) -> None:
-    store, models = three_tuned(tmp_path)
-    store.write_text(store.read_text().replace(",\n", "\n"))
-    assert [found(path).settings["n_threads"] for path in models] == [1, 2, 3]
-
-
-@pytest.mark.parametrize("entry", [None, 7, [], {}, {"file": "x"}, {"settings": {"n_threads": -1}}])
-def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: object) -> None:
-    store, (one, two, three) = three_tuned(tmp_path)
-    before = {**json.loads(store.read_text()), str(three): entry, "a later version's": entry}
-    store.write_text(json.dumps(before))
-    tuned_settings.save(Paths.from_environment(), two, None)
-    del before[str(two)]
-    assert json.loads(store.read_text()) == before
-    assert found(one).settings == {"n_threads": 1}
-    assert not list(store.parent.glob("*.damaged"))
-
-
-@pytest.mark.parametrize("instead", [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, None])
-def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None) -> None:
-    paths = Paths.from_environment()
-    paths.config.mkdir(parents=True)
-    store = paths.config / "tuned.json"
-    if instead is None:
-        store.mkdir()
-    else:
-        store.write_bytes(instead)
-    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
-    assert found(model).settings == {"n_threads": 1}
-    aside = store.with_name("tuned.json.damaged")
-    assert aside.is_dir() if instead is None else aside.read_bytes() == instead
 
 
 def test_a_real_measurement(model: Path) -> None:

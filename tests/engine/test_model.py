@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,14 +14,9 @@ pytestmark = pytest.mark.real
 pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
-from wim_edge import Document, Runtime  # noqa: E402
 from wim_edge.engine import available_memory  # noqa: E402
-from wim_edge.engine.gguf import read_header  # noqa: E402
-from wim_edge.engine.memory_estimate import FreeMemory, estimate  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
-from wim_edge.engine.preflight import largest_n_ctx, vocabulary  # noqa: E402
-from wim_edge.engine.protocols import N_SEQUENCES  # noqa: E402
-from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError, ModelFileError  # noqa: E402
+from wim_edge.errors import EngineError  # noqa: E402
 from wim_edge.settings import Settings  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")
@@ -84,56 +77,6 @@ def test_facts(model: Model, gemma3: Path) -> None:
     assert model.largest_n_ctx() >= 256
 
 
-def test_a_context_beyond_memory_is_refused_with_the_numbers(
-    smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Model(smollm2_as_it_is) as model:
-        monkeypatch.setattr(available_memory, "available", lambda _mapped: 56 << 20)
-        with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB .*KV cache \d+ MiB.* 150 MiB are free"):
-            model.context(8192)
-        assert model.largest_n_ctx() < 8192
-    monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 10 << 20)
-    with pytest.raises(MemoryBudgetError, match="weights"):
-        Model(smollm2_as_it_is)
-
-
-@pytest.mark.parametrize("options", [{}, {"n_ctx": 512}, {"memory": 200 << 20}])
-def test_a_text_that_no_context_holds_is_refused_before_the_weights_are_loaded(
-    smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
-) -> None:
-    monkeypatch.setattr("wim_edge.loaded_models.open_model", lambda *_: pytest.fail("loaded"))
-    if free := options.pop("memory", 0):
-        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: free)
-    text = "The ferry sails at noon, and the harbour is cold. " * 2000
-    with Runtime(Settings(model=str(smollm2_as_it_is), pattern="llm", save=False, **options)) as runtime:
-        with pytest.raises(ContextOverflowError, match=r"have about [\d,]+ tokens, and the context holds") as caught:
-            runtime.stream(Document("d", text), "When?")
-        assert ("memory holds" in caught.value.hint, "--ctx" in caught.value.hint) == (bool(free), bool(options))
-
-
-@pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "lfm2"])
-def test_the_longest_context_is_the_last_one_that_fits(tmp_path: Path, architecture: str) -> None:
-    header, chosen = read_header(write_tiny(tmp_path / "tiny.gguf", architecture)), Settings()
-
-    def need(n_ctx: int) -> int:
-        return estimate(header, n_ctx, 64, chosen.kv_type, False, N_SEQUENCES).total
-
-    for fits in (256, 512, 4096, 32_768):
-        most = largest_n_ctx(header, chosen, 32_768, FreeMemory(need(fits)))
-        assert most >= fits
-        assert need(most) <= need(fits)
-        assert most == 32_768 or need(most + 256) > need(fits)
-    assert largest_n_ctx(header, chosen, 32_768, FreeMemory(0)) == 256
-    assert largest_n_ctx(header, chosen, 2**31 - 1, FreeMemory(1 << 60)) == 2**31 - 1
-
-
-def test_the_vocabulary_alone_counts_as_the_model_does(model: Model) -> None:
-    text = "The ferry sails at noon, and the harbour is cold.\n\nÜnïcödé 🚢 " * 50
-    with vocabulary(model.info.path) as count:
-        assert abs(count(text) - len(model.tokenize(text))) <= 1
-        assert count("") == 0
-
-
 def test_where_memory_is_short_batches_are_smaller_and_the_numbers_the_same(
     smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,22 +118,6 @@ def test_the_estimate_is_near_what_llama_cpp_takes(
     assert logged <= (need.kv + need.compute) / 2**20 <= logged + 160
 
 
-def test_a_foreign_file_never_reaches_llama_cpp(tmp_path: Path) -> None:
-    bad = tmp_path / "notes.gguf"
-    bad.write_bytes(b"this is not a model, whatever its name says")
-    with pytest.raises(ModelFileError, match="not a GGUF file"):
-        Model(bad)
-
-
-def test_llama_cpp_is_silent_by_default(smollm2: Path) -> None:
-    code = (
-        "from pathlib import Path; from wim_edge.engine.model import Model\n"
-        f"with Model(Path({str(smollm2)!r})) as model: model.context(256)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
-
-
 def test_what_is_closed_raises_instead_of_crashing(smollm2: Path) -> None:
     model = Model(smollm2)
     context = model.context(256)
@@ -212,28 +139,3 @@ def test_what_is_closed_raises_instead_of_crashing(smollm2: Path) -> None:
             use()
     sequence.close()
     model.close()
-
-
-def test_settings_reach_the_context(smollm2: Path) -> None:
-    from wim_edge.engine.bindings import lib
-
-    sizes = []
-    for chosen in (Settings(n_threads=2), Settings(kv_type="q8_0", n_threads=1, n_batch=128)):
-        with Model(smollm2, chosen) as model:
-            context = model.context(512)
-            assert (context.n_ctx, context.n_batch) == (512, chosen.n_batch)
-            assert lib.llama_n_threads(context.handle) == chosen.n_threads
-            with context.sequence() as sequence:
-                sequence.append(model.tokenize("Hello " * 100))
-                sizes.append(sequence.nbytes)
-    assert sizes[1] < 0.6 * sizes[0]  # 8 bits and a half, not 16
-
-
-@pytest.mark.parametrize(("most", "cores"), [("1", 1), ("100000", None), ("", None), ("4,2", None), ("0", 1)])
-def test_no_more_threads_than_openmp_is_told(monkeypatch: pytest.MonkeyPatch, most: str, cores: int | None) -> None:
-    from wim_edge.engine.model import physical_cores
-
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    all_of_them = physical_cores()
-    monkeypatch.setenv("OMP_NUM_THREADS", most)
-    assert physical_cores() == (cores or all_of_them)

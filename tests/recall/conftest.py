@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
+from wim_edge.testing import FakeModel
+
+
+def writes(title: str, passage: str) -> Callable[[str], str]:
+    """A model that recalls this title and this passage, and answers with the place it was shown."""
+
+    def reply(prompt: str) -> str:
+        if "Every question is answered by a page." not in prompt:
+            return "an answer"
+        if prompt.rpartition("Question:")[2].startswith("\n"):
+            return ""  # without a question nothing is likelier than anything else
+        for label, text in (("\nPassage:", passage), ("\nPage:", " " + title + "\n")):
+            if label in prompt and prompt.rfind(label) == max(prompt.rfind("\nPassage:"), prompt.rfind("\nPage:")):
+                said = prompt[prompt.rfind(label) + len(label) :]
+                return text[len(said) :] if text.startswith(said) else ""
+        return ""
+
+    return reply
+
+
+def recalled(question: str, chooser: str, reply: Callable[[str], str], **settings: Any) -> list[events.Event]:
+    with Runtime(Settings(chooser=chooser, **settings), model=FakeModel(reply)) as runtime:
+        return list(runtime.recall("port", question))
+
+
+def last(found: list[events.Event]) -> events.PassagesRecalled:
+    assert isinstance(found[-1], events.PassagesRecalled)
+    return found[-1]
 
 LONG = "".join(f"Sentence number {n} speaks of the weather and nothing else at all. " for n in range(200))
 DOCUMENTS = [

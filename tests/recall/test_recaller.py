@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 import pytest
 
-from tests.recall.conftest import DOCUMENTS, LONG
+from tests.recall.conftest import DOCUMENTS, last, recalled, writes
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.library import Library
 from wim_edge.testing import FakeModel
-
-
-def writes(title: str, passage: str) -> Callable[[str], str]:
-    """A model that recalls this title and this passage, and answers with the place it was shown."""
-
-    def reply(prompt: str) -> str:
-        if "Every question is answered by a page." not in prompt:
-            return "an answer"
-        if prompt.rpartition("Question:")[2].startswith("\n"):
-            return ""  # without a question nothing is likelier than anything else
-        for label, text in (("\nPassage:", passage), ("\nPage:", " " + title + "\n")):
-            if label in prompt and prompt.rfind(label) == max(prompt.rfind("\nPassage:"), prompt.rfind("\nPage:")):
-                said = prompt[prompt.rfind(label) + len(label) :]
-                return text[len(said) :] if text.startswith(said) else ""
-        return ""
-
-    return reply
-
-
-def recalled(question: str, chooser: str, reply: Callable[[str], str], **settings: Any) -> list[events.Event]:
-    with Runtime(Settings(chooser=chooser, **settings), model=FakeModel(reply)) as runtime:
-        return list(runtime.recall("port", question))
-
-
-def last(found: list[events.Event]) -> events.PassagesRecalled:
-    assert isinstance(found[-1], events.PassagesRecalled)
-    return found[-1]
 
 
 def test_bm25_finds_words_and_asks_no_model(library: Library) -> None:
@@ -51,27 +22,6 @@ def test_bm25_finds_words_and_asks_no_model(library: Library) -> None:
     assert passages[0].text == DOCUMENTS[1][1]
     assert set(passages[0].scores) == {"bm25"}
     assert last(found).decoded_tokens == last(found).prefilled_tokens == 0
-
-
-def test_recall_finds_a_title_and_then_a_passage(library: Library) -> None:
-    found = recalled("what about the sea?", "recall", writes("Almanac", "The ferry of Norra was sold"))
-    titles = next(event for event in found if isinstance(event, events.TitlesRecalled))
-    assert titles.titles[0][0] == "Almanac"
-    best = last(found).passages[0]
-    assert best.title == "Almanac"
-    assert best.text.startswith("The ferry of Norra was sold in 1933.")
-    assert best.text.endswith("at all.")
-    assert LONG[: 5] not in best.text[:30]
-    start, end = best.chars
-    assert (LONG + "The ferry of Norra was sold in 1933. " + LONG)[start:end] == best.text
-    assert all(set(passage.scores) == {"title", "passage"} for passage in last(found).passages)
-    assert last(found).decoded_tokens > 0
-
-
-def test_documents_of_equal_titles_are_both_searched(library: Library) -> None:
-    found = recalled("which ship?", "recall", writes("Ferry", "Another ferry crosses"))
-    best = last(found).passages[0]
-    assert (best.document, best.title) == ("Ferry (2)", "Ferry")
 
 
 def test_hybrid_hears_every_voice(library: Library) -> None:
@@ -119,22 +69,6 @@ def test_short_documents_are_read_whole_and_given_ones_come_first(library: Libra
         found = list(runtime.stream(Document("mine", "My own text."), "when was the lighthouse built?", library="port"))
     started = next(event for event in found if isinstance(event, events.ReadingStarted))
     assert started.documents == ("mine", "Lighthouse")
-
-
-def test_a_second_question_takes_the_prompts_from_the_cache(library: Library) -> None:
-    model = FakeModel(writes("Ferry", "The ferry"))
-    with Runtime(Settings(chooser="recall"), model=model) as runtime:
-        list(runtime.recall("port", "one?"))
-        first = sum(n for what, _, n in model.history if what == "append")
-        model.history.clear()
-        list(runtime.recall("port", "one?"))
-        second = sum(n for what, _, n in model.history if what == "append")
-        assert second < first / 2
-        library.put("more", 0, 0, [("Buoy", Document("Buoy", "It floats."))])
-        found = list(runtime.recall("port", "one?"))
-    started = next(event for event in found if isinstance(event, events.RecallStarted))
-    assert started.documents == 5
-    assert all(context.closed for context in model.contexts)
 
 
 def test_what_is_wrong_is_said_before_anything_is_done(library: Library) -> None:
@@ -294,14 +228,3 @@ def test_what_was_not_worth_reading_is_not_chosen(library: Library, monkeypatch:
     for passage in last(found).passages:
         assert not passage.chosen or "likelihood" in passage.scores
     assert any(isinstance(event, events.Warning) and "may not answer" in event.text for event in found)
-
-
-def test_the_question_is_evaluated_once_for_all_stages(library: Library) -> None:
-    def evaluated(question: str) -> int:
-        model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
-        with Runtime(Settings(chooser="recall"), model=model) as runtime:
-            list(runtime.recall("port", question))
-        return sum(n for what, _, n in model.history if what == "append")
-
-    # A word and its space are two tokens
-    assert evaluated("what about the sea" + " and" * 100) - evaluated("what about the sea") == 200

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge import Document, Runtime, Settings, events
-from wim_edge.documents.document import Mark
-from wim_edge.support import Evidence, SupportWeights
+from tests.wim.mill import MILL, NONE, SURE, UNSURE, ask
+from wim_edge import Document, Runtime, Settings
+from wim_edge.support import SupportWeights
 from wim_edge.testing import FakeModel
-from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID, Answer, unsupported
-
-MILL = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for the old mill."
-SURE, UNSURE, NONE = (SupportWeights(bias, 0, 0, 0, 0) for bias in (3, -0.5, -3))
-
-
-def ask(
-    text: str | Document, question: str, says: str, support: SupportWeights = SURE, **settings: object
-) -> events.AnswerFinished:
-    def reply(prompt: str) -> str:
-        return says if "Answer with a few words" in prompt else "Dr. Brandt paid 5,000 crowns."
-
-    document = Document("mill.txt", text) if isinstance(text, str) else text
-    chosen = Settings(pattern="wim-shallow", prose=False, save=False).with_changes(**settings)
-    with Runtime(chosen, model=FakeModel(reply)) as runtime:
-        runtime._loaded.support = support
-        return runtime.ask(document, question)
+from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID
 
 
 def test_a_fact_is_a_run_of_the_text_with_its_sentence() -> None:
@@ -72,29 +56,6 @@ def test_where_the_nearest_passage_may_answer_the_words_are_weaker() -> None:
     assert answer.text.startswith(f"{MAY_NOT_SAY}\n\nPerhaps here: “")
 
 
-def test_a_question_in_two_parts_is_answered_in_two() -> None:
-    def reply(prompt: str) -> str:
-        question = prompt.rsplit("Question: ", 1)[-1]
-        return "1921" if question.startswith("When") else "Dr. A. Brandt"
-
-    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=FakeModel(reply)) as runtime:
-        runtime._loaded.support = SURE
-        answer = runtime.ask(Document("mill.txt", MILL), "Who bought the mill, and when?")
-    lines, quoted = answer.text.split("\n\n")
-    assert lines == "Who bought the mill: Dr. A. Brandt\nwhen: 1921"
-    assert quoted == "“Dr. A. Brandt bought it in 1921.”"
-    assert answer.short == "Dr. A. Brandt; 1921"
-    assert answer.span is not None
-    assert MILL[slice(*answer.span)] == "Dr. A. Brandt"
-    assert len(answer.quotes) == 1
-
-
-def test_of_two_parts_that_are_not_there_neither_is_answered() -> None:
-    answer = ask(MILL, "Who sold the mill, and where?", "1921", NONE)
-    assert answer.status == "not_found"
-    assert answer.text.startswith(NOT_SAID)
-
-
 def test_a_question_for_yes_or_no_has_the_word_first() -> None:
     answer = ask(MILL, "Did Brandt buy the mill?", "1921")
     assert answer.short in ("Yes", "No")
@@ -139,60 +100,6 @@ def test_one_item_in_the_singular_answers_a_question_in_the_plural() -> None:
     assert answer.short == "Lifejacket, 150 N, adult; Lifejacket, child"
 
 
-def test_a_summary_is_the_beginning_and_the_sections() -> None:
-    text = f"Costs\n\n{MILL}\n\nTerms\n\nPay within a month of the sale."
-    document = Document("mill.txt", text, (Mark(0, section="Costs"), Mark(text.index("Terms"), section="Terms")))
-    answer = ask(document, "What is this about?", "river")
-    assert answer.quotes[0].text.startswith("The mill stood by the river.")
-    assert answer.text.endswith("\n\n- Costs\n- Terms: “Pay within a month of the sale.”")
-
-
-def test_a_text_that_sums_itself_up_is_told_in_those_words() -> None:
-    summed_up = "The mill burned. It is rebuilt."
-    parts = {"Minutes": "We met in the hall at noon.", "1. Summary": summed_up, "2. Cost": "It is dear now."}
-    text = "\n\n".join(f"{name}\n\n{said}" for name, said in parts.items())
-    document = Document("mill.txt", text, tuple(Mark(text.index(name), section=name) for name in parts))
-    answer = ask(document, "Summarize this.", "river")
-    assert answer.text.startswith("“The mill burned. It is rebuilt.”\n\n- Minutes: “We met in the hall at noon.”")
-    assert answer.text.endswith("- 1. Summary\n- 2. Cost: “It is dear now.”")
-
-
-def test_of_very_many_sections_the_first_are_named() -> None:
-    text = "\n\n".join(f"Part {n}\n\nThis is what part {n} says." for n in range(30))
-    marks = tuple(Mark(text.index(f"Part {n}\n"), section=f"Part {n}") for n in range(30))
-    answer = ask(Document("mill.txt", text, marks), "Summarize this.", "river")
-    assert " · Part 19 …\n“This is what part " in " ".join(answer.text.split("\n\n")[-2:]).replace(" “", "\n“")
-
-
-def test_a_summary_begins_with_the_heading_above_all_others() -> None:
-    text = f"# The mill\n\n{MILL}\n\n## Terms\n\nPay within a month of the sale."
-    document = Document("mill.md", text, (Mark(0, section="The mill"), Mark(text.index("##"), section="Terms")))
-    answer = ask(document, "What is this about?", "river")
-    assert answer.text.startswith("The mill\n\n“")
-    assert answer.text.endswith("- Terms: “Pay within a month of the sale.”")
-
-
-def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:
-    filler = "".join(f"Somebody saw a heron there in year {n}. " for n in range(24))
-    text = (
-        "(c) 2007 The Mill Trust. All rights reserved.\n\nThe trust keeps the old mill. It was founded long ago.\n\n"
-        f"{filler}The old mill of the trust has a wheel of oak. {filler}"
-    )
-    model = FakeModel(lambda prompt: pytest.fail("nothing is to be read"))
-    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
-        answer = runtime.ask(Document("mill.txt", text), "What is this about?")
-    assert answer.quotes[0].text.startswith("The trust keeps the old mill. It was founded long ago.")
-    assert len(answer.quotes) == 5
-    assert all(text[slice(*quote.chars)] == quote.text for quote in answer.quotes)
-    assert [quote.chars for quote in answer.quotes] == sorted(quote.chars for quote in answer.quotes)
-    assert (answer.read_segments, answer.unread_probability, answer.finish_reason) == (0, None, "stop")
-
-
-def test_the_commonest_words_are_counted() -> None:
-    answer = ask("1. lion 2. ant 3. lion 4. bee 5. ant 6. lion", "What are the 2 most common words in the list?", "ant")
-    assert answer.short == "lion, ant"
-
-
 def test_a_model_that_writes_has_the_short_answer_beside_and_what_is_not_there_is_named() -> None:
     answer = ask(MILL, "What did Brandt pay?", "4,000 crowns", prose=True)
     assert answer.text == "Dr. Brandt paid 5,000 crowns."
@@ -223,35 +130,6 @@ def test_marks_of_bold_words_are_not_shown() -> None:
     answer = ask("The fee is **4,000 crowns** a year.", "What is the fee?", "**4,000 crowns**")
     assert answer.text == "4,000 crowns\n\n“The fee is 4,000 crowns a year.”"
     assert answer.quotes[0].text == "The fee is **4,000 crowns** a year."
-
-
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
-     ("4,000 and 4.5", ("4.5",)), ("No number at all", ())],
-)  # fmt: skip
-def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
-    assert unsupported(text, [MILL, "in 1921"]) == missing
-
-
-def test_support_is_a_probability_of_absolute_evidence() -> None:
-    weights = SupportWeights(bias=-1, likelihood=0.1, answers=1, run=0.5, missing=-2)
-    low = weights.support(Evidence(0, -4, -5, 1))
-    high = weights.support(Evidence(30, 4, -0.1, 0))
-    assert 0 < low < 0.1 < 0.9 < high < 1
-    assert SupportWeights.from_mapping({}) == SupportWeights()
-    with pytest.raises(ValueError, match="support takes"):
-        SupportWeights.from_mapping({"bias": 1})
-
-
-def test_a_summary_holds_sentences_alone_and_none_twice() -> None:
-    table = "| Name | Role |\n| --- | --- |\n| Ann | chair |\n"
-    text = f"Dogs are let in. The fee is due on 1 April.\n\n{table}\nAll rights reserved.\n"
-    assert ask(text, "What is this about?", "fee").text == "“Dogs are let in. The fee is due on 1 April.”"
-    document = Document("club.md", "The fee is due on 1 April.\n\n## Contacts\n\nAnn Bell is the chair.", ())
-    assert "#" not in ask(document, "What is this about?", "fee").text
-    assert ask("The gate opens at nine. " * 60, "Summarize this.", "gate").text == "“The gate opens at nine.”"
-    assert ask("... !!! ??? ---", "what", "!", answer="summary").status == "not_found"
 
 
 def test_what_a_sentence_denies_is_no_sure_answer() -> None:
@@ -301,30 +179,3 @@ def test_the_source_of_the_answer_comes_first() -> None:
         runtime._loaded.support = SURE
         answer = runtime.ask(found, "Who bought the mill?")
     assert answer.sources[0].document == answer.quotes[0].document
-
-
-def test_of_two_names_a_list_has_both() -> None:
-    text = "Apologies came from Leonard Voss and Mary Tranter, who were ill."
-    assert ask(text, "Which councillors were absent?", "Leonard Voss").short == "Leonard Voss and Mary Tranter"
-
-
-def test_an_answer_in_parts_from_beside_the_best_passage_stands_when_nothing_better_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    said = "The red team was led by Mary Shaw."
-    quote = events.Quote(said, "a.txt", None, None, (0, len(said)))
-    answered = Answer("Mary Shaw", short="Mary Shaw", quotes=(quote,), support=0.9)
-    monkeypatch.setattr("wim_edge.wim.answer.answer_in_parts", lambda *_: answered)
-    found = [Document("a.txt", said), Document("b.txt", "The red team won 12 games.")]
-    found += [Document(f"{n}.txt", f"The weather of day {n} was fine.") for n in range(6)]
-    question = "Who led the red team, and how many games did the red team win?"
-    settings = Settings(pattern="wim-shallow", prose=False, save=False, relevance_threshold=0.99)
-    with Runtime(settings, model=FakeModel(lambda prompt: "12")) as runtime:
-        first = runtime.ask(found, question)
-        told = list(runtime.stream(found, question, read_on=True))
-    last = told[-1]
-    assert isinstance(last, events.AnswerFinished)
-    for answer in (first, last):
-        assert [source.document for source in answer.sources] == ["a.txt", "b.txt"]
-    assert last.read_segments > first.read_segments
-    assert not any(isinstance(event, events.AnswerRevised) for event in told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.wim.test_answer import ask
+from tests.wim.mill import ask
 
 
 def test_a_quotation_that_is_cut_says_so() -> None:

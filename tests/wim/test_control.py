@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-import time
 from collections.abc import Callable
 
 import pytest
 
 from tests.wim.story import SMALL, TEXT, of_type, reply, run
 from wim_edge import Decision, Document, Runtime, events, stop_after, stop_at
-from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.testing import FakeModel
 
 
@@ -76,28 +72,6 @@ def test_cancel_in_the_middle_of_anything(after: int) -> None:
     assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
 
 
-def test_abandoning_the_iterator_frees_everything() -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        stream = runtime.stream(Document("d", TEXT), "Which colour?")
-        for _ in range(4):
-            next(stream)
-        with pytest.raises(InvalidRequestError, match="another question"):
-            runtime.stream(Document("d", TEXT), "Which colour?")
-        stream.close()  # type: ignore[attr-defined]
-        assert not model.contexts[0].live
-        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
-
-
-def test_a_stream_never_begun_frees_everything() -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        stream = runtime.stream(Document("d", TEXT), "Which colour?")
-        stream.close()  # type: ignore[attr-defined]
-        assert not model.contexts[0].live
-        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
-
-
 def test_answer_now_while_answering_lets_the_answer_go_on() -> None:
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         for event in runtime.stream(Document("d", TEXT), "Which colour?"):
@@ -114,89 +88,6 @@ def test_early_exit_in_the_first_window_answers_from_the_cache() -> None:
     assert found[0].windows > 1  # type: ignore[attr-defined]
     assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]
     assert TEXT[:200] in prompts[-1]
-
-
-def test_closing_the_runtime_ends_a_stream_under_way() -> None:
-    runtime = Runtime(SMALL, model=FakeModel(reply))
-    stream = runtime.stream(Document("d", TEXT), "Which colour?")
-    next(stream)
-    runtime.close()
-    with pytest.raises(StopIteration):
-        next(stream)
-
-
-def test_closing_the_runtime_from_another_thread_waits_for_the_reading() -> None:
-    model, begun, found = FakeModel(reply), threading.Event(), []
-    runtime = Runtime(SMALL, model=model)
-    stream = runtime.stream(Document("d", TEXT * 5), "Which colour?")
-    model.contexts[-1].on_append = lambda _: begun.set()
-    reader = threading.Thread(target=lambda: found.extend(stream))
-    reader.start()
-    assert begun.wait(60)
-    runtime.close()
-    evaluated = len(model.history)
-    reader.join(60)
-    assert not reader.is_alive()
-    assert len(model.history) == evaluated  # nothing after it was closed
-    assert found[-1].finish_reason == "cancelled"
-
-
-def test_closing_while_another_thread_sets_the_reading_up_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, begun, found = FakeModel(reply), threading.Event(), []
-    opened = model.context
-
-    def slow(n_ctx: int) -> object:
-        begun.set()
-        time.sleep(0.1)
-        return opened(n_ctx)
-
-    monkeypatch.setattr(model, "context", slow)
-    runtime = Runtime(SMALL, model=model)
-    reader = threading.Thread(target=lambda: found.extend(runtime.stream(Document("d", TEXT), "Which colour?")))
-    reader.start()
-    assert begun.wait(60)
-    runtime.close()
-    assert model.contexts
-    assert all(context.closed for context in model.contexts)
-    reader.join(60)
-    assert not reader.is_alive()
-
-
-def test_a_policy_cannot_close_the_runtime_it_is_asked_by() -> None:
-    refused: list[str] = []
-
-    def policy(_margin: events.MarginJudged) -> None:
-        try:
-            runtime.close()
-        except InvalidRequestError as error:
-            refused.append(str(error))
-
-    runtime = Runtime(SMALL, model=FakeModel(reply))
-    found = list(runtime.stream(Document("d", TEXT), "Which colour?", on_margin=policy))
-    runtime.close()
-    assert "cannot close its own runtime" in refused[0]
-    assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
-
-
-def test_a_stream_that_nobody_holds_ends() -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        stream = runtime.stream(Document("d", TEXT), "Which colour?")
-        next(stream)
-        del stream
-        gc.collect()
-        assert not model.contexts[0].live
-        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
-
-
-def test_what_fails_while_opening_leaves_the_runtime_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        with monkeypatch.context() as patch:
-            patch.setattr(model, "_id", lambda word: 7)  # a tokenizer that tells nothing apart
-            with pytest.raises(ModelFileError, match="YES from NO"):
-                runtime.stream(Document("d", TEXT), "Which colour?")
-        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
 
 
 @pytest.mark.parametrize("after", [0, 3, 20])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
 
 from tests.server.slow import SMALL, TEXT, Slow
+from tests.wim.story import reply, run
 from wim_edge import Runtime, events
+from wim_edge.testing import FakeModel
 
 
 @pytest.fixture
@@ -37,6 +40,31 @@ def test_every_event_comes_out_of_json_as_it_went_in(story: Path) -> None:
         assert events.from_dict(json.loads(event.to_json())) == event
     with pytest.raises(ValueError, match="no event"):
         events.from_dict({"type": "nothing"})
+
+
+def test_events_are_frozen_and_have_the_documented_json() -> None:
+    found = run(FakeModel(reply))
+    assert {event.type for event in found} <= {kind.type for kind in events.EVENTS}
+    with pytest.raises(FrozenInstanceError):
+        found[0].tokens = 3  # type: ignore[attr-defined, misc]
+    for event in found:
+        data = json.loads(event.to_json())
+        assert data["type"] == event.type
+        assert next(iter(data)) == "type"
+    by_type = {event.type: json.loads(event.to_json()) for event in found}
+    assert set(by_type["segment.read"]) == {
+        "type", "segment", "of", "document", "page", "section", "chars", "tokens", "line",
+    }  # fmt: skip
+    margin = by_type["margin.judged"]
+    assert {"segment", "chars", "text", "relevance", "relevant"} <= set(margin)
+    assert 0 <= margin["relevance"] <= 1
+    assert set(by_type["answer.finished"]) == {
+        "type", "text", "finish_reason", "pattern", "model", "sources", "usage", "read_segments", "segments",
+        "unread_probability", "status", "short", "span", "quotes", "support", "unsupported", "evidence",
+    }  # fmt: skip
+    assert set(by_type["answer.finished"]["usage"]) == {
+        "prefilled_tokens", "reused_tokens", "decoded_tokens", "seconds", "peak_rss_bytes",
+    }  # fmt: skip
 
 
 def test_what_a_later_version_adds_is_passed_over() -> None:

@@ -7,7 +7,6 @@ import pytest
 from wim_edge.engine.sampling import Sampler
 from wim_edge.testing import FakeModel
 from wim_edge.wim.generate import Generation
-from wim_edge.wim.relevance.verdict import verdict_tokens
 
 
 def generate(
@@ -59,10 +58,3 @@ def test_bytes_of_a_character_are_put_together(monkeypatch: pytest.MonkeyPatch) 
     sequence = model.context(500).sequence()
     sequence.append(model.tokenize("<|im_start|>assistant\n", special=True))
     assert list(Generation(model, sequence, Sampler(), 10).pieces()) == ["é"]
-
-
-def test_the_verdict_looks_at_words_that_tell_yes_from_no() -> None:
-    model = FakeModel()
-    yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
-    assert {model.text([token]) for token in yes} >= {"YES", "Yes", "yes"}
-    assert {model.text([token]) for token in no - yes} == {"NO", "No", "no"}

@@ -2,51 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.wim.island import GOLD, QUESTION, SMALL, asked, finished, read, reply, shown, text
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
-from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel, FakeSequence
 from wim_edge.wim.order import BY_WORDS, Outlook, outlook
-from wim_edge.within import Within
-
-FILLER = "Nothing of interest stands in part {0}, and {0} is here to be passed over by whoever reads it. " * 2
-GOLD = "The treasure of the island was found by Ottilie Brandt in the old lighthouse. "
-QUESTION = "Who found the treasure of the island?"
-SMALL = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, save=False)
-
-
-def text(n: int, gold: int) -> str:
-    return "".join((GOLD if number == gold else "") + FILLER.format(number) + "\n\n" for number in range(n))
-
-
-def reply(prompt: str) -> str:
-    return "Ottilie Brandt" if "treasure" in prompt else "nothing"
-
-
-def asked(settings: Settings, document: str | Document, question: str = QUESTION, model: FakeModel | None = None
-          ) -> list[events.Event]:  # fmt: skip
-    with Runtime(settings, model=model or FakeModel(reply)) as runtime:
-        document = document if isinstance(document, Document) else Document("d", document)
-        return list(runtime.stream(document, question))
-
-
-def read(found: Iterable[events.Event]) -> list[int]:
-    return [event.segment for event in found if isinstance(event, events.SegmentRead)]
-
-
-def shown(document: Document, answer: events.AnswerFinished) -> str:
-    return " ".join(document.text[slice(*source.chars)] for source in answer.sources)
-
-
-def finished(found: list[events.Event]) -> events.AnswerFinished:
-    assert isinstance(found[-1], events.AnswerFinished)
-    return found[-1]
 
 
 def test_shared_words_come_first_and_contents_last() -> None:
@@ -111,32 +77,6 @@ def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [event for event in plain if isinstance(event, events.ReadingOrder)]
     assert ranking(ordered) == ranking(plain)
     assert finished(ordered).text == finished(plain).text
-
-
-def test_it_ends_where_a_better_segment_is_unlikely() -> None:
-    found = asked(SMALL, text(40, 33))
-    last, started = finished(found), found[0]
-    assert isinstance(started, events.ReadingStarted)
-    assert started.within == "auto"
-    assert last.text == "Ottilie Brandt"
-    assert last.read_segments < 8 < last.segments
-    assert last.unread_probability is not None
-    assert 0 < last.unread_probability < 0.05
-    told = [event.unread_probability for event in found if isinstance(event, events.SegmentScored)]
-    assert told[-1] == last.unread_probability
-    assert all(one is not None and one >= 0.05 for one in told[:-1])
-
-
-def test_what_fits_nowhere_is_looked_for_in_so_many_segments() -> None:
-    last = finished(asked(SMALL, text(60, -1), "Which colour had the bicycle?"))
-    assert last.read_segments == 32
-    assert last.unread_probability is not None
-    assert last.unread_probability > 0.05
-
-
-def test_all_that_is_read_leaves_nothing_better() -> None:
-    assert finished(asked(SMALL.with_changes(within="all"), text(8, 5))).unread_probability == 0.0
-    assert finished(asked(SMALL.with_changes(pattern="wim"), text(8, 5))).unread_probability == 0.0
 
 
 def test_reading_on_ends_at_a_better_segment_and_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,50 +155,6 @@ def test_a_sections_title_counts_for_its_segments() -> None:
     assert first.section == "The treasure of the island"
 
 
-def test_a_section_that_goes_on_stands_above_its_segments() -> None:
-    body = text(12, -1)
-    starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
-    marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure"), Mark(starts[18], section="x " * 99))
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
-    with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
-        found = list(runtime.stream(Document("d", body, marks), QUESTION))
-    titles = set()
-    for event in found:
-        if isinstance(event, events.SegmentRead):
-            title = (event.section or "").strip()
-            above = any(f"{title}\n\n{body[slice(*event.chars)]}" in prompt for prompt in prompts)
-            assert above == (title in ("Preface", "The treasure"))
-            titles.add(title[:12])
-    assert titles == {"Preface", "The treasure", "x x x x x x "}
-
-
-def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
-    header = "| Number | Name | Room |"
-    rows = [f"| {n} | Somebody called number {n} of the long list | room {n} |\n" for n in range(60)]
-    document = Document("d", f"{header}\n| --- | --- | --- |\n{''.join(rows)}")
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
-    with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
-        found = list(runtime.stream(document, "Which room?"))
-    read = [event for event in found if isinstance(event, events.SegmentRead)]
-    assert len(read) > 2
-    for event in read:
-        own = document.text[slice(*event.chars)]
-        above = header if own.startswith("| ") and not own.startswith(header) else ""
-        assert any(f"{above}\n{own}" in prompt for prompt in prompts) or not above
-        assert min(prompt.count(header) for prompt in prompts if own in prompt) == 1
-
-
-def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
-    prompts: list[str] = []
-    document = Document("d", "# The treasure\n\n" + FILLER.format(1), (Mark(0, section="The treasure"),))
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
-    with Runtime(SMALL.with_changes(segment_tokens=256), model=model) as runtime:
-        runtime.ask(document, "Who?")
-    assert max(prompt.count("The treasure") for prompt in prompts) == 1
-
-
 @pytest.mark.parametrize("moves", [True, False])
 def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not moves:
@@ -279,60 +175,6 @@ def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:
     with Runtime(SMALL.with_changes(save=True, readings=tmp_path), model=FakeModel(reply)) as runtime:
         found = list(runtime.read(Document("d", text(8, 5))))
     assert read(found) == sorted(read(found))
-
-
-def test_a_share_of_the_text_is_read() -> None:
-    found = asked(SMALL.with_changes(within="20%"), text(40, 33))
-    last, started = finished(found), found[0]
-    assert isinstance(started, events.ReadingStarted)
-    assert started.within == "20%"
-    assert last.read_segments < last.segments / 3
-    assert last.text == "Ottilie Brandt"
-    assert last.finish_reason == "stop"
-    tokens = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
-    assert 0.15 * started.tokens < sum(tokens) <= 0.2 * started.tokens
-    assert last.read_segments == len(tokens)
-
-
-def test_so_many_seconds_are_read_and_one_segment_always() -> None:
-    found = asked(SMALL.with_changes(within="0.000001s"), text(8, 5))
-    assert finished(found).read_segments == 1
-    assert finished(found).text == "Ottilie Brandt"
-    assert finished(asked(SMALL.with_changes(within="1h"), text(8, 5))).read_segments == finished(found).segments
-
-
-def test_a_context_may_be_read_in_part_too() -> None:
-    found = asked(SMALL.with_changes(pattern="wim", within="30%"), text(20, 2))
-    last = finished(found)
-    assert 0 < last.read_segments < last.segments
-    assert read(found) == list(range(last.read_segments))
-
-
-def test_what_a_part_kept_is_known_to_the_next_question(tmp_path: Path) -> None:
-    kept = SMALL.with_changes(save=True, readings=tmp_path, within="20%")
-    model, document = FakeModel(reply), text(40, 33)
-    first = finished(asked(kept, document, model=model))
-    again = finished(asked(kept, document, model=model))
-    assert first.usage.reused_tokens == 0
-    assert again.usage.reused_tokens > 0
-    assert again.read_segments == first.read_segments
-    whole = finished(asked(kept.with_changes(within="all"), document, model=model))
-    assert whole.read_segments == whole.segments
-    assert whole.usage.reused_tokens >= again.usage.reused_tokens
-
-
-@pytest.mark.parametrize("within", ["", "0s", "20", "s", "-1s", "101%", "0%", "1e3s", "٣s", "ALL", "5 s", "nan%"])
-def test_other_forms_are_refused(within: str) -> None:
-    with pytest.raises(InvalidRequestError, match="within is"):
-        Settings(within=within)
-
-
-@pytest.mark.parametrize(
-    ("form", "seconds", "share"),
-    [("20s", 20.0, None), ("1.5m", 90.0, None), ("2h", 7200.0, None), ("10%", None, 0.1), ("all", None, None)],
-)
-def test_forms(form: str, seconds: float | None, share: float | None) -> None:
-    assert Within.parse(form) == Within(seconds, share)
 
 
 @pytest.mark.real
@@ -359,24 +201,3 @@ def test_real_models_read_on_as_if_all_had_been_read_at_once(
             found = list(runtime.stream(document, question, read_on=True))
     assert scores(found) == pytest.approx(scores(whole), abs=0.02)  # nats; cells in another order round otherwise
     assert [one.segment for one in finished(found).sources] == [one.segment for one in finished(whole).sources]
-
-
-def test_small_segments_keep_most_of_their_room() -> None:
-    body = "".join(FILLER.format(n) + "\n\n" for n in range(8))
-    marks = tuple(Mark(body.index(FILLER.format(n)), section=f"Part {n}") for n in range(8))
-    tokens = [24, 32, 48, 64]
-    for segment_tokens in tokens:
-        found = asked(SMALL.with_changes(segment_tokens=segment_tokens, within="all"), Document("d", body, marks))
-        read = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
-        assert max(read) <= segment_tokens
-        assert sum(read) / len(read) > 0.4 * segment_tokens
-
-
-def test_where_an_adapter_tells_segments_apart_the_first_alone_are_scored() -> None:
-    model = FakeModel(reply)
-    model.has_adapter = True
-    found = asked(SMALL.with_changes(within="all"), text(12, 3), model=model)
-    (ranked,) = (event for event in found if isinstance(event, events.ReadingRanked))
-    scored = [one.segment for one in ranked.ranking if one.score is not None]
-    assert len(ranked.ranking) == len(read(found)) > len(scored) > 0
-    assert {one.segment for one in ranked.ranking if one.chosen} <= set(scored)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.wim.test_order import finished, reply, text
+from tests.wim.island import finished, reply, text
+from tests.wim.relevance import lighthouse
 from wim_edge import Document, Runtime, Settings, events, speeds
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.testing import FakeModel
-from wim_edge.wim.pattern import automatic
+from wim_edge.wim.pattern import PATTERNS, automatic
 
 PLAIN = Settings(answer_tokens=16)
 
@@ -62,21 +64,6 @@ def test_what_is_not_to_be_kept_is_not() -> None:
     assert speeds.known(model) is None
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{", json.dumps({"x": "y"})])
-def test_a_damaged_file_is_as_none(home: Path, damage: str) -> None:
-    model = FakeModel(reply)
-    speeds.note(model, 2560, 256.0)
-    (file,) = home.rglob("speeds.json")
-    file.write_text(damage)
-    assert speeds.known(model) is None
-    speeds.note(model, 2560, 1.0)
-    assert speeds.known(model) == 2560.0
-    file.unlink()
-    file.mkdir()
-    speeds.note(model, 2560, 256.0)
-    assert speeds.known(model) is None
-
-
 @pytest.mark.real
 def test_models_toml_is_told(tmp_path: Path) -> None:
     from tests.tiny import write_tiny
@@ -96,3 +83,40 @@ def test_models_toml_is_told(tmp_path: Path) -> None:
             assert started.why == why
 
 
+def test_every_pattern_has_its_name() -> None:
+    assert tuple(PATTERNS) == PATTERN_NAMES
+
+
+def test_shallow_reading_has_no_limit_by_the_context() -> None:
+    model = FakeModel(lighthouse.reply, n_ctx_train=600)
+    settings = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, max_passages=2)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(lighthouse.library(60, 47), lighthouse.QUESTION))
+    assert found[0].tokens > 600 and found[0].windows == 0  # type: ignore[attr-defined]  # noqa: PT018
+    assert found[-1].text == "Ottilie Brandt"  # type: ignore[attr-defined]
+    assert not [event for event in found if isinstance(event, events.Warning)]
+
+
+def test_shallow_reading_reads_nothing_twice_for_one_passage() -> None:
+    model = FakeModel(lighthouse.reply)
+    settings = Settings(pattern="wim-shallow", segment_tokens=64, max_passages=1, within="all")
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(lighthouse.library(8, 2), lighthouse.QUESTION))
+    assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+
+
+def test_focus_keeps_the_context_where_there_is_room() -> None:
+    model = FakeModel(lighthouse.reply)
+    with Runtime(Settings(pattern="wim-focus", segment_tokens=64), model=model) as runtime:
+        found = list(runtime.stream(lighthouse.library(6, 2), lighthouse.QUESTION))
+    main = model.history[0][1]
+    evaluated = sum(n for what, sequence, n in model.history if what == "append" and sequence == main)
+    assert evaluated > found[0].tokens  # type: ignore[attr-defined]  # it holds the context
+    assert not any(what == "truncate" and sequence == main for what, sequence, _ in model.history)
+
+
+def test_closed_book_is_llm_alone() -> None:
+    with Runtime(Settings(pattern="llm"), model=FakeModel(lighthouse.reply)) as runtime:
+        assert runtime.ask((), lighthouse.QUESTION).text == "nobody knows"
+        with pytest.raises(InvalidRequestError, match="no document"):
+            runtime.with_changes(pattern="wim").stream((), lighthouse.QUESTION)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from tests.wim.story import SMALL, TEXT, reply, run
 from wim_edge import Document, Runtime, Settings
+from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import PATTERNS
 from wim_edge.testing import CHATML, FakeModel
 
@@ -70,3 +75,35 @@ def test_closed_book_is_asked_of_no_document() -> None:
     with Runtime(Settings(pattern="llm", save=False), model=model) as runtime:
         runtime.ask([], QUESTION)
     assert "document" not in seen[-1].lower()
+
+
+def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None:
+    (tmp_path / "final_answer.jinja").write_text("ASK {{ query }} {{ margins | length }}", encoding="utf-8")
+    prompts: list[str] = []
+    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    run(model, SMALL.with_changes(templates=tmp_path))
+    assert re.search("ASK Which colour\\? [12]", prompts[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("final_answer.jinja", b"{% if %}", "final_answer.jinja, line 1"),
+        ("final_answer.jinja", b"{{ nonsense }}", "nonsense"),
+        ("final_answer.jinja", b"\xff\xfe\x00", "cannot be read"),
+        ("classification.jinja", b"no margin here", "does not show the margin"),
+        ("final_answer.jinja", b"{{ query }}{% if read %}{{ nonsense }}{% endif %}", "nonsense"),
+        ("final_answer.jinja", b"{{ query }}{{ margins[0].place if margins | length > 1 else 1 // 0 }}", "zero"),
+        ("extractive_summary.jinja", b"  ", "renders to nothing"),
+        ("system_message.jinja", b"{{ ''.__class__.__mro__ }}", "unsafe|access"),
+    ],
+)
+def test_a_bad_template_is_an_error_before_any_work(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    model = FakeModel(reply)
+    refused = pytest.raises(InvalidRequestError, match=message)
+    with Runtime(SMALL.with_changes(templates=tmp_path), model=model) as runtime, refused:
+        runtime.stream(Document("d", TEXT), "Which colour?")
+    assert model.history == []

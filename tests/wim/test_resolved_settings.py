@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.cli import main
 from wim_edge.errors import InvalidRequestError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.testing import FakeModel
@@ -68,16 +65,3 @@ def test_what_is_left_open_changes_nothing_of_a_loaded_model() -> None:
     assert loaded.with_changes(n_threads=2).settings.n_threads == 2
     with pytest.raises(InvalidRequestError):
         loaded.with_changes(n_threads=3)
-
-
-def test_the_command_explains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(LoadedModels, "model", lambda self: FakeModel(lambda prompt: ""))
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    (tmp_path / "a.txt").write_text("A short text.")
-    ask = ["ask", "--explain-settings", "--passages", "2", str(tmp_path / "a.txt"), "Why?"]
-    lines = CliRunner().invoke(main, ask).output.splitlines()
-    assert "max_passages         2                given" in lines
-    assert "pattern              wim              length (a short text is read whole)" in lines
-    told = json.loads(CliRunner().invoke(main, [*ask, "--json"]).output)
-    assert told["max_passages"] == {"value": 2, "origin": "given"}
-    assert CliRunner().invoke(main, [*ask, "--rpc", "127.0.0.1:1"]).exit_code == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiny import write_tiny_embedder
-from tests.wim.test_order import FILLER, SMALL, finished, read, reply, shown
+from tests.wim.island import FILLER, SMALL, finished, read, reply, shown
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import ModelFileError
 from wim_edge.library import ReadingStore

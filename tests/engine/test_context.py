@@ -1,0 +1,92 @@
+"""The KV cache: its settings, its sequences in one batch, its ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.engine.cases import TINY, Case, equal
+from wim_edge.engine.context import Context
+from wim_edge.engine.model import Model
+from wim_edge.engine.protocols import Interrupted
+from wim_edge.errors import ContextOverflowError, EngineError
+from wim_edge.settings import Settings
+
+pytestmark = pytest.mark.real
+
+
+def test_settings_reach_the_context(smollm2: Path) -> None:
+    from wim_edge.engine.bindings import lib
+
+    sizes = []
+    for chosen in (Settings(n_threads=2), Settings(kv_type="q8_0", n_threads=1, n_batch=128)):
+        with Model(smollm2, chosen) as model:
+            context = model.context(512)
+            assert (context.n_ctx, context.n_batch) == (512, chosen.n_batch)
+            assert lib.llama_n_threads(context.handle) == chosen.n_threads
+            with context.sequence() as sequence:
+                sequence.append(model.tokenize("Hello " * 100))
+                sizes.append(sequence.nbytes)
+    assert sizes[1] < 0.6 * sizes[0]  # 8 bits and a half, not 16
+
+
+def test_interrupted_inside_a_decode(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """llama.cpp gives up in the middle of its graph, and the sequence goes on as if it had not begun."""
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        # The flag is up, but our own look at it before the call is not: llama.cpp has to see it
+        monkeypatch.setattr(Context, "interrupted", property(lambda self: False))
+        case.context.interrupt()
+        with pytest.raises(Interrupted):
+            sequence.append(case.tokens[case.size : 2 * case.size])
+        monkeypatch.undo()
+        case.context.resume()
+        assert len(sequence) == case.size
+        assert equal(case.step(sequence, 1), case.expected[1])
+
+
+def test_several_sequences_in_one_batch(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        case.step(sequence, 0)
+        with sequence.fork() as a, sequence.fork() as b:
+            for branch in (a, b):
+                branch.append(case.margin)
+            alone = a.logits.copy()
+            with sequence.fork() as c:
+                case.write_margin(c, 1)
+            together = case.context.append_each([(a, case.margin[:3]), (b, case.margin[:3])])
+            assert together.shape == (2, case.model.n_vocab)
+            assert len(a) == len(b) == case.size + len(case.margin) + 3
+            assert np.corrcoef(together[0], together[1])[0, 1] > 0.99
+            assert not equal(a.logits, alone)
+        assert equal(case.step(sequence, 1), case.expected[1])
+
+
+def test_logits_for_the_wanted_rows_only(case: Case) -> None:
+    with case.context.sequence() as sequence:
+        rows = sequence.append(case.tokens[:100], rows=50)
+        assert rows.shape == (50, case.model.n_vocab)
+        assert equal(rows[-1], sequence.logits)
+        with case.context.sequence() as other:
+            other.append(case.tokens[:60])
+            assert np.corrcoef(rows[9], other.logits)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("case", [name for name in TINY if "mamba" not in name], indirect=True)
+def test_a_full_context_is_an_error_with_the_numbers(case: Case) -> None:
+    """But for a recurrent memory, which has no cells to fill."""
+    with case.context.sequence() as sequence:
+        with pytest.raises(ContextOverflowError, match="3,072"):
+            sequence.append((case.tokens * 3)[:3300])
+        sequence.truncate(0)
+        assert equal(case.step(sequence, 0), case.expected[0])
+
+
+def test_too_many_sequences_is_an_error(case: Case) -> None:
+    taken = [case.context.sequence() for _ in range(case.context.n_sequences)]
+    with pytest.raises(EngineError, match="sequences are in use"):
+        case.context.sequence()
+    for sequence in taken:
+        sequence.close()
