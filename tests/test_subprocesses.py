@@ -1,0 +1,34 @@
+"""Processes of our own run this Python and this package, whatever lies in the working directory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wim_edge.subprocesses import command, environment
+
+
+def test_a_module_is_started_by_this_python_with_its_arguments() -> None:
+    assert command("wim_edge.engine.load_check", "a b", "") == [
+        sys.executable, "-P", "-m", "wim_edge.engine.load_check", "a b", "",
+    ]  # fmt: skip
+
+
+def test_what_is_found_here_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OWN", "kept")
+    monkeypatch.setattr(sys, "path", ["", "/one", "/two"])
+    found = environment()
+    assert found["OWN"] == "kept"
+    assert found["PYTHONPATH"].split(":" if sys.platform != "win32" else ";") == ["/one", "/two"]
+    assert found["GGML_NO_BACKTRACE"] == "1"
+
+
+def test_a_module_of_the_working_directory_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "__init__.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run(command("json.tool", "--help"), env=environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
