@@ -60,6 +60,24 @@ def test_a_default_stated_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "needs_a_test"),
+    [
+        ("class C(Protocol):\n    def f(self) -> int:\n        \"\"\"Returns it.\"\"\"\n        ...\n", False),
+        ("LIMIT = max(1, 2)\n@dataclass\nclass C:\n    n: int = 0\n", False),
+        ("class C:\n    @property\n    def f(self) -> int:\n        return 1\n", True),
+        ("def f() -> None:\n    pass\n", True),
+    ],
+)
+def test_a_module_that_does_something_needs_a_test_file_at_its_place(
+    monkeypatch: pytest.MonkeyPatch, text: str, needs_a_test: bool
+) -> None:
+    stands = house.House()
+    module = house.Module("wim.x", house.PACKAGE / "wim" / "x.py", house.ast.parse(text), 3)
+    monkeypatch.setattr(stands, "modules", {"wim.x": module})
+    assert stands.untested() == (["wim.x"] if needs_a_test else [])
+
+
 def test_the_glossary_is_in_order_and_names_each_word_once() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     terms = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")][2:]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.batch.conftest import MACHINE
 from tests.batch.test_real_batch import batch, wim_edge, write_documents
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.ray_cluster import Cluster, place, same
@@ -21,6 +20,21 @@ if TYPE_CHECKING:
     from ray.cluster_utils import Cluster as Machines
 
 pytestmark = pytest.mark.real
+os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests  # noqa: SIM112
+MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Each machine has a home of its own. Not kept any longer: Ray's processes are never quite idle."""
+    from ray.cluster_utils import Cluster as Machines
+
+    found = Machines()
+    for number in range(2):
+        home = {"WIM_EDGE_HOME": str(tmp_path_factory.mktemp(f"machine{number}"))}
+        found.add_node(**MACHINE, env_vars={**os.environ, **home}, include_dashboard=False)
+    yield found
+    found.shutdown()
 
 
 class Twice:
