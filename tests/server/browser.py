@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -25,3 +26,17 @@ def answered(page: Any) -> str:
     expect(page.locator("#told")).to_contain_text("answer", timeout=SECONDS)
     page.wait_for_selector("#now", state="hidden")
     return str(page.inner_text("#told"))
+
+
+def choose_pattern(page: Any, name: str) -> None:
+    page.click("#open-settings")
+    page.select_option("#pattern", name)
+    page.click("#settings button:has-text('Close')")
+
+
+def add(page: Any, path: Path, text: str) -> None:
+    """Write a document and put it on the shelf."""
+    path.write_text(text, encoding="utf-8")
+    page.set_input_files("#file", str(path))
+    expect(page.locator("#title")).to_be_visible()
+    expect(page.locator("#documents [aria-current=true]")).to_contain_text(path.stem)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, SECONDS, answered, ask, expect
+from tests.server.browser import BROWSER, SECONDS, answered, ask, choose_pattern, expect
 from wim_edge import catalog
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
@@ -25,8 +25,7 @@ def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
-    page.click("#settings summary")
-    page.select_option("#pattern", "wim-shallow")
+    choose_pattern(page, "wim-shallow")
     ask(page, "Who may copy and distribute verbatim copies of this license document?")
 
 
@@ -53,8 +52,6 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     said = margin.locator(".link").inner_text().strip("“”")
     margin.locator(".link").click()
     assert " ".join(page.inner_text("mark").split()) == " ".join(said.split())
-    page.locator("#sources .link").first.click()
-    assert page.locator("mark").count() == 1
     quote = page.locator("#quotes .link").first
     quote.click()
     assert " ".join(page.inner_text("mark").split()) == " ".join(quote.inner_text().strip("“”").split())
@@ -62,14 +59,12 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
 
     # Judge a margin, and ask again: nothing is read
     assert page.is_hidden("#again")
-    n_sources = page.locator("#sources li").count()
     page.locator(".margin.relevant button[aria-label*='not draw']").first.click()
     page.wait_for_selector(".margin.rejected")
     page.click("#again")
     page.wait_for_selector("#now:not([hidden])")
     assert "tokens known" in answered(page)
     assert page.locator(".segment").count() == n_read
-    assert n_sources
     answer = page.inner_text("#text-of-answer")
 
     # A reload keeps the state
@@ -147,14 +142,13 @@ def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     good.write_text("The <b>ferry</b> sails at noon. <script>window.hacked = 1</script>")
     page.set_input_files("#file", str(good))
     page.wait_for_selector("#reader:not([hidden])")
-    page.click("summary")
-    page.select_option("#pattern", "wim")
+    choose_pattern(page, "wim")
     ask(page, "When does it sail?")
     page.wait_for_selector("#cancel:not([hidden])")
     answered(page)
     assert "<b>ferry</b>" in page.text_content("#text")  # a document is text, never markup
     assert page.evaluate("window.hacked") is None
-    page.click("#documents button[aria-label^='Let go']")
+    page.click("#documents button[aria-label^='Remove']")
     page.wait_for_selector("#reader", state="hidden")
     expect(page.locator("#documents li")).to_have_count(0)
 
@@ -164,8 +158,7 @@ def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_
     path.write_text(long_text * 2)
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
-    page.click("summary")
-    page.select_option("#pattern", "llm")
+    choose_pattern(page, "llm")
     ask(page, "Who may copy it?")
     expect(page.locator("#alert")).to_contain_text("tokens", timeout=SECONDS)
     page.wait_for_timeout(500)
@@ -200,7 +193,7 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
         return own
 
     monkeypatch.setattr(catalog, "fetch", fetch)
-    page.click("summary")
+    page.click("#open-settings")
     row = page.locator("#models li", has_text="gemma3-270m")
     expect(row.locator("button")).to_contain_text("Fetch")
     row.locator("button").click()
@@ -211,12 +204,13 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
     expect(row.locator("button")).to_have_text("50%")
     go_on.append(True)
     row.locator("input").check()
+    page.keyboard.press("Escape")
     path = tmp_path / "a.txt"
     path.write_text("The ferry sails at noon. It is a small ship.")
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "When does it sail?")
-    assert "by gemma3-270m" in answered(page)
+    assert "gemma3-270m, " in answered(page)
     expect(row).to_contain_text("loaded")
 
 

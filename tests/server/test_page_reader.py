@@ -54,7 +54,7 @@ def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_pa
     page.keyboard.type("When does it sail?")
     page.keyboard.press("Enter")
     answered(page)
-    page.focus("#sources .link")
+    page.focus("#quotes .link")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.tagName") == "MARK"
     page.set_viewport_size({"width": 360, "height": 700})
@@ -69,10 +69,10 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it?")
     answered(page)
-    places = page.locator(".margin .faint").all_inner_texts()
+    places = page.locator(".margin .where").all_inner_texts()
     assert places
     assert all(place.startswith(("page 1 ", "page 2 ", "page 3 ")) for place in places)
-    assert all(one.inner_text().startswith("page ") for one in page.locator("#sources .link").all())
+    assert all(one.inner_text().startswith("page ") for one in page.locator("#quotes .where").all())
     for margin in page.locator(".margin").all():  # the place that is named is where the mark then stands
         margin.locator(".link").click()
         assert page.inner_text("mark").strip()

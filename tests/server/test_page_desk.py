@@ -1,0 +1,162 @@
+"""The page as a desk: several documents, what is undone, text as it was meant, and whom it leaves out, in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.browser import BROWSER, add, answered, ask, expect
+from wim_edge import Runtime, events
+
+pytest.importorskip("playwright")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
+USAGE = events.Usage(9, 0, 1, {"total": 1.0}, 1)
+STORY = "# Ferry\n\nThe ferry sails at noon.\n\n| day | ships |\n| --- | --- |\n| Monday | two |\n| Tuesday | three |\n"
+
+
+def script(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> None:
+    """Have the runtime tell these events, whatever is asked."""
+    monkeypatch.setattr(Runtime, "stream", lambda *_given, **_more: iter(told))
+
+
+def margin(segment: int, document: str, chars: tuple[int, int], text: str) -> Iterator[events.Event]:
+    yield events.SegmentRead(segment, 2, document, None, None, chars, 9)
+    yield events.SegmentScored(segment, 0.9, 1)
+    yield events.MarginJudged(segment, document, None, None, chars, text, chars, 0.9, True)
+
+
+def finished(text: str, **more: Any) -> events.AnswerFinished:
+    return events.AnswerFinished(text, "stop", "wim", "m", (), USAGE, 1, 2, 0.25, **more)
+
+
+def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
+    add(page, tmp_path / "b.txt", "The train leaves at one.")
+    for box in page.locator("#documents input").all():
+        box.check()
+    expect(page.locator("#go")).to_have_text("Ask 2 documents")
+    quote = events.Quote("The train leaves at one.", "b", None, None, (0, 24))
+    script(
+        monkeypatch, events.ReadingStarted("m", "wim", ("a", "b"), 2, 18, 512, 1, "bm25"),
+        *margin(0, "a", (0, 24), "The ferry sails at noon."), *margin(1, "b", (0, 24), "The train leaves at one."),
+        finished("one", quotes=(quote,), short="one"),
+    )  # fmt: skip
+    ask(page, "When does the train leave?")
+    answered(page)
+    tabs = page.locator("#tabs button")
+    expect(tabs).to_have_count(2)
+    expect(page.locator("#quotes .where")).to_have_text("b, characters 0–24")
+
+    page.locator("#quotes .link").click()
+    expect(page.locator("mark")).to_have_text("The train leaves at one.")
+    expect(tabs.nth(1)).to_have_attribute("aria-pressed", "true")
+    page.click("#next")
+    expect(page.locator("mark")).to_have_text("The ferry sails at noon.")
+    expect(page.locator("#count")).to_have_text("1 of 2")
+    page.keyboard.press("j")
+    expect(page.locator("mark")).to_have_text("The train leaves at one.")
+    tabs.nth(0).click()
+    expect(page.locator("#text")).to_contain_text("ferry")
+    expect(page.locator(".segment")).to_have_count(1)
+
+
+def test_what_is_removed_comes_back(page: Any, tmp_path: Path) -> None:
+    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
+    page.click("#documents button[aria-label^='Remove']")
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.locator("#undo")).to_contain_text("a is removed")
+    page.click("#undo button")
+    expect(page.locator("#title")).to_have_text("a")
+
+    page.click("#documents button[aria-label^='Remove']")
+    page.reload()  # who goes away meant it
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.locator("#documents li")).to_have_count(0)
+
+
+def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is small.")
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"),
+           *margin(0, "a", (0, 24), "The ferry sails at noon."),
+           events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.02, False),)),
+           events.AnswerFinished("", "cancelled", "wim", "m", (), USAGE, 1, 2, 0.25))  # fmt: skip
+    ask(page, "When does it sail?")
+    expect(page.locator("#told")).to_contain_text("cancelled in 1.0 s · 1 of 2 segments read, 25% likely")
+    assert page.evaluate("document.querySelector('#bar').value") == 0.5
+    expect(page.locator("#told")).to_contain_text("9 of 18 tokens read")
+    expect(page.locator("#on")).to_be_visible()
+    expect(page.locator(".margin .where")).to_contain_text("2%")  # what it is worth now, not when it was written
+    expect(page.locator(".margin.relevant")).to_have_count(0)
+    expect(page.locator("#asked .facts")).to_contain_text("cancelled")
+
+
+def test_the_example_explains_itself(page: Any) -> None:
+    expect(page.locator("#able")).to_contain_text("very small")
+    page.click("#example")
+    expect(page.locator("#title")).to_contain_text("Quay Street")
+    expect(page.locator("#question")).to_be_focused()
+    page.keyboard.press("Enter")
+    answered(page)
+    assert page.inner_text("#quotes")
+
+
+def test_text_is_shown_as_it_was_meant(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "Ferry.md", STORY)
+    heading = page.locator(".heading")
+    assert (heading.inner_text(), heading.text_content()) == ("Ferry", "# Ferry")
+    assert [row.split() for row in page.locator("#text .row").all_inner_texts()] == [
+        ["day", "ships"], ["Monday", "two"], ["Tuesday", "three"],
+    ]  # fmt: skip
+    assert page.text_content("#text") == STORY
+
+
+def test_lines_of_a_pdf_are_joined_and_every_character_keeps_its_place(page: Any) -> None:
+    text = ("The ferry that crosses the bay sails at noon on all days but Sun-\nday, when it stays in the harbour and is "
+            "cleaned by\nits crew of three. They are paid for it.\n- one line of a list\n- and another one\n\nEnd.")  # fmt: skip
+    lines = "\n".join(["A line that is about as wide as the page on which it is printed"] * 9)
+    shown = page.evaluate(
+        """async (text) => (await import("./layout.js")).laidOut({ text, pages: 1, marks: [] }, (at) => at).text""",
+        f"{lines}\n\n{text}",
+    )
+    assert len(shown) == len(f"{lines}\n\n{text}")
+    assert "but Sun\u00ad\u200bday, when" in shown
+    assert "\n- one line of a list\n- and another one\n\nEnd." in shown
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    def check(state: str) -> None:
+        found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]})
+        said = [(one["id"], [node["html"][:100] for node in one["nodes"]]) for one in found.response["violations"]]
+        assert said == [], state
+
+    page.emulate_media(color_scheme=scheme)
+    check("welcome")
+    add(page, tmp_path / "Ferry.md", STORY)
+    check("a document")
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
+           *margin(0, "Ferry", (9, 33), "The ferry sails at noon."), events.Warning("Take care."),
+           finished("noon", short="noon", status="unsure",
+                    quotes=(events.Quote("The ferry sails at noon.", "Ferry", None, "Ferry", (9, 33)),)))  # fmt: skip
+    ask(page, "When does it sail?")
+    answered(page)
+    page.click("#next")
+    check("an answer")
+    page.click(".margin .down")
+    check("a rejected margin")
+    for dialog in ("settings", "keys"):
+        page.click(f"#open-{dialog}")
+        check(dialog)
+        page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 390, "height": 844})
+    for pane in ("shelf", "desk", "talk"):
+        page.click(f"[data-to={pane}]")
+        check(f"narrow, {pane}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,99 @@
+// The answer in its parts: the short one, the quotation that carries it, what it draws on; and how it leaves the page.
+
+import { $, button, item, make, percent, place, span } from "./dom.js";
+
+const plain = (text) => text.split(/\s+/).join(" ");
+const VERDICTS = { not_found: "Not in the document, as far as was read", unsure: "Unsure" };
+
+export class Answer {
+  // `go(document, chars, segment)` leads to a place
+  constructor(go) {
+    this.go = go;
+    $("copy").onclick = async () => {
+      await navigator.clipboard.writeText(this.markdown());
+      $("copy").textContent = "Copied";
+      setTimeout(() => ($("copy").textContent = "Copy with citations"), 1500);
+    };
+    $("save").onclick = () => {
+      const data = new Blob([JSON.stringify({ question: this.question, ...this.event }, null, 2)], { type: "application/json" });
+      const link = make("a", { href: URL.createObjectURL(data), download: "answer.json" });
+      link.click();
+      URL.revokeObjectURL(link.href);
+    };
+  }
+
+  clear() {
+    this.event = null;
+    delete $("answer").dataset.status;
+    for (const id of ["verdict", "short", "text-of-answer", "status"]) $(id).textContent = "";
+    $("text-of-answer").className = "";
+    for (const id of ["verdict", "short", "status", "quotes-title", "sources-title", "export", "answer"]) $(id).hidden = true;
+    $("quotes").replaceChildren();
+    $("sources").replaceChildren();
+  }
+
+  write(text) {
+    $("answer").hidden = false;
+    $("text-of-answer").textContent += text;
+  }
+
+  // Answers of older versions have a text alone
+  show(event, question, titles) {
+    this.clear();
+    Object.assign(this, { event, question, titles });
+    const { text, status = "answered", short = "", quotes = [], unsupported = [], sources = [] } = event;
+    $("answer").hidden = !text;
+    $("answer").dataset.status = status;
+    $("verdict").textContent = VERDICTS[status] ?? "";
+    $("verdict").hidden = !(status in VERDICTS);
+    const carries = (paragraph) => quotes.some((one) => plain(paragraph).includes(`“${plain(one.text)}”`));
+    const own = text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n");
+    const shown = own || text, pointed = shown.endsWith(short) || shown === `${short}.`;
+    $("text-of-answer").textContent = shown;
+    $("text-of-answer").className = short && pointed && status !== "not_found" ? "short" : "";
+    $("short").textContent = short;
+    $("short").hidden = !short || pointed || status === "not_found" || shown.includes("\n- ");
+    const notes = [
+      ...(status === "unsure" ? ["It may be another: see whether the quotation says so."] : []),
+      ...(unsupported.length ? [`In no passage: ${unsupported.join(", ")}`] : []),
+    ];
+    $("status").textContent = notes.join(" ");
+    $("status").hidden = !notes.length;
+    const found = quotes.slice(0, status === "not_found" ? 3 : 1);
+    $("quotes-title").hidden = status !== "not_found" || !found.length;
+    $("quotes").replaceChildren(...found.map((one) => {
+      const made = item(button(`“${one.text}”`, () => this.go(one.document, one.chars), "link quoted"), span(this.where(one), "where"));
+      if (one.header) made.prepend(span(one.header, "where header"));
+      return made;
+    }));
+    const others = sources.filter((one) => !found.some((quote) => plain(quote.text) === plain(one.margin)));
+    $("sources-title").hidden = !others.length;
+    $("sources-title").textContent = status === "not_found" ? "Looked at" : "Also drawn on";
+    $("sources").replaceChildren(...others.map((one) => {
+      const open = button(one.margin ? `“${one.margin}”` : this.where(one), () => this.go(one.document, one.quote ?? one.chars, one.segment), "link quoted");
+      const where = one.margin ? `${this.where(one)} · ` : "";
+      return item(open, span(`${where}${percent(one.relevance)}`, "where"));
+    }));
+    $("export").hidden = !text;
+  }
+
+  where(one) {
+    return [this.titles.size > 1 ? this.titles.get(one.document) : "", place(one)].filter(Boolean).join(", ");
+  }
+
+  quotation() {
+    $("quotes").querySelector("button")?.click();
+  }
+
+  markdown() {
+    const { text, quotes = [], sources = [] } = this.event;
+    const cited = [...quotes.map((one) => [one, one.text]), ...sources.map((one) => [one, one.margin])].filter(([, said]) => said);
+    const seen = new Set(), notes = [];
+    for (const [one, said] of cited) {
+      if (seen.has(plain(said))) continue;
+      seen.add(plain(said));
+      notes.push(`${notes.length + 1}. “${plain(said)}” (${[this.titles.get(one.document), place(one)].filter(Boolean).join(", ")})`);
+    }
+    return [`**${this.question}**`, text, notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
+  }
+}

@@ -1,0 +1,91 @@
+// Small helpers: elements, what goes wrong, and what can be undone. All text goes in as text, never as markup.
+
+export const $ = (id) => document.getElementById(id);
+
+export function make(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("aria-")) made.setAttribute(name, value);
+    else made[name] = value;
+  }
+  made.append(...children);
+  return made;
+}
+
+export const button = (label, onclick, className = "") => make("button", { type: "button", onclick, className }, label);
+export const span = (text, className = "") => make("span", { className }, text);
+export const item = (...children) =>
+  make("li", {}, ...children.map((one) => (typeof one === "string" ? span(one) : one)));
+
+// Draws a list anew where what it shows has changed, so that the keyboard's place in it is not lost every time
+export function list(id, found, made) {
+  const shown = JSON.stringify(found);
+  if ($(id).dataset.shown === shown) return;
+  $(id).dataset.shown = shown;
+  const at = [...$(id).querySelectorAll("button, input")].indexOf(document.activeElement);
+  $(id).replaceChildren(...found.map(made));
+  if (at < 0) return;
+  const left = $(id).querySelectorAll("button, input");
+  (left[Math.min(at, left.length - 1)] ?? $("question")).focus();
+}
+
+export function alertOf(error) {
+  const close = button("Close", () => ($("alert").hidden = true));
+  $("alert").replaceChildren(error.message ?? String(error), close);
+  const open = document.querySelector("dialog[open]");  // above all else, and all else is out of reach
+  open ? open.prepend($("alert")) : document.querySelector("header").after($("alert"));
+  $("alert").hidden = false;
+}
+
+// Does something, and shows what goes wrong
+export const quietly = (work) => async (...given) => {
+  try {
+    return await work(...given);
+  } catch (error) {
+    alertOf(error);
+  }
+};
+
+// The same for what the reader does: what went wrong before has then been seen
+export const doing = (work) => (...given) => {
+  $("alert").hidden = true;
+  return quietly(work)(...given);
+};
+
+const UNDO_MS = 8000;
+let pending = null;
+
+// Says what is removed, and removes it for good unless the reader undoes it within some seconds. `forGood` may run
+// while the page goes away.
+export function removable(what, undo, forGood) {
+  settle();
+  const timer = setTimeout(settle, UNDO_MS);
+  pending = { timer, forGood };
+  $("undo").replaceChildren(span(`${what} is removed. `), button("Undo", () => {
+    clearTimeout(timer);
+    pending = null;
+    $("undo").hidden = true;
+    undo();
+  }));
+  $("undo").hidden = false;
+}
+
+export function settle() {
+  if (!pending) return;
+  clearTimeout(pending.timer);
+  const { forGood } = pending;
+  pending = null;
+  $("undo").hidden = true;
+  quietly(forGood)();
+}
+window.addEventListener("pagehide", settle);
+
+export const megabytes = (n) => (n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
+export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${Math.round(100 * share)}%`);
+
+// Where something stands, as people say it
+export function place(one) {
+  if (one.page != null) return `page ${one.page}`;
+  const where = one.line ? `line ${one.line}` : "characters " + (one.quote ?? one.chars).join("–");
+  return [one.section, where].filter(Boolean).join(", ");
+}

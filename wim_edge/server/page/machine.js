@@ -1,0 +1,70 @@
+// What the machine does and holds: the model, others that may be fetched, texts that need not be read again.
+
+import { api, streamed } from "./api.js";
+import { $, button, doing, item, list, make, megabytes } from "./dom.js";
+
+export const options = {};
+let fetching = false;
+
+export async function showMachine() {
+  const [status, models, readings] = await Promise.all([api("status"), api("models"), api("readings")]);
+  const kept = readings.reduce((sum, one) => sum + one.bytes, 0), loaded = models.find((one) => one.loaded);
+  $("machine").textContent = [
+    status.model ?? "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
+    readings.length ? `${readings.length} text${readings.length > 1 ? "s" : ""} kept (${megabytes(kept)})` : "",
+    status.waiting ? `${status.waiting} in line` : "idle",
+  ].filter(Boolean).join(" · ");
+  $("machine").title = `${megabytes(status.memory_free_bytes)} of memory are free`;
+  if ($("pattern").length === 1) {
+    $("keep").checked = status.read_on;
+    $("pattern").append(...status.patterns.map((name) => new Option(name)));
+  }
+  $("named").hidden = !status.folders.length;
+  $("folders").textContent = status.folders.join(", ");
+  $("able").textContent = able(models, loaded?.name ?? status.settings.model?.value);
+  if (!fetching) list("models", models, modelItem);
+  list("readings", readings, (one) => {
+    const remove = button("×", doing(async () => {
+      await api(`readings/${one.id}`, { method: "DELETE" });
+      await showMachine();
+    }));
+    remove.setAttribute("aria-label", `Forget ${one.title}`);
+    return item(`${one.title} · ${one.model}, ${one.tokens.toLocaleString()} tokens, ${megabytes(one.bytes)}`, remove);
+  });
+}
+
+// What the model at hand can do, and how to get a better one
+function able(models, name) {
+  const here = models.filter((one) => one.here);
+  if (!here.length) return "There is no model on this machine yet: fetch one under “Model and memory”.";
+  name ??= here[0].name;
+  const small = /smollm2-135m|gemma3-270m/i.test(name);
+  return small
+    ? `The model here, ${name}, is very small: it points at answers that stand in the text, in English, and explains nothing. Larger ones, which write, can be fetched under “Model and memory”.`
+    : `The model here is ${name}; others can be chosen under “Model and memory”.`;
+}
+
+function modelItem(one) {
+  if (!one.here) {
+    const pull = button(`Fetch (${megabytes(one.bytes)})`, doing(() => fetchModel(one.name, pull)));
+    pull.disabled = !one.fits;
+    return item(`${one.name} · ${one.parameters}, ${one.licence}${one.fits ? "" : ", does not fit this machine"}`, pull);
+  }
+  const radio = make("input", { type: "radio", name: "model", value: one.name, onchange: () => (options.model = one.name) });
+  radio.checked = options.model === one.name || (!options.model && one.loaded);
+  return item(make("label", {}, radio, ` ${one.name} · ${one.parameters}, ${one.licence}${one.loaded ? ", loaded" : ""}`));
+}
+
+async function fetchModel(name, shown) {
+  shown.disabled = fetching = true;
+  try {
+    for await (const event of streamed(`models/${encodeURIComponent(name)}/pull`)) {
+      if (event.type === "pull.progress" && event.of) shown.textContent = `${Math.floor((100 * event.bytes) / event.of)}%`;
+      if (event.type === "error") throw new Error(`${event.message}. ${event.hint}`);
+    }
+  } finally {
+    fetching = false;
+    delete $("models").dataset.shown;  // also where it failed, its button is drawn anew
+    await showMachine();
+  }
+}

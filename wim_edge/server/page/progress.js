@@ -1,0 +1,106 @@
+// How far a reading is, in true figures: x of y read, the speed of what is evaluated now, the stage by its name.
+
+import { $, item, percent } from "./dom.js";
+
+const WINDOW_MS = 8000;
+const ENDS = {
+  stop: "answered", length: "answer cut at its longest", cancelled: "cancelled", early_exit: "stopped early, answered",
+  repeated: "answer ended where it repeated itself",
+};
+
+export class Progress {
+  begin() {
+    Object.assign(this, { plan: null, read: 0, tokens: 0, samples: [], ended: false });
+    this.tell("");
+    this.stage("");
+    this.warn([]);
+    $("progress").hidden = false;
+    this.bar(null);
+  }
+
+  tell(text) {
+    $("told").textContent = text;
+  }
+
+  // Few words, that a screen reader says
+  stage(text) {
+    if ($("stage").textContent !== text) $("stage").textContent = text;
+  }
+
+  warn(texts, more = false) {
+    const made = texts.map((text) => item(text));
+    more ? $("warnings").append(...made) : $("warnings").replaceChildren(...made);
+  }
+
+  bar(share) {
+    if (share === null) $("bar").removeAttribute("value");
+    else $("bar").value = share;
+  }
+
+  queued({ before }) {
+    this.bar(null);
+    this.stage(before ? `Waiting behind ${before} other${before > 1 ? "s" : ""}` : "The model is being loaded");
+  }
+
+  started(event) {
+    this.plan = event;
+    this.read = event.read_segments;
+    this.promising = event.within === "auto" || event.read_segments > 0;
+    this.samples = [];
+    this.ended = false;
+    this.bar(this.read / event.segments);
+    this.stage(this.promising ? "Reading what is promising" : "Reading");
+    const why = event.why ? ` (${event.why})` : "";
+    this.tell(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}${why}`);
+  }
+
+  embedded(event) {
+    this.stage("Comparing meanings");
+    this.tell(`${event.segments} of ${event.of} segments compared`);
+  }
+
+  // What was restored comes at once: the speed is that of the last seconds alone
+  progressed({ tokens, of }) {
+    this.tokens = tokens;
+    if (this.promising) return;  // how much will be read is not known
+    const now = performance.now();
+    this.samples.push({ tokens, at: now });
+    while (this.samples.length > 2 && now - this.samples[0].at > WINDOW_MS) this.samples.shift();
+    this.bar(tokens / of);
+    const [first] = this.samples, seconds = (now - first.at) / 1000, rate = (tokens - first.tokens) / seconds;
+    const speed = seconds > 1.5 && rate > 0 ? `, ${Math.round(rate)} tokens a second, ${left((of - tokens) / rate)} left` : "";
+    this.tell(`${tokens.toLocaleString()} of ${of.toLocaleString()} tokens read${speed}`);
+  }
+
+  scored(event) {
+    if (!this.promising || !this.plan) return;
+    this.read += 1;
+    this.bar(this.read / this.plan.segments);
+    this.tell(`${this.read} of ${this.plan.segments} segments read${better(event)}`);
+  }
+
+  answering() {
+    this.stage("Writing the answer");
+  }
+
+  asked(text) {
+    this.stage(text);
+  }
+
+  finished(event) {
+    const { usage } = event, end = event.status === "not_found" && event.finish_reason === "stop" ? "no answer found" : ENDS[event.finish_reason];
+    const known = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
+    const part = event.read_segments < event.segments ? `${event.read_segments} of ${event.segments} segments read${better(event)} · ` : "";
+    this.bar(event.segments ? event.read_segments / event.segments : 1);
+    this.ended = true;
+    this.stage("");
+    this.tell(`${end} in ${usage.seconds.total.toFixed(1)} s · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
+      `${this.plan ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${event.model}, ${event.pattern}`);
+  }
+}
+
+export function better({ unread_probability: unread }) {
+  return unread == null ? "" : `, ${percent(unread)} likely that another one answers better`;
+}
+
+const left = (seconds) => (seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`);
