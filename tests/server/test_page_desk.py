@@ -116,8 +116,10 @@ def test_text_is_shown_as_it_was_meant(page: Any, tmp_path: Path, monkeypatch: p
 
 
 def test_lines_of_a_pdf_are_joined_and_every_character_keeps_its_place(page: Any) -> None:
-    text = ("The ferry that crosses the bay sails at noon on all days but Sun-\nday, when it stays in the harbour and is "
-            "cleaned by\nits crew of three. They are paid for it.\n- one line of a list\n- and another one\n\nEnd.")  # fmt: skip
+    text = (
+        "The ferry that crosses the bay sails at noon on all days but Sun-\nday, when it stays in the harbour and is "
+        "cleaned by\nits crew of three. They are paid for it.\n- one line of a list\n- and another one\n\nEnd."
+    )
     lines = "\n".join(["A line that is about as wide as the page on which it is printed"] * 9)
     shown = page.evaluate(
         """async (text) => (await import("./layout.js")).laidOut({ text, pages: 1, marks: [] }, (at) => at).text""",
