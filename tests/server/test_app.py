@@ -33,3 +33,13 @@ def test_the_server_ends_while_it_is_watched(make: Callable[..., Any], model: Sl
             app.state.service.close()
             assert any("cancelled" in line for line in lines)
     assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [
+    ("POST", "/v1/nothing", 404), ("DELETE", "/nothing.html", 404), ("GET", "/api/nothing", 404),
+    ("DELETE", "/v1/models", 405), ("PUT", "/api/questions", 405),
+])  # fmt: skip
+def test_what_is_not_there_is_not_found(client: Client, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert answer.json()["error"]["type"] == "InvalidRequestError"

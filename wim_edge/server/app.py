@@ -9,9 +9,11 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 import wim_edge
 from wim_edge.addresses import is_loopback
@@ -80,13 +82,30 @@ def create_app(
     for one in (documents, questions, status, models, readings):
         app.include_router(one.router, prefix="/api")
     app.include_router(openai_routes.router)
-    app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
+    app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
     app.openapi = partial(described, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _told)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _other)
     app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
     return app
+
+
+class Page(StaticFiles):
+    """The page's files. Where another method than GET is used on what is neither a file nor a route, it is 404."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        try:
+            return await super().get_response(path, scope)
+        except HTTPException as error:
+            if error.status_code == 405 and not any(is_at(route, scope) for route in scope["app"].routes):
+                raise HTTPException(404) from None
+            raise
+
+
+def is_at(route: BaseRoute, scope: Scope) -> bool:
+    """Returns whether a route has this path, for another method."""
+    return route.matches(scope)[0] is Match.PARTIAL
 
 
 async def _not_valid(_request: Request, error: Exception) -> JSONResponse:

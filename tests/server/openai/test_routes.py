@@ -197,12 +197,12 @@ def test_models_are_those_on_this_disk(api: Any, tmp_path: Path, monkeypatch: py
     import openai
 
     monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
-    assert list(api.models.list()) == []
+    assert [one.id for one in api.models.list()] == ["default"]
     own = tmp_path / "home" / "config"
     own.mkdir(parents=True, exist_ok=True)
     (own / "mine.gguf").write_bytes(gguf())
     (own / "models.toml").write_text(f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n')
-    assert [one.id for one in api.models.list()] == ["mine"]
+    assert [one.id for one in api.models.list()] == ["default", "mine"]
     assert api.models.retrieve("mine").id == "mine"
     for name in ("no-such", "qwen3-8b"):
         with pytest.raises(openai.NotFoundError, match="is not on this disk"):

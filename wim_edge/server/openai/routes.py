@@ -21,7 +21,14 @@ from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response
 from wim_edge.server.job_queue import Job
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
-from wim_edge.server.openai.schemas import ChatMessage, ChatRequest, CompletionReply, CompletionRequest, TextRequest
+from wim_edge.server.openai.schemas import (
+    DEFAULT,
+    ChatMessage,
+    ChatRequest,
+    CompletionReply,
+    CompletionRequest,
+    TextRequest,
+)
 from wim_edge.settings import Paths
 from wim_edge.wim import events
 
@@ -47,7 +54,7 @@ class ModelList(BaseModel):
 
 @router.get("/models")
 async def list_models() -> ModelList:
-    """The models that are on this disk."""
+    """The models that are on this disk, and `default`: the one that the server was started with."""
     return ModelList(data=await run_in_threadpool(_cards))
 
 
@@ -62,7 +69,8 @@ async def get_model(name: str) -> ModelCard:
 
 def _cards() -> list[ModelCard]:
     paths = Paths.from_environment()
-    return [ModelCard(id=entry.name) for entry in Catalog.load(paths) if catalog.locate(entry, paths)]
+    here = [entry.name for entry in Catalog.load(paths) if catalog.locate(entry, paths)]
+    return [ModelCard(id=name) for name in (DEFAULT, *here)]
 
 
 @router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)

@@ -27,7 +27,9 @@ _TOLD = {"reading.started": "", "margin.judged": "margins", "warning": "warnings
 """The events that travel in ``wim_edge``, and where they stand in it at the end."""
 _CITED = 3
 """Quotations below an answer at most."""
-_DEFAULTS = ("", "default", "wim-edge")
+DEFAULT = "default"
+"""As a model's name: the one that the server was started with."""
+_DEFAULTS = ("", DEFAULT, "wim-edge")
 
 
 _Stop = Annotated[str, Field(min_length=1, max_length=200)]
