@@ -15,3 +15,19 @@ def test_support_is_a_probability_of_absolute_evidence() -> None:
     assert SupportWeights.from_mapping({}) == SupportWeights()
     with pytest.raises(ValueError, match="support takes"):
         SupportWeights.from_mapping({"bias": 1})
+
+
+def test_weights_are_all_named_or_none_is() -> None:
+    assert SupportWeights.from_mapping({}) == SupportWeights()
+    given = {"bias": 1, "likelihood": 0.5, "answers": 0, "run": 2.0, "missing": -1}
+    assert SupportWeights.from_mapping(given) == SupportWeights(1.0, 0.5, 0.0, 2.0, -1.0)
+    for wrong in ({"bias": 1}, {**given, "colour": 1}, {**given, "run": "2"}, {**given, "run": None}):
+        with pytest.raises(ValueError, match="bias, likelihood, missing, run, each a number"):
+            SupportWeights.from_mapping(wrong)
+
+
+def test_evidence_without_end_is_still_a_probability() -> None:
+    weights = SupportWeights(0.0, 1.0, 1.0, 1.0, -1.0)
+    assert weights.support(Evidence()) == 0.5
+    assert 0 < weights.support(Evidence(likelihood=-1e300)) < 1e-9
+    assert 1 - 1e-9 < weights.support(Evidence(answers=1e300)) < 1
