@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
+from wim_edge.recall.suffix_array import SuffixArray, end_of, sorted_places
 from wim_edge.testing import FakeModel
 
 
@@ -40,6 +42,7 @@ def last(found: list[events.Event]) -> events.PassagesRecalled:
     assert isinstance(found[-1], events.PassagesRecalled)
     return found[-1]
 
+
 LONG = "".join(f"Sentence number {n} speaks of the weather and nothing else at all. " for n in range(200))
 DOCUMENTS = [
     ("Ferry", "The ferry sails at noon. It is a small ship with room for nine."),
@@ -55,3 +58,9 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     made = Library("port", create=True)
     made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
     return made
+
+
+def suffix_array_of(tokens: np.ndarray, places: np.ndarray | None = None) -> SuffixArray:
+    """Sorts these places; without any, all but the ends."""
+    everywhere = np.flatnonzero(tokens != end_of(tokens)) if places is None else places
+    return SuffixArray(tokens, sorted_places(tokens, everywhere))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.recall.conftest import suffix_array_of
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.beams import Beam, Search
 from wim_edge.recall.suffix_array import SuffixArray
@@ -40,7 +41,7 @@ def _distribution(monkeypatch: pytest.MonkeyPatch) -> None:
 def runs_of(texts: list[list[int]], *, anywhere: bool = False) -> SuffixArray:
     tokens = np.array([token for text in texts for token in (*text, END)], np.uint16)
     heads = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
-    return SuffixArray.of(tokens, None if anywhere else heads)
+    return suffix_array_of(tokens, None if anywhere else heads)
 
 
 def prompt_of(context: FakeContext) -> FakeSequence:

@@ -17,7 +17,7 @@ from wim_edge.documents import Document, sentences
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import DamagedError, mapped
 from wim_edge.library.library import Library
-from wim_edge.recall.index import TokenIndex, load_index, open_index
+from wim_edge.recall.index import TokenIndex, load_index, load_or_build_index
 from wim_edge.recall.suffix_array import end_of
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
@@ -46,20 +46,22 @@ def tokens_of(index: TokenIndex, model: FakeModel, at: int) -> tuple[str, str]:
 
 def test_titles_texts_and_sentences_stand_where_they_should(library: Library) -> None:
     model = FakeModel()
-    index = open_index(library, model)
+    index = load_or_build_index(library, model)
     assert tokens_of(index, model, 0) == (" Ferry", TEXT)
     assert tokens_of(index, model, 1) == (" Pilot", "A pilot knows the shoals. He is old.")
-    begun = [TEXT[index.spot(int(place)) :] for place in index.starts if index.document_at(np.array([place]))[0] == 0]
+    begun = [
+        TEXT[index.char_offset(int(place)) :] for place in index.starts if index.document_at(np.array([place]))[0] == 0
+    ]
     assert [text.strip()[:6] for text in begun] == [TEXT[a:b].strip()[:6] for a, b in sentences(TEXT)]
     first, second = int(index.starts[0]), int(index.starts[1])
     assert TEXT[: index.sentence_end(first, 1)] == "The ferry sails at noon. "
-    assert TEXT[index.spot(second) : index.sentence_end(second, 1)].strip() == "It is a small ship."
+    assert TEXT[index.char_offset(second) : index.sentence_end(second, 1)].strip() == "It is a small ship."
     assert index.sentence_end(first, 10_000) is None
-    run = index.passages_of([1]).found(model.tokenize("A"))
+    run = index.passages_of([1]).find(model.tokenize("A"))
     assert run is not None
     assert index.document_at(index.passages_of([1]).places(run)).tolist() == [1]
-    assert index.passages_of([0]).found(model.tokenize("A")) is None
-    assert index.title_runs.found([*model.tokenize(" Pilot"), index.title_runs.end]) is not None
+    assert index.passages_of([0]).find(model.tokenize("A")) is None
+    assert index.title_runs.find([*model.tokenize(" Pilot"), index.title_runs.end]) is not None
 
 
 WORDS = st.text("ab .\n中é", max_size=60)
@@ -71,35 +73,35 @@ def test_any_documents(tmp_path: Path, documents: list[tuple[str, str]]) -> None
     made = Library("any", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
     put(made, "a", *documents)
     model = FakeModel()
-    index = open_index(made, model)
+    index = load_or_build_index(made, model)
     assert len(index.ids) == len(documents)
     for at, (title, text) in enumerate(documents):
         assert tokens_of(index, model, at) == (" " + title, text)
     for place in index.starts.tolist():
         at = int(index.document_at(np.array([place]))[0])
-        assert documents[at][1][index.spot(place) :].strip()
+        assert documents[at][1][index.char_offset(place) :].strip()
         end = index.sentence_end(place, 3)
-        assert end is None or end > index.spot(place)
+        assert end is None or end > index.char_offset(place)
 
 
 def test_what_did_not_change_is_not_tokenized_again(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel()
-    first = open_index(library, model)
+    first = load_or_build_index(library, model)
     seen: list[str] = []
     tokenize = model.tokenize
     monkeypatch.setattr(model, "tokenize", lambda text, **k: seen.append(text) or tokenize(text, **k))
-    again = open_index(library, model)
+    again = load_or_build_index(library, model)
     assert seen == []
     put(library, "b", ("Buoy", "It floats."))
     told: list[tuple[int, int]] = []
-    index = open_index(library, model, lambda done, of: told.append((done, of)))
+    index = load_or_build_index(library, model, lambda done, of: told.append((done, of)))
     assert seen == [" Buoy", "It floats."]
     assert told == [(3, 3)]
     for name in ("tokens", "starts", "chars"):
         assert np.array_equal(getattr(again, name), getattr(first, name))
         assert np.array_equal(getattr(index, name)[: len(getattr(first, name))], getattr(first, name))
     library.remove("a")
-    last = open_index(library, model)
+    last = load_or_build_index(library, model)
     assert tokens_of(last, model, 0) == (" Buoy", "It floats.")
     assert len(last.ids) == 1
     assert seen == [" Buoy", "It floats."]
@@ -108,7 +110,7 @@ def test_what_did_not_change_is_not_tokenized_again(library: Library, monkeypatc
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "header", "other"])
 def test_a_damaged_index_is_made_anew(library: Library, damage: str) -> None:
     model = FakeModel()
-    whole = open_index(library, model)
+    whole = load_or_build_index(library, model)
     (path,) = library.folder.glob("*.tokens")
     data = bytearray(path.read_bytes())
     if damage == "cut":
@@ -124,35 +126,37 @@ def test_a_damaged_index_is_made_anew(library: Library, damage: str) -> None:
     assert load_index(library, model) is None
     with pytest.raises(DamagedError):
         mapped(path, (b"wim-edge  recall", 1), None)
-    assert np.array_equal(open_index(library, model).tokens, whole.tokens)
+    assert np.array_equal(load_or_build_index(library, model).tokens, whole.tokens)
     assert load_index(library, model) is not None
 
 
 def test_interrupted_while_it_is_written(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel()
     with monkeypatch.context() as patch:
+
         def stop(*_args: object) -> None:
             raise KeyboardInterrupt
 
         patch.setattr("wim_edge.library.array_file.os.fsync", stop)
         with pytest.raises(KeyboardInterrupt):
-            open_index(library, model)
+            load_or_build_index(library, model)
     assert list(library.folder.glob("*.part")) == list(library.folder.glob("*.tokens")) == []
     with monkeypatch.context() as patch:
+
         def full(*_args: object) -> None:
             raise OSError(28, "No space left on device")
 
         patch.setattr("wim_edge.library.array_file.os.fsync", full)
         with pytest.raises(LibraryError, match="No space left"):
-            open_index(library, model)
-    assert len(open_index(library, model).ids) == 2
+            load_or_build_index(library, model)
+    assert len(load_or_build_index(library, model).ids) == 2
 
 
 def test_each_model_has_its_own(library: Library) -> None:
     one, other = FakeModel(), FakeModel()
-    open_index(library, one)
+    load_or_build_index(library, one)
     assert load_index(library, other) is None
-    open_index(library, other)
+    load_or_build_index(library, other)
     assert load_index(library, one) is not None
 
 
@@ -160,9 +164,9 @@ def test_an_empty_library(tmp_path: Path) -> None:
     made = Library("none", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)
     model = FakeModel()
     for _ in range(2):
-        index = open_index(made, model)
+        index = load_or_build_index(made, model)
         assert len(index.ids) == len(index.tokens) == 0
-        assert index.title_runs.found([1]) is None
+        assert index.title_runs.find([1]) is None
 
 
 def test_tokens_that_are_parts_of_characters() -> None:
@@ -181,7 +185,7 @@ import os, signal, sys
 from pathlib import Path
 from wim_edge.library import array_file
 from wim_edge.library.library import Library
-from wim_edge.recall.index import open_index
+from wim_edge.recall.index import load_or_build_index
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
 home, moment = Path(sys.argv[1]), sys.argv[2]
@@ -199,7 +203,7 @@ elif moment == "half written":
     array_file._write_all = half
 model = FakeModel()
 model.fingerprint = "killed"
-open_index(Library("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
+load_or_build_index(Library("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
 """
 
 
@@ -213,7 +217,7 @@ def test_killed_while_indexing(library: Library, tmp_path: Path, moment: str) ->
     assert load_index(library, model) is None
     for part in library.folder.glob("*.part"):
         os.utime(part, (0, 0))  # as an hour later
-    index = open_index(library, model)
+    index = load_or_build_index(library, model)
     assert tokens_of(index, model, 0) == (" Ferry", TEXT)
     assert load_index(library, model) is not None
     assert not list(library.folder.glob("*.part"))

@@ -11,7 +11,7 @@ import pytest
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
-from wim_edge.recall.index import open_index
+from wim_edge.recall.index import load_or_build_index
 from wim_edge.recall.suffix_array import TokenRange
 from wim_edge.settings import Paths
 
@@ -105,18 +105,18 @@ def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Libr
     from wim_edge.engine.model import Model
 
     with Model(smollm2) as model:
-        index = open_index(library, model)
+        index = load_or_build_index(library, model)
         assert len(index.ids) == 1004
         assert index.nbytes < 2 * sum(len(document.text.encode()) for _, document in passages())
         runs = index.passage_runs
         for place in np.asarray(runs.order)[:: max(1, len(runs.order) // 50)].tolist():
-            run: TokenRange | None = runs.all
+            run = runs.all
             for token in index.tokens[place : place + 5].tolist():
                 if token == runs.end:
                     break
-                assert run is not None
                 tokens, edges = runs.successors(run)
                 assert token in tokens.tolist()
                 assert len(tokens) + 1 == len(edges)
                 assert len(run) <= 1024 or run in runs._kept
-                run = runs.extended(run, token)
+                at = int(np.searchsorted(tokens, token))
+                run = TokenRange(int(edges[at]), int(edges[at + 1]), run.length + 1)

@@ -48,7 +48,7 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
     from wim_edge.evaluation.split import take_part
     from wim_edge.library.ingest import rows_of
     from wim_edge.library.library import Library
-    from wim_edge.recall.index import open_index
+    from wim_edge.recall.index import load_or_build_index
     from wim_edge.runtime import Runtime
     from wim_edge.settings import Paths
     from wim_edge.wim.chat import chat_format
@@ -77,7 +77,7 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
                 click.echo(f"warning: of {missing} of {len(queries)} queries the library lacks a gold title", err=True)
             bar = click.progressbar(length=len(library), label=f"indexing for {model.info.name}", file=sys.stderr)
             with bar:
-                index = open_index(library, model, lambda done, _of: bar.update(done - bar.pos))
+                index = load_or_build_index(library, model, lambda done, _of: bar.update(done - bar.pos))
             chat, _ = chat_format(model)
             prompts = Prompts(settings.templates, chat=chat.is_chat)
             comparison = recall.RetrieverComparison(model, chat, prompts, library, index, limits)

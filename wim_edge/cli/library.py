@@ -144,7 +144,7 @@ def _sum_up(name: str, total: int, found: list[IngestResult]) -> None:
 
 def _index(library: Library, model: str | None) -> None:
     from wim_edge.errors import ModelNotFoundError
-    from wim_edge.recall.index import load_index, open_index
+    from wim_edge.recall.index import load_index, load_or_build_index
     from wim_edge.runtime import Runtime
 
     try:
@@ -155,7 +155,7 @@ def _index(library: Library, model: str | None) -> None:
             label = f"indexing {counted(len(library), 'document')} for {opened.info.name}"
             bar = click.progressbar(length=len(library), label=label, file=sys.stderr)
             with bar:
-                open_index(library, opened, lambda done, _of: bar.update(done - bar.pos))
+                load_or_build_index(library, opened, lambda done, _of: bar.update(done - bar.pos))
     except ModelNotFoundError as error:
         if model is not None:
             raise

@@ -32,12 +32,13 @@ from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.intervals import interval
 from wim_edge.evaluation.metrics import contains
+from wim_edge.evaluation.mindref_ablations import AblatedMindRef, WholeMindRef
 from wim_edge.evaluation.queries import Query
 from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.runner import EvaluationWatcher
 from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex
-from wim_edge.recall.mindref import PASSAGE, MindRef, Title
+from wim_edge.recall.mindref import PASSAGE, Title
 from wim_edge.recall.recaller import Candidate, Recaller
 from wim_edge.settings import CHOOSERS
 from wim_edge.wim import events
@@ -105,7 +106,8 @@ class RetrieverComparison:
 
     def _recaller(self, *, whole: bool) -> Recaller:
         if whole not in self._recallers:
-            mindref = MindRef(self._model, self._prompts, self._index, prefix=self._limits.prefix, whole=whole)
+            kind = WholeMindRef if whole else AblatedMindRef
+            mindref = kind(self._model, self._prompts, self._index, prefix=self._limits.prefix)
             self._recallers[whole] = Recaller(
                 self._model, self._chat, self._prompts, self._library, self._index, mindref
             )
@@ -113,16 +115,17 @@ class RetrieverComparison:
 
     def _ablated(self, recaller: Recaller, variant: str, query: str) -> Retrieved:
         mindref, context = recaller.mindref, recaller.open(query)
+        assert isinstance(mindref, AblatedMindRef)
         begin, decoded = time.perf_counter(), mindref.decoded_tokens
         titles: list[Title] | None = None
         if variant == "flat":
             found = [
                 Candidate(one.document, one.start, one.end, {"passage": one.score})
-                for one in mindref.flat(context, query, LISTED)
+                for one in mindref.find_without_titles(context, query, LISTED)
             ]
         else:
             is_free = variant == "free"
-            titles = [mindref.free_title(context, query)] if is_free else mindref.titles(context, query, LISTED)
+            titles = [mindref.write_free_title(context, query)] if is_free else mindref.titles(context, query, LISTED)
             found = self._beginnings(titles)
         recalled = events.PassagesRecalled(
             tuple(recaller.recalled(one, chosen=False) for one in found), mindref.decoded_tokens - decoded, 0,

@@ -1,7 +1,7 @@
 """What recall needs of a library for one model: its tokens, and where titles and sentences begin in them.
 
-    tokens   of each document: its title, an end, its text, an end (see `runs.end_of`); uint16, or uint32 for large
-             vocabularies
+    tokens   of each document: its title, an end, its text, an end (see `suffix_array.end_of`); uint16, or uint32 for
+             large vocabularies
     ids      of the documents, int64; ``digests`` of their titles and texts, 16 bytes each
     heads    where each title begins, and at last the end of all; ``bodies``: where each text begins
     starts   where each sentence begins, and ``chars``, how many characters of its document precede it
@@ -71,8 +71,8 @@ class TokenIndex:
         """The documents (places in ``ids``) that these places of the tokens lie in."""
         return np.searchsorted(self.heads, places, side="right") - 1
 
-    def spot(self, place: int) -> int:
-        """How many characters of its document precede a sentence's beginning."""
+    def char_offset(self, place: int) -> int:
+        """Returns how many characters of its document precede a sentence's beginning."""
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
@@ -96,8 +96,8 @@ def load_index(library: Library, model: Model) -> TokenIndex | None:
     return None
 
 
-def open_index(library: Library, model: Model, told: Told | None = None) -> TokenIndex:
-    """The library's index for a model, made where there is none. Raises LibraryError where it cannot be written."""
+def load_or_build_index(library: Library, model: Model, told: Told | None = None) -> TokenIndex:
+    """Returns the library's index for a model, made where there is none. Raises LibraryError where that fails."""
     known = load_index(library, model)
     if known is not None:
         return known

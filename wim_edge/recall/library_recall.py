@@ -10,7 +10,7 @@ from collections.abc import Generator
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
 from wim_edge.library.library import Library
-from wim_edge.recall.index import load_index, open_index
+from wim_edge.recall.index import load_index, load_or_build_index
 from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Settings
 from wim_edge.wim import events
@@ -54,7 +54,7 @@ class LibraryRecall:
             index = load_index(library, model)
             if index is None:
                 yield events.Warning(f"library {library.name} is indexed for {model.info.name}, once for all questions")
-                index = open_index(library, model, lambda _done, _of: control.check())
+                index = load_or_build_index(library, model, lambda _done, _of: control.check())
             prompts = Prompts(settings.templates, chat=chat.is_chat)
             self._key, self._recaller = key, Recaller(model, chat, prompts, library, index)
         return self._recaller

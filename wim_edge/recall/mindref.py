@@ -60,39 +60,30 @@ class Prefix:
 
 
 class MindRef:
-    """A model that is asked what it remembers of a library's documents.
+    """A model that is asked what it remembers of a library's documents. ``decoded_tokens`` counts what beams
+    took."""
 
-    ``whole``: passages are decoded to their end, without localization, for comparison. ``decoded_tokens`` counts what
-    was evaluated for beams.
-    """
-
-    def __init__(
-        self, model: Model, prompts: Prompts, index: TokenIndex, *, title_width: int = TITLE_WIDTH,
-        passage_width: int = PASSAGE_WIDTH, prefix: int = PREFIX, whole: bool = False,
-    ) -> None:  # fmt: skip
-        self._model, self._prompts, self.index, self._whole = model, prompts, index, whole
-        self._title_width, self._passage_width, self._prefix = title_width, passage_width, prefix
+    def __init__(self, model: Model, prompts: Prompts, index: TokenIndex, *, prefix: int = PREFIX) -> None:
+        self._model, self._prompts, self.index, self._prefix = model, prompts, index, prefix
         self._spaced = cache(self._with_space)
         self._sequences: dict[str, Sequence] = {}
-        self._asked: tuple[tuple[str, bool], Sequence] | None = None
+        self._asked: tuple[str, Sequence] | None = None
         """The question of now, which every stage goes on from."""
         self.decoded_tokens = 0
 
     @property
     def n_sequences(self) -> int:
         """It takes so many at once: three that stand, the question's, the titles' forks, beams."""
-        return 4 + self._title_width + max(self._title_width, self._passage_width)
+        return 4 + 2 * TITLE_WIDTH
 
     def cells(self, query: str) -> int:
         """Cells of a context that it takes at most for this question."""
-        fixed = sum(len(part) for part in (*self._paged, *self._paged, *self._flat)) + len(self._model.tokenize(query))
-        longest = PASSAGE if self._whole else self._prefix
-        return fixed + (self._title_width + 1) * LONGEST + self._passage_width * longest
+        fixed = 2 * sum(map(len, self._paged)) + len(self._model.tokenize(query))
+        return fixed + (TITLE_WIDTH + 1) * LONGEST + PASSAGE_WIDTH * self._prefix
 
     def positions(self, query: str) -> int:
         """Tokens that one sequence of it holds at most."""
-        examples = max(len(self._paged[0]), len(self._flat[0])) + len(self._paged[1]) + len(self._paged[2])
-        return examples + len(self._model.tokenize(query)) + LONGEST + (PASSAGE if self._whole else self._prefix)
+        return sum(map(len, self._paged)) + len(self._model.tokenize(query)) + LONGEST + self._prefix
 
     def forget(self) -> None:
         """The context it was used with is closed."""
@@ -109,7 +100,7 @@ class MindRef:
         was right in 40% instead of 27% of questions. Raises Interrupted.
         """
         runs = self.index.title_runs
-        search = Search(runs, self._title_width, ends=(self._paged[2][0],))
+        search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
         beams = self._find(search, context, self._after_question(context, query))
         prior = self._log_likelihoods(context, self._neutral(context), [beam.tokens for beam in beams])
         found = [
@@ -138,40 +129,20 @@ class MindRef:
                 for fork, title in zip(forks, titles, strict=True)
             ]
 
-    def flat(self, context: Context, query: str, most: int) -> list[Prefix]:
-        """Passages of the whole library, without titles: the paper's ablation."""
-        return self._prefixes(self.index.passage_runs, context, self._after_question(context, query, paged=False), most)
-
-    def free_title(self, context: Context, query: str) -> Title:
-        """Returns the title that the model writes when nothing constrains it, and the documents, perhaps none, that
-        bear it: for comparison."""
-        said: list[int] = []
-        with self._after_question(context, query).fork() as sequence:
-            while len(said) < LONGEST - 1:
-                token = int(sequence.logits.argmax())
-                if token == self._paged[2][0] or self._model.is_eog(token):
-                    break
-                said.append(token)
-                sequence.append([token])
-        self.decoded_tokens += len(said)
-        runs = self.index.title_runs
-        found = runs.found([*said, runs.end]) if said else None
-        documents = tuple(self.index.document_at(runs.places(found)).tolist()) if found else ()
-        return Title(documents, tuple(said), 0.0)
-
     # Parts
 
     def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
-        search = Search(
-            runs, self._passage_width, PASSAGE if self._whole else self._prefix, whole=self._whole, form=self._spaced
-        )
-        return [self._located(runs, beam) for beam in self._find(search, context, sequence)[:most]]
+        beams = self._find(self._search(runs), context, sequence)
+        return [self._located(runs, beam) for beam in beams[:most]]
+
+    def _search(self, runs: SuffixArray) -> Search:
+        return Search(runs, PASSAGE_WIDTH, self._prefix, form=self._spaced)
 
     def _located(self, runs: SuffixArray, beam: Beam) -> Prefix:
         """Where the prefix stands first."""
         place = int(runs.places(beam.run)[0])
         document = int(self.index.document_at(np.array([place]))[0])
-        start, end = self.index.spot(place), self.index.sentence_end(place, PASSAGE)
+        start, end = self.index.char_offset(place), self.index.sentence_end(place, PASSAGE)
         return Prefix(document, start, -1 if end is None else end, len(beam.tokens), beam.score)
 
     def _find(self, search: Search, context: Context, sequence: Sequence) -> list[Beam]:
@@ -182,8 +153,8 @@ class MindRef:
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
         """log P(title and its end | what the sequence holds), in nats; the sequence is as before."""
         found = []
-        for at in range(0, len(titles), self._title_width):
-            some = [[*title, self._paged[2][0]] for title in titles[at : at + self._title_width]]
+        for at in range(0, len(titles), TITLE_WIDTH):
+            some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
             with ExitStack() as stack:
                 forks = [stack.enter_context(sequence.fork()) for _ in some]
                 rows = context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
@@ -203,29 +174,22 @@ class MindRef:
         bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=True)
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
-    @cached_property
-    def _flat(self) -> list[list[int]]:
-        """Tokens before the question and before the passage."""
-        bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=False)
-        return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
-
-    def _after_question(self, context: Context, query: str, *, paged: bool = True) -> Sequence:
-        """The sequence that holds the examples and the question, and asks for a title or a passage. It stands until
-        the next question."""
+    def _after_question(self, context: Context, query: str) -> Sequence:
+        """The sequence that holds the examples and the question, and asks for a title. It stands until the next
+        question."""
         if self._asked is not None:
             asked, sequence = self._asked
-            if asked == (query, paged):
+            if asked == query:
                 return sequence
             self._asked = None
             sequence.close()
-        parts = self._paged if paged else self._flat
-        sequence = self._standing(context, "paged" if paged else "flat", parts[0]).fork()
+        sequence = self._standing(context, "paged", self._paged[0]).fork()
         try:
-            sequence.append([*self._model.tokenize(" " + query), *parts[1]])
+            sequence.append([*self._model.tokenize(" " + query), *self._paged[1]])
         except BaseException:
             sequence.close()
             raise
-        self._asked = ((query, paged), sequence)
+        self._asked = (query, sequence)
         return sequence
 
     def _neutral(self, context: Context) -> Sequence:

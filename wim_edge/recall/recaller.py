@@ -7,7 +7,7 @@ Choosers:
     hybrid   both in one score; the best candidates are then read, and ranked by the question's likelihood too
              (Sachan et al. 2022)
 
-Several voices may speak for a passage. All are log-probabilities or much like them, so they are added, with
+Several signals may speak for a passage. All are log-probabilities or much like them, so they are added, with
 weights that were measured (docs/choices.md):
 
     bm25        BM25 of the passage
@@ -60,7 +60,7 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        return sum(WEIGHTS[voice] * score for voice, score in self.scores.items())
+        return sum(WEIGHTS[signal] * score for signal, score in self.scores.items())
 
 
 class Recaller:
@@ -132,7 +132,7 @@ class Recaller:
         candidates = self._distinct(_best_first(candidates))
         heard = len(candidates)
         if candidates and (read or (read is None and chooser == "hybrid")):
-            candidates, heard = self._judged(context, query, candidates)
+            candidates, heard = self._rerank(context, query, candidates)
         if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
             yield events.Warning("no passage makes the question likelier; the library may not answer it")
         # One that was not worth reading is not chosen because those that were read disappoint
@@ -160,7 +160,7 @@ class Recaller:
             found.append(replace(document, parts=_merged(chars)) if long else document)
         return found
 
-    # Voices
+    # Signals
 
     def _hits(self, query: str, most: int) -> list[Candidate]:
         return [
@@ -172,7 +172,7 @@ class Recaller:
     def _with_titles(
         self, context: Context, query: str, candidates: list[Candidate], titles: Seq[Title]
     ) -> list[Candidate]:
-        """What BM25 has found, with the voice of the titles; and of the recalled titles' documents that it has not,
+        """What BM25 has found, with the signal of the titles; and of the recalled titles' documents that it has not,
         the passage whose beginning the model finds likeliest."""
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}
@@ -188,7 +188,7 @@ class Recaller:
                 candidates.append(Candidate(prefix.document, prefix.start, prefix.end, scores))
         return candidates
 
-    def _judged(
+    def _rerank(
         self, context: Context, query: str, candidates: list[Candidate]
     ) -> tuple[list[Candidate], int]:
         """The best of them read, each alone after the system text, and ranked anew, before the others; how many."""

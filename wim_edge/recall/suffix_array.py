@@ -58,12 +58,6 @@ class SuffixArray:
         """The empty run, which begins everywhere."""
         self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
 
-    @classmethod
-    def of(cls, tokens: Ints, places: Ints | None = None) -> SuffixArray:
-        """Sort these places (None: all but the ends)."""
-        everywhere = np.flatnonzero(tokens != end_of(tokens)) if places is None else places
-        return cls(tokens, sorted_places(tokens, everywhere))
-
     def inside(self, *spans: tuple[int, int]) -> SuffixArray:
         """Those that begin inside these spans ``[start, end)`` of the text."""
         chosen = np.zeros(len(self.order), bool)
@@ -81,19 +75,15 @@ class SuffixArray:
                 self._kept[run] = found
         return found
 
-    def extended(self, run: TokenRange, token: int) -> TokenRange | None:
-        """The run with one token more; None where it occurs nowhere."""
-        tokens, edges = self.successors(run)
-        at = int(np.searchsorted(tokens, token))
-        if at == len(tokens) or tokens[at] != token:
-            return None
-        return TokenRange(int(edges[at]), int(edges[at + 1]), run.length + 1)
-
-    def found(self, tokens: list[int]) -> TokenRange | None:
-        """The run of these tokens; None where it occurs nowhere."""
-        run: TokenRange | None = self.all
+    def find(self, tokens: list[int]) -> TokenRange | None:
+        """Returns the run of these tokens; None where it occurs nowhere."""
+        run = self.all
         for token in tokens:
-            run = self.extended(run, token) if run is not None else None
+            following, edges = self.successors(run)
+            at = int(np.searchsorted(following, token))
+            if at == len(following) or following[at] != token:
+                return None
+            run = TokenRange(int(edges[at]), int(edges[at + 1]), run.length + 1)
         return run
 
     def places(self, run: TokenRange) -> Ints:

@@ -11,7 +11,7 @@
     readings.py    routes: saved readings
     status.py      routes: what the machine is doing, and the settings
     openai/        routes: chat completions, as OpenAI's clients ask for them
-    openapi.py     the description of all routes, with examples
+    openapi.py     the description of all routes
     worker_protocol.py  the same queue for a parent process, JSON lines on standard streams (`wim_edge.worker`)
     mcp_server.py  the Model Context Protocol, on standard input and output
     page/          the page: one HTML file, one script, one style sheet

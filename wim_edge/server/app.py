@@ -26,7 +26,7 @@ from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, JobQueue
 from wim_edge.server.openai import routes as openai_routes
-from wim_edge.server.openapi import described
+from wim_edge.server.openapi import describe
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 
@@ -83,7 +83,7 @@ def create_app(
         app.include_router(one.router, prefix="/api")
     app.include_router(openai_routes.router)
     app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
-    app.openapi = partial(described, app)  # type: ignore[method-assign]
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _told)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _other)
