@@ -195,10 +195,10 @@ def reference(options: argparse.Namespace) -> Run:
 
 
 def decode(options: argparse.Namespace) -> Run:
-    """Tokens a second of 1, 2 and 4 texts decoded together after a segment, and Python's share of a step."""
+    """Tokens a second of a text decoded after a segment, and Python's share of a step."""
     from wim_edge.engine.bindings import lib
     from wim_edge.engine.sampling import Sampler
-    from wim_edge.wim.generate import Generation, decode_batch
+    from wim_edge.wim.generate import Generation
 
     inside, native = 0.0, lib.llama_decode
 
@@ -209,30 +209,20 @@ def decode(options: argparse.Namespace) -> Run:
         inside += time.perf_counter() - begun
         return code
 
-    rates = {}
     with runtime(options, "llm") as opened:
         model = opened.open()
         text = model.tokenize(cut(options, model, options.segment_tokens).text)
-        context = model.context(options.segment_tokens + 4 * DECODED + 256)
+        context = model.context(options.segment_tokens + DECODED + 256)
         lib.llama_decode = timed
         with context.sequence() as sequence:
             sequence.append(text)
-            for n in (1, 2, 4):
-                branches = [sequence.fork(len(text) - k) for k in range(n)]  # not all the same text
-                written = [Generation(model, branch, Sampler(), DECODED) for branch in branches]
-                for one in branches:
-                    _ = one.logits
-                inside, begun = 0.0, time.perf_counter()
-                for _ in decode_batch(context, written):
-                    pass
-                taken = time.perf_counter() - begun
-                rates[n] = sum(one.n_tokens for one in written) / taken
-                if n == 1:
-                    python = 1 - inside / taken
-                for one in branches:
-                    one.close()
+            written = Generation(model, sequence, Sampler(), DECODED)
+            inside, begun = 0.0, time.perf_counter()
+            written.run()
+            taken = time.perf_counter() - begun
         context.close()
-    return {"tokens_per_second": rates, "python": python, "depth": len(text)}
+    rate, python = written.n_tokens / taken, 1 - inside / taken
+    return {"tokens_per_second": rate, "python": python, "depth": len(text)}
 
 
 ENGINE = {"fork": fork, "reference": reference, "decode": decode}
@@ -284,9 +274,8 @@ def show(found: dict[str, Any]) -> None:
         print("no reference: give a checkout of the paper's own code with --reference DIR")
     for name, others in found["ratios"].items():
         print(f"{name} over " + ", ".join(f"{other}: {ratio:.2f}" for other, ratio in others.items()))
-    fork, rates = found["fork"], found["decode"]["tokens_per_second"]
-    decode_batch = ", ".join(f"{n} at once {rate / rates['1']:.2f} times that" for n, rate in rates.items() if n != "1")
-    print(f"decoding: {rates['1']:.0f} tokens/s, {decode_batch}; Python {found['decode']['python']:.1%}")
+    fork, rate = found["fork"], found["decode"]["tokens_per_second"]
+    print(f"decoding: {rate:.0f} tokens/s; Python {found['decode']['python']:.1%}")
     print(f"fork and rollback at {fork['tokens']:,} tokens: {fork['milliseconds']:.3f} ms, worst {fork['worst']:.3f}")
 
 

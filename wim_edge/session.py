@@ -92,7 +92,7 @@ def prepare(
             raise Interrupted
         return model.tokenize(text)
 
-    cells = relevance.cells if relevance else 0
+    cells = relevance.reserved_cells if relevance else 0
     plan = make_plan(model, chat, prompts, resolved, documents, query or "", cells, tokenize)
     notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
     with clock.stage("load"):

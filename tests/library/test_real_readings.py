@@ -68,16 +68,18 @@ def test_the_second_question_of_another_process_reads_nothing(
     assert second["read"] == 0  # one passage, and its state is put back
     assert len(second["margins"]) <= 1  # that passage's alone
     fresh["margins"] = [one for one in fresh["margins"] if one[0] in dict(second["margins"])]
-    if which != "gemma3-tiny":  # to the last bit
-        assert {**second, "known": 0, "read": 0} == {**fresh, "known": 0, "read": 0}
-    else:  # cells of a window lie in another order, so that sums round otherwise
-        assert second["scores"] == [[n, pytest.approx(relevance, abs=0.1)] for n, relevance in fresh["scores"]]
+    # Deep, the question stands in other cells than when the text was read, and in a window's cache they lie in another
+    # order: sums round otherwise
+    tolerance = 0.1 if which == "gemma3-tiny" else 0.01 if pattern == "wim" else 0.0
+    assert second["scores"] == [[n, pytest.approx(relevance, abs=tolerance)] for n, relevance in fresh["scores"]]
+    if which != "gemma3-tiny":
+        assert {**second, "scores": 0, "known": 0, "read": 0} == {**fresh, "scores": 0, "known": 0, "read": 0}
 
 
 @pytest.mark.parametrize(
     ("which", "pattern"), [*product(["mamba", "lfm2", "gemma3-tiny"], ["wim", "wim-shallow"]), ("smollm2", "wim")]
 )
-def test_margins_of_a_known_text_are_written_together(
+def test_margins_of_a_known_text_are_the_same_when_it_is_asked_again(
     which: str, pattern: str, model_file: Callable[[str], Path]
 ) -> None:
     settings = Settings(

@@ -1,4 +1,4 @@
-"""Margins of known segments: scored first, then written together, and shown one after the other."""
+"""Margins of known segments: scored first, then written one after the other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.testing import FakeContext, FakeModel
 from wim_edge.wim import events
 from wim_edge.wim.control import Decision
-from wim_edge.wim.generate import Generation, decode_batch
-from wim_edge.wim.margins import MAX_PARALLEL_MARGINS
+from wim_edge.wim.generate import Generation
 
 TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
 SMALL = Settings(
@@ -51,14 +50,10 @@ def written(found: Seq[events.Event]) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("pattern", ["wim", "wim-focus", "wim-shallow"])
-def test_known_segments_get_theirs_together(pattern: str) -> None:
-    MODEL.history.clear()
+def test_known_segments_get_theirs_when_all_are_scored(pattern: str) -> None:
     fresh = ask("Whose wall?", pattern=pattern, save=False, relevance_threshold=0.0)
-    assert not [n for what, _, n in MODEL.history if what == "together" and n > 1]
     ask("Which stone?", pattern=pattern)
-    MODEL.history.clear()
     again = ask("Whose wall?", pattern=pattern, relevance_threshold=0.0)
-    assert max(n for what, _, n in MODEL.history if what == "together") == 3
     ranked = next(e for e in again if isinstance(e, events.ReadingRanked))
     margins = written(again)
     assert list(margins) == [one.segment for one in ranked.ranking if one.chosen]
@@ -66,29 +61,14 @@ def test_known_segments_get_theirs_together(pattern: str) -> None:
     assert again[-1].text == fresh[-1].text  # type: ignore[attr-defined]
 
 
-def test_where_each_margin_is_judged_they_are_written_a_few_at_once() -> None:
+def test_where_each_margin_is_judged_all_are_written() -> None:
     changes = {"pattern": "wim", "relevance": "verdict", "max_passages": 8}
     fresh = ask("Whose wall?", save=False, **changes)
     ask("Which stone?", **changes)
-    MODEL.history.clear()
     again = ask("Whose wall?", **changes)
-    assert max(n for what, _, n in MODEL.history if what == "together") == MAX_PARALLEL_MARGINS
     assert written(again) == written(fresh)
-    assert len(written(again)) > MAX_PARALLEL_MARGINS
     scored = [(e.segment, e.relevance) for e in again if isinstance(e, events.SegmentScored)]
     assert scored == [(e.segment, e.relevance) for e in fresh if isinstance(e, events.SegmentScored)]
-
-
-@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
-def test_a_full_cache_takes_fewer_at_once(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = ask("Whose wall?", pattern=pattern, save=False, relevance_threshold=0.0)
-    ask("Which stone?", pattern=pattern)
-    monkeypatch.setattr("wim_edge.wim.margins.MarginWriter.cells", 10**6)
-    MODEL.history.clear()
-    again = ask("Whose wall?", pattern=pattern, relevance_threshold=0.0)
-    assert max(n for what, _, n in MODEL.history if what == "together") == 1
-    assert written(again) == {n: text for n, text in written(expected).items() if n in written(again)}
-    assert len(written(again)) == 3
 
 
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
@@ -133,16 +113,6 @@ def generation(model: FakeModel, context: FakeContext, prompt: str, refusal: str
     sequence = context.sequence()
     sequence.append(model.tokenize(prompt + "<|im_start|>assistant\n", special=True))
     return Generation(model, sequence, Sampler(), 20, (), refusal)
-
-
-def test_texts_of_several_lengths_end_by_themselves() -> None:
-    model = FakeModel(lambda prompt: "one two three " if "long" in prompt else "one")
-    context = model.context(500)
-    both = [generation(model, context, "long"), generation(model, context, "short")]
-    pieces = list(decode_batch(context, both))
-    assert [n for n, piece in pieces if piece is None] == [1, 0]
-    assert ["".join(piece or "" for n, piece in pieces if n == which) for which in (0, 1)] == [both[0].text, "one"]
-    assert [n for what, _, n in model.history if what == "together"] == [2, 1, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

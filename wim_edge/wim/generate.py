@@ -1,14 +1,13 @@
-"""Decoding: one token after another, handed out as whole characters; alone, or several texts together."""
+"""Decoding: one token after another, handed out as whole characters."""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.engine.protocols import Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.cuts import LABELS, Cuts
 from wim_edge.wim.grounding import Grounding
@@ -49,15 +48,6 @@ class Generation:
         Text that might be the start of a stop text, of an echo or of a repeat is held back until it is clear.
         Raises Interrupted, ContextOverflowError.
         """
-        for token, piece in self.steps():
-            if piece:
-                yield piece
-            if token is not None:
-                self.sequence.append([token])
-
-    def steps(self) -> Iterator[tuple[int | None, str]]:
-        """As `pieces`, for a caller who appends the tokens: each token decoded, with the text that is clear
-        by now; after the last one, None."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         held = written = ""
         tokens: list[int] = []
@@ -80,19 +70,21 @@ class Generation:
             if cut >= 0:
                 held, self.finish_reason = held[:cut], "stop"
                 break
-            if _loops(tokens):
+            if is_repeating(tokens):
                 self.finish_reason = "length" if self.straight else "repeated"
                 break
             if self.n_tokens == self.max_tokens:
                 break
             safe = len(held) - self._held_back(held)
             piece, held = self._out(held[:safe]), held[safe:]
+            if piece:
+                yield piece
             if self._cuts.ended:
-                yield None, piece
                 return
-            yield token, piece
+            self.sequence.append([token])
         held += decoder.decode(b"", final=True) if self.finish_reason == "length" else ""
-        yield None, self._out(held, last=True)
+        if rest := self._out(held, last=True):
+            yield rest
 
     def run(self) -> str:
         """Decode to the end; the text without white space around it."""
@@ -121,29 +113,10 @@ class Generation:
         return 0
 
 
-def decode_batch(context: Context, generations: Seq[Generation]) -> Iterator[tuple[int, str | None]]:
-    """Decode several texts, a token of each in one batch: (number, piece), and (number, None) at its end."""
-    running = [(number, one, one.steps()) for number, one in enumerate(generations)]
-    while running:
-        batch, going = [], []
-        for number, one, steps in running:
-            token, piece = next(steps)
-            if piece:
-                yield number, piece
-            if token is None:
-                yield number, None
-            else:
-                batch.append((one.sequence, [token]))
-                going.append((number, one, steps))
-        if batch:
-            context.append_each(batch)
-        running = going
-
-
 _LONGEST_LOOP, _LOOP_TOKENS = 64, 24
 
 
-def _loops(tokens: list[int]) -> bool:
+def is_repeating(tokens: list[int]) -> bool:
     """Whether the end is the same run three times or more, over 24 tokens or more.
 
     Small models, decoded greedily, fall into such loops and never leave them.

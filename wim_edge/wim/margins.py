@@ -1,8 +1,6 @@
 """Margins: what is written beside a segment, in the model's own words or as a quotation.
 
 Writing in the Margins, section 3.2. A margin is decoded on a fork of the sequence that ends with its segment.
-Where several segments are in the cache anyhow, their margins are decoded together, a token of each in
-one batch: four together give 1.8 times the tokens a second of one.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.events import Chars
 from wim_edge.wim.expected import fits
-from wim_edge.wim.generate import Generation, decode_batch
+from wim_edge.wim.generate import Generation
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
@@ -24,8 +22,6 @@ from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.timings import Timings
 
-MAX_PARALLEL_MARGINS = 4
-"""Margins decoded at once, at most: each takes a sequence. A quotation's beams take as many."""
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
 """Nats that a run loses for a point of the question's words that its sentence lacks (docs/resolved.md)."""
@@ -59,16 +55,6 @@ class MarginWriter:
     def __post_init__(self) -> None:
         self._pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
-    @property
-    def at_once(self) -> int:
-        """Margins that are written together, where the cache has room for them."""
-        return 1 if self.resolved.verbatim else MAX_PARALLEL_MARGINS
-
-    @property
-    def cells(self) -> int:
-        """Cells that a margin takes while it is written."""
-        return len(self.plan.margin_prompt) + self.resolved.decoded_tokens
-
     def log_odds(self, sequence: Sequence) -> float:
         """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence
         is as before."""
@@ -76,32 +62,26 @@ class MarginWriter:
             branch.append(self.plan.margin_prompt)
             return self._pointer.log_odds(branch.logits)
 
-    def write(self, segments: Seq[int], branches: Seq[Sequence]) -> Iterator[tuple[int, str | Margin]]:
-        """The margins of segments, each of which ends one of the branches: (segment, piece of its text) as
-        they come, and (segment, margin) when it is there; one segment after the other.
+    def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
+        """Yields the margin of a segment, which ends the branch: pieces of its text as they come, at last the margin.
 
-        The branches are then of no more use. Raises Interrupted, ContextOverflowError.
+        The branch is then of no more use. Raises Interrupted, ContextOverflowError.
         """
         if self.resolved.verbatim:
-            for index, branch in zip(segments, branches, strict=True):
-                yield index, self._quote(index, branch)
+            yield self._quote(index, branch)
             return
         with self.clock.stage("margins"):
-            for branch in branches:
-                branch.append(self.plan.margin_prompt)
-        written = [
-            Generation(
-                self.model, branch, self.sampler, self.resolved.margin_tokens, self.stops, NOT_RELEVANT,
-                labels=self.plan.labels,
-            )
-            for branch in branches
-        ]
+            branch.append(self.plan.margin_prompt)
+        generation = Generation(
+            self.model, branch, self.sampler, self.resolved.margin_tokens, self.stops, NOT_RELEVANT,
+            labels=self.plan.labels,
+        )  # fmt: skip
         try:
-            decoded = _in_order(decode_batch(self.context, written), len(written))
-            for number, text in self.clock.each("margins", decoded):
-                yield segments[number], _margin(written[number]) if text is None else text
+            yield from self.clock.each("margins", generation.pieces())
         finally:
-            self.decoded_tokens += sum(generation.n_tokens for generation in written)
+            self.decoded_tokens += generation.n_tokens
+        text = " ".join(generation.text.split())
+        yield Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
         """What carries the run that the model points at; nothing where the segment holds no word."""
@@ -132,24 +112,3 @@ class MarginWriter:
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         return quotation(document, segment, start, end, self.resolved.margin_tokens * _CHARS_A_TOKEN)
-
-
-def _margin(generation: Generation) -> Margin:
-    text = " ".join(generation.text.split())
-    return Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
-
-
-def _in_order(pieces: Iterator[tuple[int, str | None]], n: int) -> Iterator[tuple[int, str | None]]:
-    """Texts that come in turns, None at the end of each, one text after the other."""
-    held: list[list[str | None]] = [[] for _ in range(n)]
-    front = 0
-    for number, piece in pieces:
-        held[number].append(piece)
-        while front < n and held[front]:
-            for text in held[front]:
-                yield front, text
-            ended = held[front][-1] is None
-            held[front] = []
-            if not ended:
-                break
-            front += 1

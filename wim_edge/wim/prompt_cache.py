@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from wim_edge.engine.batches import batches
-from wim_edge.engine.protocols import Context, Interrupted, Sequence, Snapshot
+from wim_edge.engine.protocols import Context, Sequence
 from wim_edge.errors import EngineError
 from wim_edge.library import SavedReading, common_prefix_length
 from wim_edge.wim import events
-from wim_edge.wim.control import Control
 from wim_edge.wim.plan import Plan, PlannedSegment
-from wim_edge.wim.relevance.relevance import Relevance
 from wim_edge.wim.timings import Timings
 
 _SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
@@ -28,7 +26,7 @@ _SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
 
 @dataclass
 class PromptCache:
-    """What is being read, in the cache. `open` a window, `premeasure_known` what is known of it, `read` its pieces."""
+    """What is being read, in the cache. `open` a window, `restore` what is known of it, `read` its pieces."""
 
     context: Context
     plan: Plan
@@ -48,12 +46,8 @@ class PromptCache:
     _sequence: Sequence | None = None
     _held: Sequence | None = None
     """What was restored of this window, while it reaches further than the sequence."""
-    _state: Snapshot | None = None
-    """What `_held` was restored from, as long as nothing of this window was evaluated."""
     _grown: bool = False
     """Whether anything of this window was evaluated, and so is worth saving."""
-    _looked: int = 0
-    """Up to this position segments are measured already, and counted."""
     _save_at: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,19 +67,9 @@ class PromptCache:
     def pieces(self) -> tuple[PlannedSegment, ...]:
         return self.plan.windows[self.number]
 
-    @property
-    def cells(self) -> int:
-        """Cells of the context that it takes."""
-        return max(len(self.sequence), len(self._held or ()))
-
-    @property
-    def is_restored(self) -> bool:
-        """Whether what was read of this window was restored, all of it."""
-        return self._state is not None and self._held is None
-
     def open(self, number: int) -> None:
         """Have the sequence hold the opening alone, which is evaluated once and kept across windows."""
-        self.number, self._grown, self._state, self._looked = number, False, None, 0
+        self.number, self._grown = number, False
         with self.clock.stage("prefill"):
             self.release_restored()
             if self._sequence is None:
@@ -106,56 +90,10 @@ class PromptCache:
                 sequence.restore(known)
                 sequence.truncate(common_prefix_length(known.tokens, tokens))
                 self._held, self._sequence = sequence, sequence.fork(len(self.plan.opening))
-                self._state = known
             except EngineError as error:
                 self.saved.refused(error)
                 sequence.close()
                 self._begin()
-
-    def premeasure_known(self, relevance: Relevance, control: Control) -> Iterator[events.Event]:
-        """Measure the segments that are known from the last to the first, and let go of each: then the question
-        stands in the very cells where it stood when the text was read, and its sums round alike."""
-        held = self._held
-        if held is None:
-            return
-        whole = len(held)
-        known = [(piece, end) for piece, end in zip(self.pieces, self._ends(), strict=True) if end <= whole]
-        if not known:
-            return
-        self._looked = known[-1][1]
-        reused = self.reused_tokens + sum(len(piece.segment.tokens) for piece, _ in known)
-        try:
-            for piece, end in reversed(known):
-                held.truncate(end)
-                with self.clock.stage("relevance"):
-                    relevance.premeasure(held)
-                self.reused_tokens += len(piece.segment.tokens)
-                yield self._progress()
-                control.check()
-        except Interrupted:
-            self.rewind(self._looked)  # the answer may be given from all that is known
-            self.reused_tokens = reused
-            raise
-        self.rewind(whole)
-        self._held, self._sequence = self.sequence, self.sequence.fork(len(self.plan.opening))
-
-    def rewind(self, n: int) -> None:
-        """Have the sequence hold the window's first ``n`` tokens again."""
-        self.close()
-        self._held, self._sequence = None, self.context.sequence()
-        try:
-            if self._state is None:
-                raise EngineError("nothing was restored")
-            with self.clock.stage("restore"):
-                self.sequence.restore(self._state)
-                self.sequence.truncate(n)
-        except EngineError:  # another process has let go of the file meanwhile
-            self._state = None
-            self.sequence.close()
-            self._sequence = self.context.sequence()
-            with self.clock.stage("prefill"):
-                self.sequence.append(self._tokens()[:n])
-            self.reread_tokens += n - len(self.plan.opening)
 
     def is_cached(self, piece: PlannedSegment) -> bool:
         """Whether no token of the piece, which is next, has to be evaluated."""
@@ -166,7 +104,6 @@ class PromptCache:
         begin, held = len(self.sequence), self._held
         if held is not None:
             restored, last = min(len(held) - begin, piece.size), begin + piece.size >= len(held)
-            restored = 0 if begin + piece.size <= self._looked else restored
             longer = held if last else held.fork(begin + piece.size)  # which may be interrupted
             self.sequence.close()
             self._sequence, self._held = longer, None if last else held
@@ -177,7 +114,7 @@ class PromptCache:
         done = len(sequence) - begin
         for first, end in batches(len(tokens) - done, self.context.n_batch):
             start, before = done + first, len(sequence)
-            self._grown, self._state = True, None
+            self._grown = True
             try:
                 with self.clock.stage("prefill"):
                     sequence.append(tokens[start : done + end])

@@ -15,7 +15,7 @@ Where the library holds a window's beginning from an earlier reading, it is rest
 evaluated, and the sequence at each segment's end is a fork of it.
 A margin is written where the segment would be chosen if the reading ended now; a method that judges
 margins (`verdict`) has them written first, everywhere, as in the paper. Known segments take no time to
-read: they are all scored first, and then those that are chosen get their margins together.
+read: they are all scored first, and then those that are chosen get their margins.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack, closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -37,7 +37,7 @@ from wim_edge.support import SupportWeights
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.margins import MAX_PARALLEL_MARGINS, Margin, MarginWriter
+from wim_edge.wim.margins import Margin, MarginWriter
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompt_cache import PromptCache
@@ -151,7 +151,6 @@ class Reading:
 
     def _open(self, number: int) -> None:
         self.cache.open(number)
-        # Before anything is restored: what is measured here is then the same, to the last bit, as without it
         if self.relevance is not None:
             with self.clock.stage("relevance"):
                 self.relevance.begin_window(self.cache.sequence)
@@ -160,8 +159,6 @@ class Reading:
 
     def _read(self) -> Iterator[events.Event]:
         cache, relevance = self.cache, self.relevance
-        if relevance is not None and relevance.needs_sequence and self.resolved.pattern.deep:
-            yield from cache.premeasure_known(relevance, self.control)
         for index, piece in enumerate(cache.pieces, self.plan.first[cache.number]):
             known = cache.is_cached(piece)
             if not known:
@@ -269,11 +266,10 @@ class Reading:
 
     def _judge(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Score the segment just read; write its margin where one is due, or have it wait."""
-        margins, deep = self.resolved.pattern.margins, self.resolved.pattern.deep
+        margins = self.resolved.pattern.margins
         if margins and relevance.scores_margins:
             self._pending[index] = len(self.cache.sequence)
-            if not (known and deep) or len(self._pending) == MAX_PARALLEL_MARGINS:
-                yield from self._flush_margins()
+            yield from self._flush_margins()
             return
         yield from self._score(index, piece, relevance, None)
         if index in self.chosen() and margins:
@@ -333,69 +329,40 @@ class Reading:
                 yield event
 
     def flush_margins(self) -> Generator[events.Event, None, None]:
-        """Write the margins that wait, the most relevant first, together where they fit; those no longer
-        chosen are not wanted."""
+        """Write the margins that wait, the most relevant first; those no longer chosen are not wanted."""
         wanted = list(self._pending) if self._judges else [index for index in self.chosen() if index in self._pending]
         due = [(index, self._pending[index]) for index in wanted]
         self._pending = {}  # who stops here wants no more of them
-        # Quotations of a known text are looked for where they were when it was read: with nothing after their segment
-        deep, known = self.resolved.pattern.deep, self.cache.is_restored
-        rewinds = bool(due) and deep and known and self.resolved.verbatim
-        with ExitStack() as rewound:
-            if rewinds:
-                rewound.callback(self.cache.rewind, len(self.cache.sequence))
-            yield from self._write_each(due, rewinds)
+        for index, end in due:
+            piece = self.plan.segments[index]
+            with self._branch(index, end) as branch:
+                for written in self.writer.write(index, branch):
+                    if isinstance(written, str):
+                        yield events.MarginDelta(index, written)
+                        continue
+                    if self._judges and self.relevance is not None:
+                        yield from self._score(index, piece, self.relevance, written)
+                    yield from self._judged(index, piece, written)
 
     @property
     def _judges(self) -> bool:
         """Whether relevance is that of margins."""
         return self.relevance is not None and self.relevance.scores_margins
 
-    def _write_each(self, due: Seq[tuple[int, int]], rewinds: bool) -> Iterator[events.Event]:
-        while due:
-            group = due[: 1 if rewinds else self._at_once([index for index, _ in due])]
-            due = due[len(group) :]
-            if rewinds:
-                end = group[0][1]
-                if end > len(self.cache.sequence):
-                    self.cache.rewind(end)
-                self.cache.sequence.truncate(end)
-            with ExitStack() as stack:
-                branches = self._branches(group, stack)
-                for index, written in self.writer.write([index for index, _ in group], branches):
-                    if isinstance(written, str):
-                        yield events.MarginDelta(index, written)
-                        continue
-                    piece = self.plan.segments[index]
-                    if self._judges and self.relevance is not None:
-                        yield from self._score(index, piece, self.relevance, written)
-                    yield from self._judged(index, piece, written)
-
-    def _at_once(self, due: Seq[int]) -> int:
-        """How many of these margins the cache takes beside each other; one always."""
-        deep = self.resolved.pattern.deep
-        used = self.cache.cells if deep else 0
-        for n, index in enumerate(due):
-            state = 0 if deep else len(self.plan.opening) + self.plan.segments[index].size
-            used += state + self.writer.cells
-            if n == self.writer.at_once or (n and used > self.plan.n_ctx - self.plan.reserved):
-                return n
-        return len(due)
-
-    def _branches(self, group: Seq[tuple[int, int]], stack: ExitStack) -> list[Sequence]:
-        """For each segment a sequence that ends with it, to be written to; the stack closes them."""
-        found: list[Sequence] = []
-        for index, end in group:
-            source = self.cache.sequence
-            if not self.resolved.pattern.deep and index != self._at:  # others were read since: put it back
-                if found:
-                    source = stack.enter_context(self.context.sequence())
-                else:
-                    stack.callback(source.truncate, len(self.plan.opening))
-                with self.clock.stage("restore"):
-                    source.restore(self.snapshots[index])
-            found.append(source if source is not self.cache.sequence else stack.enter_context(source.fork(end)))
-        return found
+    @contextmanager
+    def _branch(self, index: int, end: int) -> Iterator[Sequence]:
+        """A sequence that ends with the segment, to be written to."""
+        sequence = self.cache.sequence
+        others = not self.resolved.pattern.deep and index != self._at  # were read since: put it back
+        if others:
+            with self.clock.stage("restore"):
+                sequence.restore(self.snapshots[index])
+        try:
+            with sequence.fork(end) as branch:
+                yield branch
+        finally:
+            if others:
+                sequence.truncate(len(self.plan.opening))
 
     def _judged(self, index: int, piece: PlannedSegment, margin: Margin) -> Iterator[events.Event]:
         document = self.plan.documents[piece.segment.document]

@@ -59,11 +59,11 @@ class ResolvedSettings:
         """Tokens that a margin takes to be found or written, at most."""
         return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
 
-    def explained(self, environ: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+    def explained(self) -> dict[str, dict[str, Any]]:
         """Returns each setting's effective ``value``, as JSON has it, and ``origin``, by its name. What was given by a
         variable of the environment has its name. None is decided when the model is loaded (threads, layers) or the
         text is known (context)."""
-        environment = Settings.from_environment(environ)
+        environment = Settings.from_environment()
         decided = {
             "pattern": self.pattern.name, "relevance": self.relevance,
             "margins": "verbatim" if self.verbatim else "free",

@@ -19,6 +19,7 @@ from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
+from wim_edge.wim.relevance.relevance import Relevance
 
 
 class QuestionLikelihood:
@@ -42,8 +43,8 @@ class QuestionLikelihood:
         return float(logprobs[np.arange(rows), self._tokens].sum())
 
 
-class Likelihood:
-    """log P(question | segment alone) - log P(question | nothing) (see `relevance.Relevance`).
+class Likelihood(Relevance):
+    """log P(question | segment alone) - log P(question | nothing).
 
     Args:
         alone: the reading puts each segment alone after the opening anyhow (shallow reading), so that
@@ -51,13 +52,11 @@ class Likelihood:
         segment_tokens: the longest segment.
     """
 
-    scores_margins = elsewhere = False
-
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
     ) -> None:
         self._model, self._segment_tokens = model, segment_tokens
-        self.needs_sequence, self.evaluated_tokens = alone, 0
+        self.needs_sequence = alone
         self._question = QuestionLikelihood(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
         self._own: Sequence | None = None
@@ -66,7 +65,7 @@ class Likelihood:
         self._nothing = 0.0
 
     @property
-    def cells(self) -> int:
+    def reserved_cells(self) -> int:
         return len(self._question) + (0 if self.needs_sequence else len(self._opening) + self._segment_tokens)
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
@@ -80,9 +79,6 @@ class Likelihood:
     def begin_window(self, sequence: Sequence) -> None:
         if self.needs_sequence and not self._nothing:
             self._nothing = self._question.log_likelihood(sequence)
-
-    def premeasure(self, sequence: Sequence) -> None:
-        pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
         if self._own is None:
@@ -116,64 +112,44 @@ class Likelihood:
             self._own.close()
 
 
-class LikelihoodGain:
+class LikelihoodGain(Relevance):
     """What a segment adds to the question's log-likelihood when it enters the cache, in nats.
 
     The gain is scaled by what was left to gain (the score after nothing over the score before the
     segment): later segments, which find the question half expected, are not put behind for it.
     """
 
-    scores_margins, needs_sequence, elsewhere, evaluated_tokens = False, True, False, 0
+    needs_sequence = True
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         self._question = QuestionLikelihood(model, prompts, query)
         self._nothing = self._before = 0.0
-        self._seen: dict[int, float] = {}
-        """What `look` has measured, by the sequence's length."""
 
     @property
-    def cells(self) -> int:
+    def reserved_cells(self) -> int:
         return len(self._question)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return Ranking(n_segments)
-
-    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        pass
 
     def begin_window(self, sequence: Sequence) -> None:
         self._nothing = self._nothing or self._question.log_likelihood(sequence)
         self._before = self._nothing
-        self._seen = {}
-
-    def premeasure(self, sequence: Sequence) -> None:
-        self._seen[len(sequence)] = self._question.log_likelihood(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
-        seen = self._seen.pop(len(sequence), None)
-        before, self._before = self._before, self._question.log_likelihood(sequence) if seen is None else seen
+        before, self._before = self._before, self._question.log_likelihood(sequence)
         return (self._before - before) * self._nothing / min(before, -1e-6)
 
-    def close(self) -> None:
-        pass
 
-
-class Cascade:
+class Cascade(Relevance):
     """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
 
-    scores_margins, needs_sequence, elsewhere = False, True, False
+    needs_sequence = True
 
     def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
         self._gain, self._likelihood, self._width = gain, likelihood, width
         self._gains = Ranking(0)
 
     @property
-    def evaluated_tokens(self) -> int:
-        return self._likelihood.evaluated_tokens
-
-    @property
-    def cells(self) -> int:
-        return max(self._gain.cells, self._likelihood.cells)
+    def reserved_cells(self) -> int:
+        return max(self._gain.reserved_cells, self._likelihood.reserved_cells)
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         self._gains = self._gain.ranking(n_segments, None)
@@ -187,14 +163,13 @@ class Cascade:
         self._gain.begin_window(sequence)
         self._likelihood.begin_window(sequence)
 
-    def premeasure(self, sequence: Sequence) -> None:
-        self._gain.premeasure(sequence)
-
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         self._gains.scores[index] = self._gain.score(index, sequence, text)
         if index not in self._gains.order()[: self._width]:
             return None
-        return self._likelihood.score(index, sequence, text)
+        score = self._likelihood.score(index, sequence, text)
+        self.evaluated_tokens = self._likelihood.evaluated_tokens
+        return score
 
     def close(self) -> None:
         self._gain.close()

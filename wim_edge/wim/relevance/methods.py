@@ -70,15 +70,13 @@ def relevance_for(resolved: ResolvedSettings, judge: Scorer, query: str, *, auxi
     return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, resolved.max_passages))
 
 
-class SeparateModelRelevance:
+class SeparateModelRelevance(Relevance):
     """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
 
     Args:
         method: makes it for texts of at most so many of the model's own tokens, which are not the reader's.
     """
 
-    needs_sequence = False
-    cells = evaluated_tokens = 0
     elsewhere = True
 
     def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
@@ -93,20 +91,14 @@ class SeparateModelRelevance:
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
         self._method = self._make(longest + _SLACK)
-        if self._method.cells > self._model.info.n_ctx_train:
+        if self._method.reserved_cells > self._model.info.n_ctx_train:
             raise InvalidRequestError(
                 f"a segment has {longest:,} tokens of the relevance model, whose context is "
                 f"{self._model.info.n_ctx_train:,}",
                 "Use smaller segments (--segment-tokens) or another --relevance-model.",
             )
-        self.context = self._model.context(self._method.cells)
+        self.context = self._model.context(self._method.reserved_cells)
         self._method.open(self.context, pieces, None)  # a state of this model is no part of the reading
-
-    def begin_window(self, sequence: Sequence) -> None:
-        pass
-
-    def premeasure(self, sequence: Sequence) -> None:
-        pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         return self._method.score(index, sequence, text)

@@ -12,7 +12,6 @@ Each gives a raw score; `Ranking` (ranking.py) makes of all scores so far the re
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
-from typing import Protocol
 
 from wim_edge.engine.protocols import Context, Sequence
 from wim_edge.library import SavedReading
@@ -21,47 +20,38 @@ from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.ranking import Ranking
 
 
-class Relevance(Protocol):
-    """A method. Its life: `open`, then `window` and `score` as the reading goes, `close`."""
+class Relevance:
+    """A method. Its life: `open`, then `begin_window` and `score` as the reading goes, `close`."""
 
-    scores_margins: bool
+    scores_margins = False
     """It judges a text: the margin or, where none is written, the segment's. Else the segment itself."""
-    needs_sequence: bool
+    needs_sequence = False
     """It needs the segment in the reading's sequence."""
-    elsewhere: bool
+    elsewhere = False
     """It reads what it scores by a model of its own."""
+    evaluated_tokens = 0
+    """Tokens of texts that it has put into a sequence of its own, on the model that reads."""
 
     @property
-    def evaluated_tokens(self) -> int:
-        """Tokens of texts that it has put into a sequence of its own, on the model that reads."""
-        ...
-
-    @property
-    def cells(self) -> int:
+    def reserved_cells(self) -> int:
         """Cells of the context that it takes for itself at most."""
-        ...
+        return 0
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
         """Returns what holds its scores; ``outlook``: see `ranking.Ranking`."""
-        ...
+        return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         """Get ready to score these segments; may take a sequence of the context, and keep what it
         evaluates with the saved reading."""
-        ...
 
     def begin_window(self, sequence: Sequence) -> None:
         """The reading's sequence holds the opening alone; segments follow."""
-        ...
-
-    def premeasure(self, sequence: Sequence) -> None:
-        """The reading's sequence ends with a segment that will be scored later, when more stands after it: measure
-        now what depends on the sequence."""
-        ...
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         """Score segment ``index``, with which ``sequence`` ends; ``text`` is what `scores_margins` judges.
         None: it does not pass the gate. Raises Interrupted, ContextOverflowError."""
-        ...
+        raise NotImplementedError
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free what `open` has taken."""

@@ -20,6 +20,7 @@ from wim_edge.wim.order import Outlook
 from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
+from wim_edge.wim.relevance.relevance import Relevance
 
 _NO_TEXT = -20.0  # log-odds of an empty margin
 
@@ -30,8 +31,8 @@ def verdict_tokens(model: Model, word: str) -> set[int]:
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
 
-class VerdictRelevance:
-    """Log-odds that a margin helps with the question (see `relevance.Relevance`).
+class VerdictRelevance(Relevance):
+    """Log-odds that a margin helps with the question.
 
     The part of the prompt before the margin is prefilled once; each margin is appended to it and
     truncated again.
@@ -40,7 +41,7 @@ class VerdictRelevance:
         text_tokens: the longest margin (or segment) that it will be shown.
     """
 
-    scores_margins, needs_sequence, elsewhere = True, False, False
+    scores_margins = True
 
     def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
         self._model, self._text_tokens = model, text_tokens
@@ -52,10 +53,9 @@ class VerdictRelevance:
         if not self._yes or not self._no:
             raise ModelFileError("the model's tokenizer does not tell YES from NO", "Use another model.")
         self._sequence: Sequence | None = None
-        self.evaluated_tokens = 0
 
     @property
-    def cells(self) -> int:
+    def reserved_cells(self) -> int:
         return len(self._preamble) + self._text_tokens + len(self._after)
 
     def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
@@ -63,12 +63,6 @@ class VerdictRelevance:
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._sequence = context.sequence()
-
-    def begin_window(self, sequence: Sequence) -> None:
-        pass
-
-    def premeasure(self, sequence: Sequence) -> None:
-        pass
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
         if not text:
