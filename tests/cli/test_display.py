@@ -9,9 +9,8 @@ import pytest
 from rich.console import Console
 
 from tests.wim.story import reply, run
-from wim_edge.cli.display import Live, place
+from wim_edge.cli.display import Live
 from wim_edge.testing import FakeModel
-from wim_edge.wim import events
 
 
 def shown(width: int, *, margins: bool = True, color: str | None = "standard") -> str:
@@ -37,10 +36,3 @@ def test_live_without_margins_shows_none() -> None:
     text = shown(100, margins=False)
     assert "note:" not in text
     assert "the answer is blue" in text
-
-
-def test_places() -> None:
-    margin = events.MarginJudged(0, "a.md", None, "Costs", (3, 9), "", None, 0.0, False, line=14)
-    assert place(margin, several=True) == "a.md, Costs, line 14"
-    paged = events.MarginJudged(0, "a.pdf", 12, "Costs", (3, 9), "", None, 0.0, False)
-    assert place(paged, several=False) == "page 12"

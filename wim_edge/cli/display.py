@@ -5,13 +5,26 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import ItemsView
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
+from wim_edge.cli.event_lines import (
+    HARDLY,
+    format_better,
+    format_kept,
+    format_margin,
+    format_outcome,
+    format_place,
+    format_plan,
+    format_recalled,
+    format_relevance,
+    format_search,
+    format_sources,
+    short_answer_of,
+)  # fmt: skip
 from wim_edge.cli.terminal import clean
 from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.wim import events
-from wim_edge.within import ALL, AUTO, UNLIKELY, Within
+from wim_edge.within import ALL, AUTO, Within
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +32,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _REFRESH = 1 / 8  # seconds
-_HARDLY = 0.05  # relevance that is not shown as a number: most segments are yet to come
 _STOP = "answers with what has been read"
 
 
@@ -44,114 +56,6 @@ def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP)
 
         return Live(Console(highlight=False), margins, stop)
     return PlainLines(margins)
-
-
-def place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
-    """"page 12", "report.pdf, page 12", "Costs, line 14" or "line 14": where it begins, as an editor counts."""
-    parts = [clean(event.document)] if several else []
-    if event.page is not None:
-        parts.append(f"page {event.page}")
-    else:
-        parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
-        parts += [f"line {event.line}"] if event.line else []
-    return ", ".join(parts)
-
-
-def of_file(source: events.Source, library: bool) -> str:
-    """The file of a library's document, whose name is its title."""
-    return f", in {clean(source.path)}" if library and source.path else ""
-
-
-def _places(event: events.AnswerFinished, several: bool, library: bool) -> ItemsView[str, float]:
-    """The sources' places, each once, with the highest relevance of those that stand there; none where nothing was
-    found."""
-    found: dict[str, float] = {}
-    for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
-        where = place(source, several) + of_file(source, library)
-        found[where] = max(found.get(where, 0.0), source.relevance)
-    return found.items()
-
-
-def recalled(event: events.PassagesRecalled) -> list[str]:
-    """The chosen passages, a line each, with what speaks for them."""
-    lines = []
-    for passage in event.passages:
-        if passage.chosen:
-            pages = f"page {passage.page}" if passage.page == passage.last_page else (
-                f"pages {passage.page} to {passage.last_page}"
-            )
-            where = "characters {}-{}".format(*passage.chars) if passage.page is None else pages
-            voices = ", ".join(f"{name} {score:.1f}" for name, score in passage.scores.items())
-            lines.append(f"{clean(passage.document)}, {where} ({voices})")
-    return lines
-
-
-def searched(event: events.RecallStarted) -> str:
-    return f"library {event.library}: {event.documents:,} documents; {event.model}, chooser {event.chooser}"
-
-
-def noted(event: events.MarginJudged) -> str:
-    """A margin on one line, in quotation marks where it is a quotation."""
-    from wim_edge.wim.quotation import on_one_line
-
-    text = on_one_line(clean(event.text))
-    return f"“{text}”" if event.quote else text
-
-
-def _relevance(event: events.MarginJudged) -> str:
-    """Whether a margin is relevant as far as the reading is, with its share where that tells anything yet."""
-    mark = "relevant so far" if event.relevant else "not relevant"
-    return f"{mark}, {event.relevance:.2f}" if event.relevance >= _HARDLY else mark
-
-
-def _short(event: events.MarginJudged) -> str:
-    """The words of a quotation that answer; empty where none do, or it holds them on two lines."""
-    if event.short is None or event.quote is None:
-        return ""
-    start = event.quote[0]
-    return " ".join(clean(event.text[event.short[0] - start : event.short[1] - start]).split())
-
-
-def outcome(event: events.AnswerFinished) -> str:
-    """How it ended and what it cost, in a line."""
-    usage = event.usage
-    ends = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
-            "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
-    parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
-    of_whole = not event.read_segments and event.finish_reason == "stop"  # its beginning or its words tell, no passage
-    if event.support is not None and event.finish_reason != "cancelled":
-        says = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}[event.status]
-        parts.append(says if of_whole else f"{says} (support {event.support:.2f})")
-    if event.unsupported:
-        parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
-    if event.read_segments < event.segments and not of_whole:
-        left = "; --within all reads the rest" if event.status == "not_found" else _better(event.unread_probability)
-        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
-    parts += [f"{event.model}, {event.pattern}", *_cost(usage)]
-    return " · ".join(parts)
-
-
-def _better(unread: float | None) -> str:
-    """Of the segments that were not read; nothing where there are none, or nothing is known of them."""
-    if not unread:
-        return ""
-    # Above the bound it was how much was read that ended the reading: who wants more is told how
-    more = "; --within all reads the rest" if unread >= UNLIKELY else ""
-    return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better{more}"
-
-
-def kept(event: events.ReadingFinished) -> str:
-    """What is kept after reading ahead, in a line."""
-    if not event.tokens:
-        return "stopped before anything was read"
-    what = "all" if event.saved_tokens >= event.tokens else f"{event.saved_tokens:,}"
-    return " · ".join([f"{what} of {event.tokens:,} tokens kept for {event.model}", *_cost(event.usage)])
-
-
-def _cost(usage: events.Usage) -> list[str]:
-    known = [f"{usage.reused_tokens:,} tokens known"] if usage.reused_tokens else []
-    written = [f"{usage.decoded_tokens:,} written"] if usage.decoded_tokens else []
-    return [*known, f"{usage.prefilled_tokens:,} tokens read", *written, f"{usage.seconds['total']:.1f} s"]
 
 
 class _Base:
@@ -186,31 +90,31 @@ class PlainLines(_Base):
         match event:
             case events.RecallStarted():
                 self._library = True
-                _write(sys.stderr, f"{searched(event)}\n")
+                _write(sys.stderr, f"{format_search(event)}\n")
             case events.TitlesRecalled():
                 _write(sys.stderr, "".join(f"title: {clean(title)} ({score:.1f})\n" for title, score in event.titles))
             case events.PassagesRecalled():
-                _write(sys.stdout, "".join(f"recalled: {line}\n" for line in recalled(event)))
+                _write(sys.stdout, "".join(f"recalled: {line}\n" for line in format_recalled(event)))
             case events.ReadingStarted():
                 self._several, self._of = self._library or len(event.documents) > 1, event.segments
-                _write(sys.stderr, f"{_plan(event)}\n")
+                _write(sys.stderr, f"{format_plan(event)}\n")
             case events.SegmentRead():
-                where = place(event, self._several)
+                where = format_place(event, self._several)
                 _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens\n")
             case events.MarginJudged() if self._margins:
-                where = place(event, self._several)
-                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, {_relevance(event)}] "
-                                   f"{noted(event) or '(empty)'}\n")  # fmt: skip
+                where = format_place(event, self._several)
+                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, {format_relevance(event)}] "
+                                   f"{format_margin(event) or '(empty)'}\n")  # fmt: skip
             case events.AnswerDelta():
                 _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
                 self._answering = True
             case events.AnswerFinished():
                 _write(sys.stdout, "\n" if self._answering else "")
-                for where, relevance in _places(event, self._several, self._library):
+                for where, relevance in format_sources(event, self._several, self._library):
                     _write(sys.stdout, f"source: {where} (relevance {relevance:.2f})\n")
-                _write(sys.stderr, outcome(event) + "\n")
+                _write(sys.stderr, format_outcome(event) + "\n")
             case events.ReadingFinished():
-                _write(sys.stderr, kept(event) + "\n")
+                _write(sys.stderr, format_kept(event) + "\n")
             case events.Warning():
                 _write(sys.stderr, f"warning: {clean(event.text)}\n")
 
@@ -257,7 +161,7 @@ class Live(_Base):
         match event:
             case events.RecallStarted():
                 self._library = True
-                self.console.print(self._text(searched(event), "dim"))
+                self.console.print(self._text(format_search(event), "dim"))
                 self._doing = "recalling"
                 self._live.start()
             case events.TitlesRecalled():
@@ -265,14 +169,14 @@ class Live(_Base):
                 self.console.print(self._text(f"titles that come to mind: {names}", "dim"))
                 self._doing = "reading what may answer"
             case events.PassagesRecalled():
-                for line in recalled(event):
+                for line in format_recalled(event):
                     self.console.print(self._text(f"recalled {line}", "cyan"))
                 self._doing = ""
             case events.ReadingStarted():
                 self._several = self._library or len(event.documents) > 1
                 legend = self._margins and event.relevance
                 margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
-                self.console.print(self._text(_plan(event), "dim"))
+                self.console.print(self._text(format_plan(event), "dim"))
                 self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
                 self._by_segments = event.within == AUTO or event.read_segments > 0
                 within = Within.parse(event.within or ALL)
@@ -285,11 +189,11 @@ class Live(_Base):
             case events.ReadingProgress() if self._task is not None and not self._by_segments:
                 self._progress.update(self._task, completed=event.tokens)
             case events.SegmentRead():
-                self._place = place(event, self._several)
+                self._place = format_place(event, self._several)
             case events.SegmentScored():
                 self._best = self._place if event.rank == 1 else self._best
                 if self._by_segments and self._task is not None:
-                    self._progress.update(self._task, advance=1, better=_better(event.unread_probability))
+                    self._progress.update(self._task, advance=1, better=format_better(event.unread_probability))
             case events.AnswerRevised():
                 self._live.stop()
                 self.console.print(self._text("\nA better passage was found; the answer again", "bold"))
@@ -308,7 +212,7 @@ class Live(_Base):
                 self._finish(event)
             case events.ReadingFinished():
                 self._live.stop()
-                self.console.print(self._text(kept(event), "dim"))
+                self.console.print(self._text(format_kept(event), "dim"))
             case events.Warning():
                 self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
         self._refresh()
@@ -319,10 +223,10 @@ class Live(_Base):
         from rich.padding import Padding
 
         style = "green" if event.relevant else "dim"
-        share = f"{event.relevance:.2f} · " if event.relevance >= _HARDLY else ""
-        label = f"{'●' if event.relevant else '○'} {share}{place(event, self._several)}"
-        text = self._text(noted(event) or "(empty)", "" if event.relevant else "dim")
-        if short := _short(event):
+        share = f"{event.relevance:.2f} · " if event.relevance >= HARDLY else ""
+        label = f"{'●' if event.relevant else '○'} {share}{format_place(event, self._several)}"
+        text = self._text(format_margin(event) or "(empty)", "" if event.relevant else "dim")
+        if short := short_answer_of(event):
             text.highlight_words([short], "bold")
         self.console.print(self._text(label, style))
         self.console.print(Padding(text, (0, 0, 0, 2)))
@@ -348,9 +252,9 @@ class Live(_Base):
             self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
         if event.sources and event.status != "not_found":
             self.console.print(self._text("\nSources", "bold"))
-        for where, relevance in _places(event, self._several, self._library):
+        for where, relevance in format_sources(event, self._several, self._library):
             self.console.print(self._text(f"  {where} · relevance {relevance:.2f}", "green"))
-        self.console.print(self._text(outcome(event), "dim"))
+        self.console.print(self._text(format_outcome(event), "dim"))
 
     def _refresh(self) -> None:
         if not self._live.is_started:
@@ -371,24 +275,6 @@ class Live(_Base):
         from rich.text import Text
 
         return Text(text, style=style)
-
-
-def _plan(event: events.ReadingStarted) -> str:
-    names = clean(", ".join(event.documents))
-    windows = f", in {event.windows} windows" if event.windows > 1 else ""
-    scores = f", scored by {event.judge}" if event.judge else ""
-    why = f" ({event.why})" if event.why else ""
-    if event.read_segments:
-        return f"reading on after {event.read_segments:,} of {event.segments:,} segments"
-    if event.within == AUTO:
-        scores += ", the promising segments first"
-    elif event.within:
-        scores += f", {event.within} of {'it' if event.within.endswith('%') else 'reading'} at most"
-        scores += ", the promising segments first" if not event.windows else ""
-    return (
-        f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
-        f"{event.model}, pattern {event.pattern}{why}{scores}"
-    )
 
 
 def _write(file: TextIO | None, text: str) -> None:

@@ -27,9 +27,9 @@ _SETTINGS = Settings()
 
 
 def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from wim_edge.library.library import names
+    from wim_edge.library.folders import known_libraries
 
-    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in known_libraries() if name.startswith(incomplete)]
 
 
 def library_options(command: F) -> F:
@@ -84,11 +84,12 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
       wim-edge library add --to wiki passages.jsonl.gz
       wim-edge ask --library wiki "Who was the first man on the moon?"
     """
+    from wim_edge.library.folders import known_libraries, remove_library
     from wim_edge.library.ingest import add as add_files
-    from wim_edge.library.library import Library, names, remove
+    from wim_edge.library.library import Library
 
     _check_paths(paths)
-    new = name not in names()
+    new = name not in known_libraries()
     library = Library(name, create=True)
     found: list[IngestResult] = []
     total = 0
@@ -99,7 +100,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
     finally:
         total = len(library)
         if new and not total:
-            remove(name)
+            remove_library(name)
     if not as_json:
         _sum_up(name, total, found)
     if index and total:
@@ -170,10 +171,11 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @debug_option
 def list_libraries(as_json: bool) -> None:
     """List the libraries there are."""
-    from wim_edge.library.library import Library, names
+    from wim_edge.library.folders import known_libraries
+    from wim_edge.library.library import Library
 
     rows: list[dict[str, Any]] = []
-    for name in names():
+    for name in known_libraries():
         try:
             rows.append(_facts(Library(name)))
         except LibraryError as error:
@@ -215,7 +217,8 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
     (`wim-edge readings list`)."""
     from pathlib import Path
 
-    from wim_edge.library.library import Library, folder_of, remove
+    from wim_edge.library.folders import folder_of, remove_library
+    from wim_edge.library.library import Library
 
     _check_paths(paths)
     if not paths:
@@ -225,7 +228,7 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
             raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
         if not yes:
             click.confirm(f"Remove the library {name}?", abort=True)
-        click.echo(f"{megabytes(remove(name))} freed")
+        click.echo(f"{megabytes(remove_library(name))} freed")
         return
     library = Library(name)
     roots = [Path(os.path.abspath(path)) for path in paths]

@@ -1,0 +1,138 @@
+"""How events are said in a line: the words that the displays share."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView
+
+from wim_edge.cli.terminal import clean
+from wim_edge.wim import events
+from wim_edge.within import AUTO, UNLIKELY
+
+HARDLY = 0.05  # relevance that is not shown as a number: most segments are yet to come
+
+
+def format_place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
+    """Names where it begins, as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"."""
+    parts = [clean(event.document)] if several else []
+    if event.page is not None:
+        parts.append(f"page {event.page}")
+    else:
+        parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
+        parts += [f"line {event.line}"] if event.line else []
+    return ", ".join(parts)
+
+
+def format_file(source: events.Source, library: bool) -> str:
+    """Returns the file of a library's document, whose name is its title."""
+    return f", in {clean(source.path)}" if library and source.path else ""
+
+
+def format_sources(event: events.AnswerFinished, several: bool, library: bool) -> ItemsView[str, float]:
+    """Returns the sources' places, each once, with the highest relevance of those that stand there; none where
+    nothing was found."""
+    found: dict[str, float] = {}
+    for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
+        where = format_place(source, several) + format_file(source, library)
+        found[where] = max(found.get(where, 0.0), source.relevance)
+    return found.items()
+
+
+def format_recalled(event: events.PassagesRecalled) -> list[str]:
+    """Returns the chosen passages, a line each, with what speaks for them."""
+    lines = []
+    for passage in event.passages:
+        if passage.chosen:
+            pages = f"page {passage.page}" if passage.page == passage.last_page else (
+                f"pages {passage.page} to {passage.last_page}"
+            )
+            where = "characters {}-{}".format(*passage.chars) if passage.page is None else pages
+            voices = ", ".join(f"{name} {score:.1f}" for name, score in passage.scores.items())
+            lines.append(f"{clean(passage.document)}, {where} ({voices})")
+    return lines
+
+
+def format_search(event: events.RecallStarted) -> str:
+    return f"library {event.library}: {event.documents:,} documents; {event.model}, chooser {event.chooser}"
+
+
+def format_margin(event: events.MarginJudged) -> str:
+    """Returns a margin on one line, in quotation marks where it is a quotation."""
+    from wim_edge.wim.quotation import on_one_line
+
+    text = on_one_line(clean(event.text))
+    return f"“{text}”" if event.quote else text
+
+
+def format_relevance(event: events.MarginJudged) -> str:
+    """Says whether a margin is relevant as far as the reading is, with its share where that tells anything yet."""
+    mark = "relevant so far" if event.relevant else "not relevant"
+    return f"{mark}, {event.relevance:.2f}" if event.relevance >= HARDLY else mark
+
+
+def short_answer_of(event: events.MarginJudged) -> str:
+    """Returns the words of a quotation that answer; empty where none do, or it holds them on two lines."""
+    if event.short is None or event.quote is None:
+        return ""
+    start = event.quote[0]
+    return " ".join(clean(event.text[event.short[0] - start : event.short[1] - start]).split())
+
+
+def format_outcome(event: events.AnswerFinished) -> str:
+    """Says how it ended and what it cost, in a line."""
+    usage = event.usage
+    ends = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
+            "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
+    parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
+    of_whole = not event.read_segments and event.finish_reason == "stop"  # its beginning or its words tell, no passage
+    if event.support is not None and event.finish_reason != "cancelled":
+        says = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}[event.status]
+        parts.append(says if of_whole else f"{says} (support {event.support:.2f})")
+    if event.unsupported:
+        parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
+    if event.read_segments < event.segments and not of_whole:
+        better = format_better(event.unread_probability)
+        left = "; --within all reads the rest" if event.status == "not_found" else better
+        parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
+    parts += [f"{event.model}, {event.pattern}", *_cost(usage)]
+    return " · ".join(parts)
+
+
+def format_better(unread: float | None) -> str:
+    """Says how likely an unread segment answers better; nothing where there are none, or nothing is known of them."""
+    if not unread:
+        return ""
+    # Above the bound it was how much was read that ended the reading: who wants more is told how
+    more = "; --within all reads the rest" if unread >= UNLIKELY else ""
+    return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better{more}"
+
+
+def format_kept(event: events.ReadingFinished) -> str:
+    """Says what is kept after reading ahead, in a line."""
+    if not event.tokens:
+        return "stopped before anything was read"
+    what = "all" if event.saved_tokens >= event.tokens else f"{event.saved_tokens:,}"
+    return " · ".join([f"{what} of {event.tokens:,} tokens kept for {event.model}", *_cost(event.usage)])
+
+
+def _cost(usage: events.Usage) -> list[str]:
+    known = [f"{usage.reused_tokens:,} tokens known"] if usage.reused_tokens else []
+    written = [f"{usage.decoded_tokens:,} written"] if usage.decoded_tokens else []
+    return [*known, f"{usage.prefilled_tokens:,} tokens read", *written, f"{usage.seconds['total']:.1f} s"]
+
+
+def format_plan(event: events.ReadingStarted) -> str:
+    names = clean(", ".join(event.documents))
+    windows = f", in {event.windows} windows" if event.windows > 1 else ""
+    scores = f", scored by {event.judge}" if event.judge else ""
+    why = f" ({event.why})" if event.why else ""
+    if event.read_segments:
+        return f"reading on after {event.read_segments:,} of {event.segments:,} segments"
+    if event.within == AUTO:
+        scores += ", the promising segments first"
+    elif event.within:
+        scores += f", {event.within} of {'it' if event.within.endswith('%') else 'reading'} at most"
+        scores += ", the promising segments first" if not event.windows else ""
+    return (
+        f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
+        f"{event.model}, pattern {event.pattern}{why}{scores}"
+    )
