@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wim_edge.library.array_file import DamagedError, append_parts, mapped, opened, parts_of
+from wim_edge.library.array_file import DamagedError, append_parts, open_mapped, open_regular_file, parts_of
 
 KIND = (b"a test's arrays\0", 1)
 ABOUT = {"model": "fake"}
@@ -23,7 +23,7 @@ def written(folder: Path) -> Path:
 
 
 def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
-    found = mapped(written(tmp_path), KIND, ABOUT)
+    found = open_mapped(written(tmp_path), KIND, ABOUT)
     assert list(found) == list(ARRAYS)
     for name, array in ARRAYS.items():
         assert found[name].dtype == array.dtype
@@ -36,11 +36,11 @@ def test_the_first_part_may_be_somebody_elses(tmp_path: Path) -> None:
     path = tmp_path / "b"
     path.write_bytes(b"state")
     append_parts(path, KIND, ABOUT, {"more": np.arange(2, dtype=np.uint8)}, [("state", "|u1", 5, 0)])
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         assert [(name, count) for name, _, count, _ in parts_of(file, KIND, None)] == [("state", 5), ("more", 2)]
         assert file.read(5) == b"state"
     with pytest.raises(DamagedError, match="state is damaged"):  # its checksum was not 0
-        mapped(path, KIND, None)
+        open_mapped(path, KIND, None)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_bit_that_flipped_is_noticed(tmp_path: Path, at: int, says: str) -> No
     data[at] ^= 1
     path.write_bytes(data)
     with pytest.raises(DamagedError, match=says):
-        mapped(path, KIND, ABOUT)
+        open_mapped(path, KIND, ABOUT)
 
 
 @pytest.mark.parametrize(
@@ -66,24 +66,24 @@ def test_a_file_of_another_length_is_none(tmp_path: Path, change: object, says: 
     path = written(tmp_path)
     path.write_bytes(change(path.read_bytes()))  # type: ignore[operator]
     with pytest.raises(DamagedError, match=says):
-        mapped(path, KIND, ABOUT)
+        open_mapped(path, KIND, ABOUT)
 
 
 def test_what_belongs_to_something_else_is_not_taken(tmp_path: Path) -> None:
     path = written(tmp_path)
     with pytest.raises(DamagedError, match="something else"):
-        mapped(path, KIND, {"model": "another"})
+        open_mapped(path, KIND, {"model": "another"})
     with pytest.raises(DamagedError, match="another format"):
-        mapped(path, (KIND[0], 2), ABOUT)
-    assert len(mapped(path, KIND, None)) == 3
+        open_mapped(path, (KIND[0], 2), ABOUT)
+    assert len(open_mapped(path, KIND, None)) == 3
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="no file"):
-        opened(tmp_path)
+        open_regular_file(tmp_path)
     with pytest.raises(FileNotFoundError):
-        opened(tmp_path / "nothing")
+        open_regular_file(tmp_path / "nothing")
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(DamagedError, match="no file"):
-            opened(tmp_path / "pipe")
+            open_regular_file(tmp_path / "pipe")

@@ -1,4 +1,4 @@
-"""Libraries: what they find, their names and versions, and what damage leaves."""
+"""Libraries: what they find, their versions, and what damage leaves."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document
-from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.errors import LibraryError
+from wim_edge.library.folders import remove_library
 from wim_edge.library.ingest import add
-from wim_edge.library.library import Library, names, remove
-from wim_edge.settings import Paths
+from wim_edge.library.library import Library
 
 
 def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Library) -> None:
@@ -47,28 +47,13 @@ def test_the_best_passage_comes_first_and_a_title_counts(library: Library) -> No
     assert [one.title for one in found] == ["Harbour", "Sea"]
 
 
-def test_names_and_libraries_that_are_none(home: Path) -> None:
-    assert names() == []
-    with pytest.raises(LibraryError, match="no library papers"):
-        Library("papers")
-    for name in ("", "..", "a/b", ".a", "a b", "x" * 65, "-a"):
-        with pytest.raises(InvalidRequestError, match="no name"):
-            Library(name, create=True)
-    Library("one", create=True)
-    assert names() == ["one"]
-    assert remove("one") > 0
-    assert names() == []
-    with pytest.raises(LibraryError, match="no library one"):
-        remove("one")
-
-
 def test_a_damaged_library_says_so_and_can_be_dropped(home: Path, library: Library) -> None:
     path = library.folder / "documents.sqlite"
     path.write_bytes(b"not a database" * 1000)
     with pytest.raises(LibraryError, match="papers") as caught:
         Library("papers")
     assert "remove papers" in caught.value.hint
-    remove("papers")
+    remove_library("papers")
     assert len(Library("papers", create=True)) == 0
 
 
@@ -79,11 +64,6 @@ def test_another_format_is_not_touched(library: Library) -> None:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(LibraryError, match="format 99"):
         Library("papers", create=True)
-
-
-def test_the_folder_is_under_the_libraries(tmp_path: Path) -> None:
-    paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path / "libraries")
-    assert Library("a", paths, create=True).folder == tmp_path / "libraries" / "a"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such permissions")
@@ -140,13 +120,6 @@ def test_damage_inside_is_told(library: Library, damage: str) -> None:
     with pytest.raises(LibraryError) as caught:
         use()
     assert "remove papers" in caught.value.hint
-
-
-def test_what_is_not_a_library_is_not_listed(home: Path, library: Library) -> None:
-    stray = home / "home" / "libraries" / "a b"
-    stray.mkdir()
-    (stray / "documents.sqlite").write_bytes(b"")
-    assert names() == ["papers"]
 
 
 def test_nothing_is_made_by_looking(home: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from wim_edge.documents import Document, sentences
 from wim_edge.errors import LibraryError
-from wim_edge.library.array_file import DamagedError, mapped
+from wim_edge.library.array_file import DamagedError, open_mapped
 from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex, load_index, load_or_build_index
 from wim_edge.recall.suffix_array import end_of
@@ -125,7 +125,7 @@ def test_a_damaged_index_is_made_anew(library: Library, damage: str) -> None:
         path.write_bytes(b"" if damage == "empty" else b"something else" * 100)
     assert load_index(library, model) is None
     with pytest.raises(DamagedError):
-        mapped(path, (b"wim-edge  recall", 1), None)
+        open_mapped(path, (b"wim-edge  recall", 1), None)
     assert np.array_equal(load_or_build_index(library, model).tokens, whole.tokens)
     assert load_index(library, model) is not None
 

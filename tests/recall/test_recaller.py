@@ -195,13 +195,13 @@ def test_stopped_while_it_is_indexed(library: Library, monkeypatch: pytest.Monke
 
 
 def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Library) -> None:
-    from wim_edge.library.library import remove
+    from wim_edge.library.folders import remove_library
 
     with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Almanac", "The ferry of Norra"))) as runtime:
         stream = runtime.recall("port", "what about the sea?")
         while next(stream).type != "recall.started":
             pass
-        remove("port")
+        remove_library("port")
         made = Library("port", create=True)
         made.put("x", 0, 0, [("Other", Document("Other", "abcdefghij " * 3000))])
         with pytest.raises(LibraryError, match="changed meanwhile"):

@@ -50,7 +50,7 @@ def append_parts(
         return file.tell()
 
 
-def opened(path: Path) -> FileIO:
+def open_regular_file(path: Path) -> FileIO:
     """To read. Raises DamagedError for what is no file (a pipe would never open), OSError."""
     if not path.is_file() and path.exists():
         raise DamagedError("it is no file")
@@ -83,12 +83,12 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
     return [tuple(part) for part in found["parts"]]
 
 
-def mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
+def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
     """The arrays of a file, checked (see `parts_of`), and mapped into memory rather than read.
 
     Raises DamagedError, OSError.
     """
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         found: dict[str, NDArray[Any]] = {}
         offset = 0
         for name, dtype, count, crc in parts_of(file, kind, about):

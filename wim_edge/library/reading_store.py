@@ -61,7 +61,7 @@ class ReadingStore:
             return cls(folder, settings.readings_bytes)
         except FAILURES as error:
             raise LibraryError(
-                f"{folder}: readings cannot be saved ({why(error)})",
+                f"{folder}: readings cannot be saved ({os_reason(error)})",
                 "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
             ) from error
 
@@ -184,7 +184,8 @@ class SavedReading:
                 except FileNotFoundError:
                     self._index.drop_state(state.file)  # evicted by another process a moment ago
                 except (DamagedError, OSError) as damage:
-                    self._note(f"a saved reading was damaged ({why(damage)}) and is removed; the text is read again")
+                    reason = os_reason(damage)
+                    self._note(f"a saved reading was damaged ({reason}) and is removed; the text is read again")
                     self._index.drop_state(state.file)
                     self._store.delete([state.file])
             except FAILURES as error:
@@ -287,7 +288,7 @@ class SavedReading:
                 self._index = self._store.recreate_index(error)
             self._note(self._store.notes[-1])
         else:
-            self._note(f"the reading cannot be {done}: {why(error)}")
+            self._note(f"the reading cannot be {done}: {os_reason(error)}")
 
 
 def is_corrupt(error: Exception) -> bool:
@@ -303,8 +304,8 @@ def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def why(error: Exception) -> str:
-    """What the system says, without the path."""
+def os_reason(error: Exception) -> str:
+    """Returns what the system says, without the path."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from wim_edge.atomic_files import PART, replace_file
 from wim_edge.engine.protocols import Sequence, Snapshot, StateFile
-from wim_edge.library.array_file import DamagedError, append_parts, checksum, opened, parts_of
+from wim_edge.library.array_file import DamagedError, append_parts, checksum, open_regular_file, parts_of
 
 ENDING = ".reading"
 _NAME = re.compile(rf"[0-9a-f]{{32}}({re.escape(ENDING)}|{re.escape(PART)})")
@@ -52,7 +52,7 @@ def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[P
 
 def read(path: Path, about: Mapping[str, Any]) -> Snapshot:
     """The snapshot of a file that should be about this; its state stays there. Raises DamagedError, OSError."""
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}
         for name, dtype, count, crc in listed:

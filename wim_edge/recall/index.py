@@ -24,7 +24,7 @@ import numpy as np
 from wim_edge.atomic_files import replace_file
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
-from wim_edge.library.array_file import DamagedError, append_parts, mapped
+from wim_edge.library.array_file import DamagedError, append_parts, open_mapped
 from wim_edge.library.library import Library
 from wim_edge.recall.suffix_array import LONGEST, Ints, SuffixArray, end_of, sorted_places
 from wim_edge.wim.token_offsets import beginnings
@@ -92,7 +92,7 @@ class TokenIndex:
 def load_index(library: Library, model: Model) -> TokenIndex | None:
     """The library's index for a model, if there is one, sound and of this version of the library."""
     with suppress(OSError, DamagedError):
-        return TokenIndex(**mapped(_path(library, model), _KIND, {"version": library.version}))
+        return TokenIndex(**open_mapped(_path(library, model), _KIND, {"version": library.version}))
     return None
 
 
@@ -121,7 +121,7 @@ def _path(library: Library, model: Model) -> Path:
 def _before(path: Path) -> TokenIndex | None:
     """The index of an earlier version of the library."""
     with suppress(OSError, DamagedError):
-        return TokenIndex(**mapped(path, _KIND, None))
+        return TokenIndex(**open_mapped(path, _KIND, None))
     return None
 
 

@@ -1,0 +1,58 @@
+"""Where libraries stand on disk: a folder each, with the documents and what was derived from them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.settings import Paths
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def folder_of(name: str, paths: Paths | None = None) -> Path:
+    """Returns where a library of this name stands. Raises InvalidRequestError for what is no name."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequestError(
+            f"{name!r} is no name for a library", "Letters, digits, dots, dashes and underscores, 64 at most."
+        )
+    return (paths or Paths.from_environment()).libraries / name
+
+
+def known_libraries(paths: Paths | None = None) -> list[str]:
+    """Returns the names of the libraries that there are."""
+    folder = (paths or Paths.from_environment()).libraries
+    found = (path.parent.name for path in folder.glob("*/documents.sqlite"))
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def remove_library(name: str) -> int:
+    """Deletes a library, sound or not, and what was derived from it; returns the bytes that it took. Raises
+    LibraryError."""
+    folder = folder_of(name)
+    if not folder.is_dir():
+        raise LibraryError(f"there is no library {name}", "wim-edge library list")
+    freed = size_of(folder)
+    try:
+        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, whoever may be writing there
+        folder.rename(away)
+        if away.is_symlink():  # what it leads to is not ours
+            away.unlink()
+        else:
+            shutil.rmtree(away)
+    except OSError as error:
+        raise LibraryError(f"library {name}: {error.strerror or error}", "Check the disk, or try again.") from error
+    return freed
+
+
+def size_of(folder: Path) -> int:
+    """Returns the bytes of a folder's files."""
+    total = 0
+    for path in folder.glob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
