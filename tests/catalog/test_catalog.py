@@ -13,6 +13,8 @@ from wim_edge.catalog.catalog import recommended
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths
 
+FITS = "wim_edge.catalog.catalog.fits_machine"
+
 
 class TestGet:
     def test_the_hint_names_the_nearest(self, paths: Paths) -> None:
@@ -67,29 +69,37 @@ class TestResolve:
             resolve("qwen3-4b", paths)
         assert caught.value.hint == "wim-edge models pull qwen3-4b"
 
-    def test_the_best_that_fits_is_the_default(self, paths: Paths, gguf: bytes) -> None:
+    def test_the_best_that_fits_is_the_default(
+        self, paths: Paths, gguf: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         put(paths, EMBEDDED, gguf)
         put(paths, "qwen2.5-1.5b", gguf)
         put(paths, "qwen3-8b", gguf)
-        assert resolve(None, paths, fits=lambda need: True).name == "qwen3-8b"
-        assert resolve(None, paths, fits=lambda need: need < 10**9).name == "qwen2.5-1.5b"
+        monkeypatch.setattr(FITS, lambda need: True)
+        assert resolve(None, paths).name == "qwen3-8b"
+        monkeypatch.setattr(FITS, lambda need: need < 10**9)
+        assert resolve(None, paths).name == "qwen2.5-1.5b"
 
-    def test_the_best_that_fits_is_recommended_fetched_or_not(self, paths: Paths) -> None:
+    def test_the_best_that_fits_is_recommended_fetched_or_not(
+        self, paths: Paths, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         catalog = Catalog.load(paths)
-        assert recommended(catalog, lambda need: True).name == "qwen3-8b"
-        assert recommended(catalog, lambda need: need < 0.8 * 2 * 10**9).name == "qwen2.5-1.5b"
-        assert recommended(catalog, lambda need: False).name == EMBEDDED
+        monkeypatch.setattr(FITS, lambda need: True)
+        assert recommended(catalog).name == "qwen3-8b"
+        monkeypatch.setattr(FITS, lambda need: need < 0.8 * 2 * 10**9)
+        assert recommended(catalog).name == "qwen2.5-1.5b"
+        monkeypatch.setattr(FITS, lambda need: False)
+        assert recommended(catalog).name == EMBEDDED
 
-    def test_the_embedded_model_even_where_nothing_fits(self, paths: Paths, gguf: bytes) -> None:
+    def test_the_embedded_model_even_where_nothing_fits(
+        self, paths: Paths, gguf: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         put(paths, EMBEDDED, gguf)
         put(paths, "qwen3-8b", gguf)
-        assert resolve(None, paths, fits=lambda need: False).name == EMBEDDED
+        monkeypatch.setattr(FITS, lambda need: False)
+        assert resolve(None, paths).name == EMBEDDED
 
     def test_nothing_on_disk(self, paths: Paths) -> None:
         with pytest.raises(ModelNotFoundError) as caught:
             resolve(None, paths)
         assert caught.value.hint == "wim-edge models pull smollm2-135m"
-
-    def test_nothing_on_disk_but_a_way_to_fetch(self, paths: Paths, tmp_path: Path) -> None:
-        resolved = resolve(None, paths, fetch_embedded=lambda entry: tmp_path / entry.file_name)
-        assert resolved.path == tmp_path / "SmolLM2-135M-Instruct.Q4_1.gguf"

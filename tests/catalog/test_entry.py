@@ -10,4 +10,4 @@ from wim_edge.catalog import ModelEntry
 def test_memory_counts_file_cache_and_working_space(make_entry: Callable[..., ModelEntry]) -> None:
     entry = make_entry(bytes=1000, context=100, kv_bytes_per_token=10)
     assert entry.memory_bytes() == 1000 + 100 * 10 + 200 * 1024**2
-    assert entry.memory_bytes(2000, context=50) == 2000 + 50 * 10 + 200 * 1024**2
+    assert entry.memory_bytes(2000) == 2000 + 100 * 10 + 200 * 1024**2

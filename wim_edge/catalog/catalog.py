@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,23 +88,16 @@ def fits_machine(need: int) -> bool:
     return need <= MEMORY_SHARE * available_memory.total()
 
 
-def recommended(catalog: Catalog, fits: Callable[[int], bool] = fits_machine) -> ModelEntry:
-    """The highest ranked that fits the machine; the embedded one where none does."""
-    fitting = [entry for entry in catalog if fits(entry.memory_bytes())]
+def recommended(catalog: Catalog) -> ModelEntry:
+    """Returns the highest ranked that fits the machine; the embedded one where none does."""
+    fitting = [entry for entry in catalog if fits_machine(entry.memory_bytes())]
     return fitting[-1] if fitting else catalog.get(EMBEDDED)
 
 
-def resolve(
-    model: str | None,
-    paths: Paths,
-    *,
-    fits: Callable[[int], bool] = fits_machine,
-    fetch_embedded: Callable[[ModelEntry], Path] | None = None,
-) -> ResolvedModel:
-    """The model to load for a name, a path, or None: the highest ranked on this disk that ``fits`` (bytes).
+def resolve(model: str | None, paths: Paths) -> ResolvedModel:
+    """Returns the model to load for a name, a path, or None: the highest ranked on this disk that fits the machine.
 
-    Never touches the network, unless nothing is on disk and ``fetch_embedded`` is there to fetch the
-    embedded model. A path is not looked at: the engine reads and checks the file.
+    Never touches the network. A path is not looked at: the engine reads and checks the file.
     Raises ModelNotFoundError for an unknown name, or one that is not on this disk.
     """
     if model is not None and _is_path(model):
@@ -112,7 +105,7 @@ def resolve(
         return ResolvedModel(path.stem, path, None)
     catalog = Catalog.load(paths)
     if model is None:
-        return _default(catalog, paths, fits, fetch_embedded)
+        return _default(catalog, paths)
     if model not in catalog.entries and os.path.isfile(model):
         return ResolvedModel(Path(model).stem, Path(model), None)
     entry = catalog.get(model)
@@ -133,18 +126,13 @@ def _is_path(model: str) -> bool:
     return model.endswith(".gguf") or any(separator in model for separator in separators)
 
 
-def _default(
-    catalog: Catalog,
-    paths: Paths,
-    fits: Callable[[int], bool],
-    fetch_embedded: Callable[[ModelEntry], Path] | None,
-) -> ResolvedModel:
+def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
     for entry in reversed(list(catalog)):
         path = locate(entry, paths)
-        if path is not None and fits(entry.memory_bytes(path.stat().st_size)):
+        if path is not None and fits_machine(entry.memory_bytes(path.stat().st_size)):
             return ResolvedModel(entry.name, path, entry)
     embedded = catalog.get(EMBEDDED)  # better tight than nothing
-    path = locate(embedded, paths) or (fetch_embedded(embedded) if fetch_embedded else None)
+    path = locate(embedded, paths)
     if path is None:
         raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
     return ResolvedModel(embedded.name, path, embedded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 WORKING_SPACE = 200 * 1024**2
 """Bytes taken besides weights and KV cache: compute buffers and Python itself."""
@@ -72,17 +72,10 @@ class ModelEntry:
     support: Mapping[str, object] = field(default_factory=dict)
     """Weights of `wim_edge.support.SupportWeights`, by name."""
 
-    @property
-    def file_name(self) -> str:
-        """The name of the model's file, without folders."""
-        if isinstance(self.source, PathSource):
-            return self.source.path.name
-        return PurePosixPath(self.source.file).name
-
-    def memory_bytes(self, file_bytes: int | None = None, context: int = USUAL_CONTEXT) -> int:
-        """Memory for this model with an f16 KV cache of ``context`` tokens (at most its own context).
+    def memory_bytes(self, file_bytes: int | None = None) -> int:
+        """Memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).
 
         An estimate: file + KV cache + WORKING_SPACE. The file is mapped, so part of it may be paged out.
         """
-        kv = (self.kv_bytes_per_token or 0) * min(context, self.context)
+        kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         return (self.bytes if file_bytes is None else file_bytes) + kv + WORKING_SPACE

@@ -88,6 +88,10 @@ def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
     return 4 * per_layer * layers * n_seq_max
 
 
+_OUTPUTS = 32
+"""Rows of logits a batch (`Context.N_OUTPUTS`)."""
+
+
 def estimate(
     header: GGUFHeader,
     n_ctx: int,
@@ -95,13 +99,12 @@ def estimate(
     kv_type: str = Settings.kv_type,
     swa_full: bool = True,
     n_seq_max: int = 1,
-    n_outputs: int = 32,
 ) -> MemoryNeed:
     """What a context of ``n_ctx`` cells needs, in bytes."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     wide = max(4 * width, header.number("feed_forward_length"))
     scores = n_head * padded(n_ctx) * n_batch * 4 + padded(n_ctx) * n_batch * 4
-    compute = scores + n_batch * (wide + 6 * width) * 4 + n_outputs * header.n_vocab * 4 * 2
+    compute = scores + n_batch * (wide + 6 * width) * 4 + _OUTPUTS * header.n_vocab * 4 * 2
     return MemoryNeed(
         header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), int(compute) + _FIXED
     )
