@@ -13,6 +13,7 @@ from dataclasses import Field, asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+import msgspec
 from filelock import FileLock, Timeout
 
 from wim_edge.atomic_files import replace_file, write_json
@@ -32,7 +33,7 @@ class Row(Protocol):
 
 
 R = TypeVar("R", bound=Row)
-Grows = Callable[[str, Any, Any], bool]
+MayChange = Callable[[str, Any, Any], bool]
 
 
 class Journal(Generic[R]):
@@ -40,15 +41,15 @@ class Journal(Generic[R]):
 
     Args:
         file: the name of the file of rows.
-        parse: makes a row of a line's object; may raise ValueError, TypeError, KeyError, AttributeError.
+        kind: what a row is; a line of another layout is damage.
         identity: what makes it this run, as JSON values.
-        grows: whether a value of it, (name, as it was, as it is), may differ.
+        may_change: whether a value of it, (name, as it was, as it is), may differ.
 
     Raises InvalidRequestError if the folder holds another run, or damaged rows, or is in use.
     """
 
     def __init__(
-        self, folder: Path, file: str, parse: Callable[[dict[str, Any]], R], identity: Mapping[str, Any], grows: Grows
+        self, folder: Path, file: str, kind: type[R], identity: Mapping[str, Any], may_change: MayChange
     ) -> None:
         self.folder, self.path = folder, folder / file
         try:
@@ -63,8 +64,8 @@ class Journal(Generic[R]):
         except NotImplementedError:  # a file system without locks
             pass
         try:
-            self._identify(json.loads(json.dumps(identity)), grows)
-            self._rows, sound = _read(self.path, parse)
+            self._identify(json.loads(json.dumps(identity)), may_change)
+            self._rows, sound = _read(self.path, kind)
             self._file = self.path.open("ab")
             self._file.truncate(sound)
         except BaseException:
@@ -91,10 +92,10 @@ class Journal(Generic[R]):
             self._file.close()
         self._file = self.path.open("ab")
 
-    def _identify(self, identity: dict[str, Any], grows: Grows) -> None:
+    def _identify(self, identity: dict[str, Any], may_change: MayChange) -> None:
         path = self.folder / RUN
         if path.exists():
-            _check_same(self.folder, _load(path), identity, grows)
+            _check_same(self.folder, _load(path), identity, may_change)
         elif self.path.exists():
             raise InvalidRequestError(f"{self.folder} holds {self.path.name} of an unknown run", "Give another --out.")
         write_json(path, identity)
@@ -109,7 +110,7 @@ class Journal(Generic[R]):
             self._lock.release()
 
 
-def described(settings: Settings, but: Container[str]) -> dict[str, Any]:
+def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
     """Settings as they make one run another, but some; of templates what they say."""
     found = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
@@ -117,16 +118,16 @@ def described(settings: Settings, but: Container[str]) -> dict[str, Any]:
         if name not in but
     }
     if settings.templates is not None:
-        found["templates"] = contents(settings.templates)
+        found["templates"] = templates_digest(settings.templates)
     return found
 
 
-def read_rows(path: Path, parse: Callable[[dict[str, Any]], R]) -> list[R]:
-    """The rows of a run."""
-    return list(_read(path, parse)[0].values())
+def read_rows(path: Path, kind: type[R]) -> list[R]:
+    """Returns the rows of a run."""
+    return list(_read(path, kind)[0].values())
 
 
-def contents(folder: Path) -> str:
+def templates_digest(folder: Path) -> str:
     """A digest of the templates in a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.jinja")):
@@ -138,7 +139,7 @@ def _line(row: Row) -> bytes:
     return json.dumps(asdict(row), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def _read(path: Path, parse: Callable[[dict[str, Any]], R]) -> tuple[dict[Hashable, R], int]:
+def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
     """The rows by key, and how many bytes of the file they are: a last line that was cut off is none."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
@@ -147,13 +148,21 @@ def _read(path: Path, parse: Callable[[dict[str, Any]], R]) -> tuple[dict[Hashab
         if not line.strip():
             continue
         try:
-            row = parse(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            row = _row(json.loads(line), kind)
+        except (ValueError, RecursionError) as error:
             hint = "Give another --out, or remove the line: it is asked again."
             raise InvalidRequestError(f"{path}, line {number} is damaged", hint) from error
         rows.pop(row.key, None)
         rows[row.key] = row
     return rows, sound
+
+
+def _row(data: Any, kind: type[R]) -> R:
+    """Raises ValueError for another layout."""
+    row = msgspec.convert(data, kind)
+    if data.keys() - kind.__dataclass_fields__.keys():
+        raise ValueError("it has other fields")
+    return row
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -166,11 +175,11 @@ def _load(path: Path) -> dict[str, Any]:
     return found
 
 
-def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], grows: Grows) -> None:
+def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], may_change: MayChange) -> None:
     there, here = _flat(old), _flat(new)
     for name in [*there, *(name for name in here if name not in there)]:
         was, now = there.get(name), here.get(name)
-        if was != now and not grows(name, was, now):
+        if was != now and not may_change(name, was, now):
             raise InvalidRequestError(
                 f"{folder} holds another run: {name} is {_short(was)} there, {_short(now)} here",
                 "Give another --out, or the options of that run.",

@@ -16,7 +16,7 @@ from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
 from wim_edge.errors import CapacityError, InvalidRequestError, ModelError, ModelFileError
-from wim_edge.journal import contents
+from wim_edge.journal import templates_digest
 from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
 from wim_edge.tuned_settings import Tuned
@@ -283,7 +283,7 @@ def model_identity(settings: Settings) -> Identity:
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
         (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
-    return Identity(name, found, " ".join(others), contents(templates) if templates else "")
+    return Identity(name, found, " ".join(others), templates_digest(templates) if templates else "")
 
 
 def _digest(file: Path) -> str:

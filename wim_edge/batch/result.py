@@ -54,6 +54,13 @@ class Result:
     worker: str = ""
     """Which process of which machine."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where a line says what no question came to."""
+        if (self.answer is None) == (self.error is None):
+            raise ValueError("neither answered nor failed")
+        if any(type((self.usage or {}).get(name, 0)) is not int for name in _COUNTS):
+            raise ValueError("a count that is none")
+
     @property
     def key(self) -> tuple[str, str]:
         return self.document, self.question
@@ -102,19 +109,6 @@ def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str
         unread_probability=last.unread_probability,
         worker=worker,
     )
-
-
-def parse(row: dict[str, Any]) -> Result:
-    """The result of a line. Raises TypeError for another layout."""
-    found = Result(**row)
-    optional = (found.answer or "", found.error or "", found.status or "", found.short or "")
-    texts = (found.id, found.document, found.question, *optional, found.worker, *found.warnings, *found.unsupported)
-    rows, usage = (*found.margins, *found.sources, *found.quotes), found.usage or {}
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(row, dict) for row in (*rows, usage)):
-        raise TypeError("a value of another type")
-    if (found.answer is None) == (found.error is None) or any(type(usage.get(name, 0)) is not int for name in _COUNTS):
-        raise ValueError("neither answered nor failed")
-    return found
 
 
 def write_parquet(path: Path, results: Iterable[Result]) -> None:

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from wim_edge.batch.ask import FetchedDocument, answers, fetch
 from wim_edge.batch.questions import BatchQuestion, DocumentGroup, grouped
-from wim_edge.batch.result import Result, parse, write_parquet
+from wim_edge.batch.result import Result, write_parquet
 from wim_edge.errors import EngineError
-from wim_edge.journal import Journal, described
+from wim_edge.journal import Journal, settings_identity
 from wim_edge.library.temporary import kept_meanwhile, sweep
 from wim_edge.loaded_models import Identity, check_same
 from wim_edge.ray_cluster import Cluster, place, threads
@@ -50,9 +50,9 @@ def run(
     """
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
-        "documents": str(questions[0].folder), "settings": described(settings, _ANYWHERE),
+        "documents": str(questions[0].folder), "settings": settings_identity(settings, _ANYWHERE),
     }  # fmt: skip
-    with Journal(folder, RESULTS, parse, identity, lambda *_: False) as journal:
+    with Journal(folder, RESULTS, Result, identity, lambda *_: False) as journal:
         done = {row.key: row for row in journal.rows if row.error is None}
         asked = {question.key: question for question in questions}
         if watcher:

@@ -99,12 +99,12 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
 def _identity(request: RecallRequest, settings: Settings, model: Model) -> dict[str, Any]:
     """What must be the same where a run goes on."""
     from wim_edge.documents.data_files import fingerprint
-    from wim_edge.journal import contents
+    from wim_edge.journal import templates_digest
 
     return {
         "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,
         "data": fingerprint(request.data), "library": fingerprint(request.library), "size": request.size,
-        "part": request.part or "all", "templates": contents(settings.templates) if settings.templates else "",
+        "part": request.part or "all", "templates": templates_digest(settings.templates) if settings.templates else "",
     }  # fmt: skip
 
 

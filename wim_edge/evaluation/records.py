@@ -6,7 +6,6 @@ What failed is asked again: the later record counts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -62,32 +61,12 @@ class RecordStore(Journal[Record]):
     """A run's folder, open for going on; ``patterns`` of its identity may grow and ``limit`` may rise."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
-        super().__init__(folder, _FILE, _record, identity, _may_change)
+        super().__init__(folder, _FILE, Record, identity, _may_change)
 
 
 def read_records(folder: Path) -> list[Record]:
     """Returns the records of a run."""
-    return read_rows(folder / _FILE, _record)
-
-
-def _record(row: dict[str, Any]) -> Record:
-    given = {name: tuple(row[name]) for name in ("quotes", "passages") if row.get(name) is not None}
-    record = Record(**{**row, "answers": tuple(row["answers"]), **given})
-    _check_types(record)
-    return record
-
-
-def _check_types(record: Record) -> None:
-    """Raises TypeError unless the figures can be summed up."""
-    shown = (*(record.quotes or ()), *(record.passages or ()))
-    texts = (record.id, record.group, record.pattern, record.question, *record.answers, *shown)
-    numbers = (
-        *record.scores.values(), record.x or 0, record.gold_rank or 0, record.seconds or 0, record.confidence or 0,
-        *(record.evidence or {}).values(),
-        record.prefilled_tokens or 0, record.decoded_tokens or 0, record.peak_rss_bytes or 0,
-    )  # fmt: skip
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, Real) for number in numbers):
-        raise TypeError("a value of another type")
+    return read_rows(folder / _FILE, Record)
 
 
 def _may_change(name: str, was: Any, now: Any) -> bool:

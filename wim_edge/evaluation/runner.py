@@ -23,7 +23,7 @@ from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
-from wim_edge.journal import described
+from wim_edge.journal import settings_identity
 from wim_edge.loaded_models import Identity, check_same, model_identity, portable_settings
 from wim_edge.ray_cluster import Cluster, place, same, threads
 from wim_edge.runtime import Runtime
@@ -246,5 +246,5 @@ def _identity(runtime: Runtime, task: Task, options: TaskOptions, conditions: Se
         "length": options.length,
         "seed": options.seed,
         "patterns": [condition.label for condition in conditions],
-        "settings": described(runtime.settings, _ANYWHERE),
+        "settings": settings_identity(runtime.settings, _ANYWHERE),
     }
