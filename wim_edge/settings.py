@@ -34,6 +34,9 @@ OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
+_NOUNS: Mapping[object, str] = {
+    str: "a text", int: "a whole number", float: "a number", bool: "yes or no", Path: "a path", tuple: "texts"
+}  # fmt: skip
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
@@ -151,8 +154,8 @@ class Settings(Limits):
     def __post_init__(self) -> None:
         for name, kinds in _kinds().items():
             if not _is_one(getattr(self, name), kinds):
-                wanted = " or ".join(kind.__name__ for kind in kinds)
-                raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes: {wanted}.")
+                wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
+                raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes {wanted}.")
         rules: tuple[tuple[str, bool, str], ...] = (
             ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
             ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
@@ -249,8 +252,7 @@ def _parse(variable: str, text: str, hint: object) -> object:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
         return (text,) if typing.get_origin(kind) is tuple else kind(text)
     except (ValueError, KeyError):
-        wanted = {int: "a whole number", float: "a number", bool: "yes or no"}.get(kind, "another value")
-        raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {wanted}.") from None
+        raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {_NOUNS[kind]}.") from None
 
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,7 @@ from wim_edge.atomic_files import replace_file
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, read_small_file
 
-_KINDS: Mapping[str, type] = {"n_threads": int, "flash_attn": bool, "n_batch": int, "kv_type": str}
-TUNABLE = tuple(_KINDS)
+TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ def load(paths: Paths, model: Path) -> Tuned:
         if entry["file"] != _file(model) or entry["machine"] != machine():
             return Tuned()
         known = {name: value for name, value in entry["settings"].items() if name in TUNABLE}
-        if any(type(value) is not _KINDS[name] for name, value in known.items()):
-            return Tuned()
         Settings(**known)  # raises where the file was edited to something else
         copy = entry["copy"]
         return Tuned(known, copy if isinstance(copy, str) and "\0" not in copy else None)

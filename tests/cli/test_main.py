@@ -46,7 +46,8 @@ def test_help_loads_no_native_library_and_nothing_heavy() -> None:
         "import sys\nfrom click.testing import CliRunner\nfrom wim_edge.cli import main\n"
         "from tests.cli.test_main import commands\n"
         "assert not [path for path, _ in commands() if CliRunner().invoke(main, [*path, '--help']).exit_code]\n"
-        "heavy = {'llama_cpp', 'numpy', 'rich', 'jinja2', 'psutil', 'lxml', 'huggingface_hub', 'pypdfium2'}\n"
+        "heavy = {'llama_cpp', 'numpy', 'rich', 'jinja2', 'psutil', 'lxml', 'msgspec', 'huggingface_hub',\n"
+        " 'pypdfium2'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.catalog.entry import ModelEntry
-from wim_edge.catalog.parse import read_models
 from wim_edge.catalog.sources import locate
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths, package_file
@@ -33,6 +32,8 @@ class Catalog:
 
         Raises ModelError that names the file, the entry and the key.
         """
+        from wim_edge.catalog.parse import read_models
+
         entries = read_models(package_file("models.toml"))
         own = own_file(paths)
         try:
