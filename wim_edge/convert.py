@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -26,9 +27,15 @@ _NOUNS = {"str": "a text", "int": "a whole number", "float": "a number", "bool":
 def convert(data: Any, kind: type[T], where: str = "", error: type[WimEdgeError] = InvalidRequestError) -> T:
     """Returns the data as a struct or dataclass, or raises the error, whose message begins with ``where``."""
     try:
-        return msgspec.convert(data, kind, str_keys=True)
+        return msgspec.convert(data, kind, str_keys=True, dec_hook=_path)
     except msgspec.ValidationError as mismatch:
         raise error(*_explain(str(mismatch), data, kind, where)) from mismatch
+
+
+def _path(kind: type[Any], value: Any) -> Path:
+    if kind is not Path or not isinstance(value, str):
+        raise ValueError("Expected `str`")
+    return Path(value)
 
 
 def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:

@@ -218,8 +218,4 @@ def _all_shown(documents: str | Path | Document | Iterable[str | Path | Document
 def _shown(document: str | Path | Document) -> Any:
     if not isinstance(document, Document):
         return str(document)
-    found = asdict(document)
-    marks = [(mark.start, mark.page, mark.section) for mark in document.marks]
-    return {"name": found["name"], "text": found["text"], "title": found["title"], "marks": marks,
-            "notes": found["notes"], "parts": found["parts"],
-            "path": str(document.path) if document.path else None}  # fmt: skip
+    return asdict(document) | {"path": str(document.path) if document.path else None}

@@ -68,3 +68,35 @@ def test_lines_that_are_no_requests_are_answered(story: Path) -> None:
     errors = [(one["id"], one["error"]) for one in told if one["type"] == "error"]
     assert errors == [(number, "InvalidRequestError") for number in (None, None, None, 1, 2, 3)]
     assert {one["id"] for one in told if one["type"].startswith("completion")} == {4}
+
+
+@pytest.mark.parametrize(("request_", "message"), [
+    ({"do": "ask"}, "documents is missing"),
+    ({"do": "ask", "documents": "a.txt", "question": "a?"}, "documents is 'a.txt'"),
+    ({"do": "ask", "documents": [{"name": "a", "text": 5}], "question": "a?"}, "documents[0].text is 5"),
+    ({"do": "ask", "documents": [], "question": ["a?"]}, "question is ['a?']"),
+    ({"do": "ask", "documents": [], "question": "a?", "read_on": "no"}, "read_on is 'no'"),
+    ({"do": "ask", "documents": [], "question": "a?", "library": 5}, "library is 5"),
+    ({"do": "complete", "prompt": [["user"]]}, "prompt[0] is ['user']"),
+    ({"do": "complete", "prompt": "Once", "top_logprobs": 21}, "top_logprobs is 21"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_request_is_named(request_: dict[str, Any], message: str) -> None:
+    out = io.StringIO()
+    line = json.dumps({"id": 1, **request_})
+    serve([line], out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
+    (told,) = map(json.loads, out.getvalue().splitlines())
+    assert (told["id"], told["error"], told["message"]) == (1, "InvalidRequestError", message)
+    assert told["hint"]
+
+
+def test_what_is_null_is_as_by_default() -> None:
+    out = io.StringIO()
+    asked = {"do": "complete", "prompt": "Once", "top_logprobs": None, "settings": None, "judged": None, "more": 1}
+
+    def lines() -> Any:
+        yield json.dumps({"id": 1, **asked})
+        while '"completion.finished"' not in out.getvalue():
+            time.sleep(0.01)
+
+    serve(lines(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
+    assert "error" not in {json.loads(line)["type"] for line in out.getvalue().splitlines()}

@@ -28,9 +28,7 @@ Text = Annotated[str, Meta(min_length=1, description="a text")]
 Count = Annotated[int, Meta(ge=1, le=2**53, description="a whole number from 1 to 2^53")]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", description="64 lower-case hexadecimal digits")]
 InnerPath = Annotated[str, Meta(pattern=_INSIDE + r"\Z", description="a relative path without '..'")]
-Gguf = Annotated[
-    str, Meta(pattern=_INSIDE + r"(?<=\.gguf)\Z", description="the name of a .gguf file, a relative path without '..'")
-]
+Gguf = Annotated[str, Meta(pattern=_INSIDE + r"(?<=\.gguf)\Z", description="the path of a .gguf file, without '..'")]
 Requirement = Annotated[str, Meta(pattern="^[^-]", description="a package's name")]  # it becomes an argument of pip
 Module = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*\Z", description="the name of a top-level module")]
 Table = dict[str, Any]
@@ -83,9 +81,7 @@ class _Part(_Strict):
     resource: InnerPath
 
 
-class _Whole(_Part, kw_only=True):
-    """A package that holds all of the file."""
-
+class _Whole(_Part, kw_only=True):  # a package that holds all of the file
     kind: str
     sha256: Sha256 | None = None
 
@@ -141,18 +137,15 @@ def _source(data: Table, where: str, file: Path) -> Source:
             return HubSource(hub.repo, hub.file, hub.revision, hub.sha256)
         case "package" if "parts" in data:
             table = _table(data, _Parts, where)
-            parts = (_table(part, _Part, f"{where}.parts[{i}]") for i, part in enumerate(table.parts))
-            return PackageSource(tuple(map(_part, parts)), table.file, table.sha256)
+            parts = [_table(part, _Part, f"{where}.parts[{i}]") for i, part in enumerate(table.parts)]
+            return PackageSource(tuple(PackagePart(**asdict(part)) for part in parts), table.file, table.sha256)
         case "package":
             whole = _table(data, _Whole, where)
-            return PackageSource((_part(whole),), PurePosixPath(whole.resource).name, whole.sha256)
+            part = PackagePart(whole.requirement, whole.module, whole.resource)
+            return PackageSource((part,), PurePosixPath(part.resource).name, whole.sha256)
         case _:  # relative to the file that says so, wherever the command runs
             own = _table(data, _Path, where)
             return PathSource(file.parent / Path(own.path).expanduser(), own.sha256)
-
-
-def _part(table: _Part) -> PackagePart:
-    return PackagePart(table.requirement, table.module, table.resource)
 
 
 def _check_settings(table: Table, where: str) -> None:

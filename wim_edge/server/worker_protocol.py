@@ -19,19 +19,65 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
-from wim_edge.documents import Document, Mark
+from msgspec import Meta, Struct
+
+from wim_edge.convert import convert
+from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.runtime import Runtime, Source
+from wim_edge.runtime import Runtime
 from wim_edge.server.job_queue import Failed, Job, JobQueue
 from wim_edge.settings import Settings, from_dict
 from wim_edge.wim.events import Event
 
 _WAITING = 1000
 _CONTROLS = ("answer_now", "cancel", "judge")
-_MOST_LOGPROBS = 20
+
+
+class _Request(Struct, kw_only=True):
+    settings: dict[str, Any] = {}
+    judged: dict[int, bool] = {}
+
+
+class _Read(_Request, kw_only=True):
+    documents: list[str | Document]
+
+    def __post_init__(self) -> None:
+        for one in self.documents:
+            if one == "-" or (isinstance(one, str) and os.path.exists(one) and not os.path.isfile(one)):
+                # A pipe could be waited for for ever, and standard input is what requests come by
+                raise InvalidRequestError(f"{one}: not a file", "Name a file, or send its text.")
+
+    def run(self, runtime: Runtime) -> Iterator[Event]:
+        return runtime.read(self.documents)
+
+
+class _Ask(_Read, kw_only=True):
+    question: str
+    library: str | None = None
+    read_on: bool = False
+
+    def run(self, runtime: Runtime) -> Iterator[Event]:
+        return runtime.stream(
+            self.documents, self.question, library=self.library, verdicts=self.judged, read_on=self.read_on
+        )
+
+
+class _Complete(_Request, kw_only=True):
+    prompt: str | list[tuple[str, str]]
+    top_logprobs: Annotated[int, Meta(ge=0, le=20, description="0 to 20")] | None = None
+
+    def run(self, runtime: Runtime) -> Iterator[Event]:
+        return runtime.complete(self.prompt, top_logprobs=self.top_logprobs)
+
+
+class _Judge(Struct):
+    segment: int
+    accepted: bool
+
+
+_REQUESTS: dict[object, type[_Read | _Complete]] = {"ask": _Ask, "read": _Read, "complete": _Complete}
 
 
 def serve(
@@ -53,12 +99,11 @@ def serve(
     def forget(number: Any) -> None:
         jobs.pop(number, None)
 
-    def begin(number: Any, request: dict[str, Any]) -> None:
-        verdicts = {int(segment): bool(verdict) for segment, verdict in (request.get("judged") or {}).items()}
-        job = Job(_work(request, verdicts), settings.with_changes(**from_dict(request.get("settings") or {})))
+    def begin(number: Any, request: _Read | _Complete) -> None:
+        job = Job(request.run, settings.with_changes(**from_dict(request.settings)))
         job.on_event = lambda event: write(number, event)
         job.on_end = lambda _: forget(number)
-        jobs[number] = job, verdicts
+        jobs[number] = job, request.judged
         queue.submit(job)
 
     try:
@@ -67,8 +112,9 @@ def serve(
             try:
                 request = json.loads(line)
                 number, what = request.get("id"), request.get("do")
-                if what in ("ask", "read", "complete"):
-                    begin(number, request)
+                if what in _REQUESTS:
+                    given = {name: value for name, value in request.items() if value is not None}
+                    begin(number, convert(given, _REQUESTS[what]))
                 elif what not in _CONTROLS:
                     raise InvalidRequestError(f"nothing is called {what!r}", "ask, read, complete, or a control.")
                 elif number in jobs:  # else it is over
@@ -82,24 +128,6 @@ def serve(
         queue.close()
 
 
-def _work(request: dict[str, Any], verdicts: dict[int, bool]) -> Callable[[Runtime], Iterator[Event]]:
-    if request["do"] == "complete":
-        prompt = request["prompt"]
-        turns = prompt if isinstance(prompt, str) else [(str(role), str(text)) for role, text in prompt]
-        top = request.get("top_logprobs")
-        if top is not None and not (isinstance(top, int) and 0 <= top <= _MOST_LOGPROBS):
-            raise InvalidRequestError(f"top_logprobs is {top!r:.50}", f"It takes 0 to {_MOST_LOGPROBS}.")
-        return lambda runtime: runtime.complete(turns, top_logprobs=top)
-    documents = [_document(one) for one in request["documents"]]
-    if request["do"] == "read":
-        return lambda runtime: runtime.read(documents)
-    question, library = str(request["question"]), request.get("library")
-    if not isinstance(library, str | None):
-        raise InvalidRequestError(f"library is {library!r:.50}", "It takes a name.")
-    on = bool(request.get("read_on"))
-    return lambda runtime: runtime.stream(documents, question, library=library, verdicts=verdicts, read_on=on)
-
-
 def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict[str, Any]) -> None:
     match request["do"]:
         case "answer_now":
@@ -107,24 +135,6 @@ def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict
         case "cancel":
             queue.cancel(job)
         case "judge":
-            verdicts[int(request["segment"])] = bool(request["accepted"])
-            queue.judge(job, int(request["segment"]), bool(request["accepted"]))
-
-
-def _document(given: Any) -> Source:
-    if isinstance(given, str):
-        if given == "-" or (os.path.exists(given) and not os.path.isfile(given)):
-            # A pipe could be waited for for ever, and standard input is what requests come by
-            raise InvalidRequestError(f"{given}: not a file", "Name a file, or send its text.")
-        return given
-    if not isinstance(given["text"], str):
-        raise InvalidRequestError(f"a document's text is {given['text']!r:.50}", "Send it as a text.")
-    marks = tuple(_mark(*mark) for mark in given.get("marks") or ())
-    path = Path(given["path"]) if given.get("path") else None
-    notes = tuple(str(note) for note in given.get("notes") or ())
-    parts = tuple((int(start), int(end)) for start, end in given.get("parts") or ())
-    return Document(str(given["name"]), given["text"], marks, path, notes, str(given.get("title") or ""), parts)
-
-
-def _mark(start: Any, page: Any = None, section: Any = None) -> Mark:
-    return Mark(int(start), None if page is None else int(page), None if section is None else str(section))
+            judged = convert(request, _Judge)
+            verdicts[judged.segment] = judged.accepted
+            queue.judge(job, judged.segment, judged.accepted)
