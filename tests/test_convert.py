@@ -38,7 +38,7 @@ def test_what_fits() -> None:
     ({"count": -1}, "x.count is -1", "count takes a whole number >= 0."),
     ({"share": False}, "x.share is False", "share takes a number."),
     ({"kind": "c"}, "x.kind is 'c'", "kind takes another value."),
-    ({"judged": {"3": 1}}, "x.judged[...]: Expected `bool`, got `int`", ""),
+    ({"judged": {"3": 1}}, "x.judged[...]: Expected `bool`, got `int`", "It takes true or false."),
     ({"inner": [{"name": "y", "spans": [[0]]}]}, "x.inner[0].spans[0] is [0]", "spans[0] takes a list of length 2."),
     ({"inner": [{}]}, "x.inner[0].name is missing", "Add name."),
     ({"inner": "x"}, "x.inner is 'x'", "inner takes a list."),

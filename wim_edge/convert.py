@@ -53,8 +53,8 @@ def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
     wanted = _description(get_type_hints(kind, include_extras=True).get(place[1:])) or _in_words(what)
     if field:
         return f"{own} is missing", f"Add {name}{wanted and f', {wanted}'}."
-    if "..." in place:  # the key of a mapping is not told
-        return f"{own}: {what}", ""
+    if "".join(step[0] for step in _STEP.finditer(place)) != place:  # the key of a mapping is told as [...]
+        return f"{own}: {what}", f"It takes {wanted or 'another value'}."
     for key, index in _STEP.findall(place):
         data = data[key or int(index)]
     return f"{own or 'it'} is {data!r:.80}", f"{name} takes {wanted or 'another value'}."
