@@ -13,13 +13,14 @@ import pytest
 
 from wim_edge import Settings
 from wim_edge.errors import InvalidRequestError
-from wim_edge.journal import RUN, Journal, described, read_rows
+from wim_edge.journal import RUN, Journal, read_rows, settings_identity
 
 
 @dataclass(frozen=True)
 class Done:
     id: str
     n: int
+    error: str | None = None
 
     @property
     def key(self) -> str:
@@ -29,12 +30,8 @@ class Done:
 RUN_OF = {"task": "t", "limit": 3, "settings": {"seed": 0}}
 
 
-def parse(row: dict[str, Any]) -> Done:
-    return Done(**row)
-
-
 def opened(folder: Path, identity: Mapping[str, Any] = RUN_OF) -> Journal[Done]:
-    return Journal(folder, "rows.jsonl", parse, identity, lambda name, was, now: name == "limit" and now > was)
+    return Journal(folder, "rows.jsonl", Done, identity, lambda name, was, now: name == "limit" and now > was)
 
 
 def test_a_later_row_of_a_key_counts_and_stands_last(tmp_path: Path) -> None:
@@ -44,7 +41,7 @@ def test_a_later_row_of_a_key_counts_and_stands_last(tmp_path: Path) -> None:
         assert journal.rows == [Done("a", 2), Done("b", 1)]
     with opened(tmp_path) as journal:
         assert journal.rows == [Done("b", 1), Done("a", 2)]
-    assert read_rows(tmp_path / "rows.jsonl", parse) == [Done("b", 1), Done("a", 2)]
+    assert read_rows(tmp_path / "rows.jsonl", Done) == [Done("b", 1), Done("a", 2)]
 
 
 def test_a_line_that_was_cut_off_is_written_over(tmp_path: Path) -> None:
@@ -55,7 +52,7 @@ def test_a_line_that_was_cut_off_is_written_over(tmp_path: Path) -> None:
     with opened(tmp_path) as journal:
         assert journal.rows == [Done("a", 1)]
         journal.add(Done("c\ud800", 3))
-    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", parse)] == ["a", "c?"]
+    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", Done)] == ["a", "c?"]
 
 
 @pytest.mark.parametrize("line", [b"rubbish", b"[]", b'{"id": "a"}', b'{"id": "a", "n": 1, "m": 2}', b"[" * 100_000])
@@ -77,7 +74,7 @@ def test_rows_are_written_anew_and_it_goes_on(tmp_path: Path) -> None:
         journal.write([Done("c", 1), Done("a", 1)])
         journal.add(Done("d", 1))
         assert [row.id for row in journal.rows] == ["c", "a", "d"]
-    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", parse)] == ["c", "a", "d"]
+    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", Done)] == ["c", "a", "d"]
 
 
 @pytest.mark.parametrize(
@@ -120,14 +117,14 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_settings_are_described_with_what_their_templates_say(tmp_path: Path) -> None:
-    found = described(Settings(seed=7, stop=("a", "b")), ("model",))
+    found = settings_identity(Settings(seed=7, stop=("a", "b")), ("model",))
     assert (found["seed"], found["stop"], "model" in found) == (7, "('a', 'b')", False)
     json.dumps(found)
     (tmp_path / "answer.jinja").write_text("{{ query }}")
     (tmp_path / "notes.txt").write_text("no template")
-    one = described(Settings(templates=tmp_path), ())["templates"]
+    one = settings_identity(Settings(templates=tmp_path), ())["templates"]
     (tmp_path / "notes.txt").write_text("changed")
-    assert described(Settings(templates=tmp_path), ())["templates"] == one
+    assert settings_identity(Settings(templates=tmp_path), ())["templates"] == one
     (tmp_path / "answer.jinja").write_text("{{ query }}!")
-    assert described(Settings(templates=tmp_path), ())["templates"] != one
+    assert settings_identity(Settings(templates=tmp_path), ())["templates"] != one
     assert os.fspath(tmp_path) not in one

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Hashable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import Field, asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -31,9 +32,25 @@ class Row(Protocol):
     @property
     def key(self) -> Hashable: ...
 
+    @property
+    def error(self) -> str | None:
+        """What went wrong; a row that has one is asked again when the run goes on."""
+
 
 R = TypeVar("R", bound=Row)
+R_contra = TypeVar("R_contra", contravariant=True)
+J = TypeVar("J")
 MayChange = Callable[[str, Any, Any], bool]
+
+
+class Watcher(Protocol[R_contra]):
+    """Is told how a run goes on."""
+
+    def begin(self, kept: Sequence[R_contra], total: int) -> None:
+        """Before the first job: the rows that are there, and how many there will be."""
+
+    def add(self, row: R_contra) -> None:
+        """A job was done, or failed."""
 
 
 class Journal(Generic[R]):
@@ -76,6 +93,25 @@ class Journal(Generic[R]):
     def rows(self) -> list[R]:
         """One for each key."""
         return list(self._rows.values())
+
+    def run(
+        self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
+        watcher: Watcher[R] | None = None,
+    ) -> None:  # fmt: skip
+        """Does the jobs, by their rows' keys, that have no row without an error yet; ``work`` yields a row for each, in
+        any order, and is closed whatever ends the run."""
+        done = {row.key: row for row in self.rows if row.error is None}
+        if watcher:
+            watcher.begin([done[key] for key in jobs if key in done], len(jobs))
+        with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
+            for row in rows:
+                if row.key in done:  # a machine that was lost may have told before it was
+                    continue
+                self.add(row)
+                if row.error is None:
+                    done[row.key] = row
+                if watcher:
+                    watcher.add(row)
 
     def add(self, row: R) -> None:
         """Write a row; it is on its way to the disk when this returns."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from wim_edge.batch.ask import FetchedDocument, answers, fetch
 from wim_edge.batch.questions import BatchQuestion, DocumentGroup, grouped
 from wim_edge.batch.result import Result, write_parquet
 from wim_edge.errors import EngineError
-from wim_edge.journal import Journal, settings_identity
+from wim_edge.journal import Journal, Watcher, settings_identity
 from wim_edge.library.temporary import kept_meanwhile, sweep
 from wim_edge.loaded_models import Identity, check_same
 from wim_edge.ray_cluster import Cluster, place, threads
@@ -30,17 +29,9 @@ _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
 
 
-class BatchWatcher(Protocol):
-    """Is told how a batch goes on."""
-
-    def begin(self, kept: Sequence[Result], total: int) -> None: ...
-
-    def add(self, row: Result) -> None: ...
-
-
 def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
-    parquet: bool = False, watcher: BatchWatcher | None = None,
+    parquet: bool = False, watcher: Watcher[Result] | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
     """Ask what is not yet in ``folder``; the results of these questions, and whether Ctrl-C stopped it.
 
@@ -52,18 +43,18 @@ def run(
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
         "documents": str(questions[0].folder), "settings": settings_identity(settings, _ANYWHERE),
     }  # fmt: skip
+    asked = {question.key: question for question in questions}
     with Journal(folder, RESULTS, Result, identity, lambda *_: False) as journal:
-        done = {row.key: row for row in journal.rows if row.error is None}
-        asked = {question.key: question for question in questions}
-        if watcher:
-            watcher.begin([done[key] for key in asked if key in done], len(asked))
-        failed = {row.key for row in journal.rows if row.error is not None}  # which come last: they may fail again
-        todo = (question for key, question in asked.items() if key not in done)
-        left = grouped(sorted(todo, key=lambda question: question.key in failed))
+        failed = {row.key for row in journal.rows if row.error is not None}
+
+        def work(left: list[BatchQuestion]) -> Generator[Result, None, None]:
+            left.sort(key=lambda question: question.key in failed)  # which come last: they may fail again
+            with closing(execute(grouped(left))) as found:  # whatever ends it here ends the workers too
+                yield from _while_not_all_fail(found)
+
         stopped = False
         try:
-            with closing(execute(left)) as found:  # whatever ends it here ends the workers too
-                _ask(found, journal, done, watcher)
+            journal.run(asked, work, watcher)
         except KeyboardInterrupt:
             stopped = True
         finally:
@@ -73,20 +64,12 @@ def run(
     return results, stopped
 
 
-def _ask(
-    found: Iterable[Result], journal: Journal[Result], done: dict[tuple[str, str], Result], watcher: BatchWatcher | None
-) -> None:
-    """Write down what comes. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
+def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
+    """The results. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
     last: str | None = None
     alike: set[str] = set()
     for row in found:
-        if row.key in done:  # a machine that was lost may have told before it was
-            continue
-        journal.add(row)
-        if row.error is None:
-            done[row.key] = row
-        if watcher:
-            watcher.add(row)
+        yield row
         alike = alike | {row.document} if row.error == last else {row.document}
         last = row.error
         if last is not None and len(alike) == _ALIKE and last.startswith(_OF_ALL):

@@ -20,7 +20,7 @@ A chooser is asked for by name, perhaps with a variant:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.mindref_ablations import AblatedMindRef, WholeMindRef
 from wim_edge.evaluation.queries import Query
 from wim_edge.evaluation.records import Record, RecordStore
-from wim_edge.evaluation.runner import EvaluationWatcher
+from wim_edge.journal import Watcher
 from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import PASSAGE, Title
@@ -147,18 +147,15 @@ class RetrieverComparison:
 
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
-             choosers: Sequence[str], store: RecordStore, watcher: EvaluationWatcher) -> None:  # fmt: skip
+             choosers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
     """Asks what is not in the store yet, query by query, all choosers of one before the next."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
-    kept = [record for record in store.rows if not record.error]
-    done = {record.key for record in kept}
-    watcher.begin(kept, len(done | {(name, str(at)) for at in range(len(queries)) for name in choosers}))
-    for at, query in enumerate(queries):
-        for name in choosers:
-            if (name, str(at)) not in done:
-                record = _ask(comparison, name, at, query, titles)
-                store.add(record)
-                watcher.add(record)
+    jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in choosers}
+
+    def work(left: list[tuple[str, int, Query]]) -> Generator[Record, None, None]:
+        yield from (_ask(comparison, name, at, query, titles) for name, at, query in left)
+
+    store.run(jobs, work, watcher)
 
 
 def summarize(model: str, command: str, records: Sequence[Record], choosers: Sequence[str]) -> dict[str, Any]:

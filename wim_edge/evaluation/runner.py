@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
@@ -23,7 +23,7 @@ from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
-from wim_edge.journal import settings_identity
+from wim_edge.journal import Watcher, settings_identity
 from wim_edge.loaded_models import Identity, check_same, model_identity, portable_settings
 from wim_edge.ray_cluster import Cluster, place, same, threads
 from wim_edge.runtime import Runtime
@@ -34,16 +34,6 @@ Job = tuple[Example, Condition]
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
 
 
-class EvaluationWatcher(Protocol):
-    """Is told how a run goes on."""
-
-    def begin(self, kept: Sequence[Record], total: int) -> None:
-        """Before the first question: the records that are there, and how many there will be."""
-
-    def add(self, record: Record) -> None:
-        """A question was asked, or failed."""
-
-
 def evaluate(
     runtime: Runtime,
     task_name: str,
@@ -52,7 +42,7 @@ def evaluate(
     out_dir: Path,
     *,
     options: TaskOptions | None = None,
-    watcher: EvaluationWatcher | None = None,
+    watcher: Watcher[Record] | None = None,
     cluster: Cluster | None = None,
 ) -> list[Record]:
     """Asks what is not yet in ``out_dir``, here or on a cluster; returns the records of the whole run, old and new.
@@ -66,19 +56,8 @@ def evaluate(
     jobs = plan(task, examples, conditions, runtime.settings)
     _check(runtime, task, examples, conditions, cluster)
     with RecordStore(out_dir, _identity(runtime, task, options or TaskOptions(), conditions)) as store:
-        kept = [record for record in store.rows if not record.error]
-        done = {record.key for record in kept}
-        if watcher:
-            watcher.begin(kept, len(done | {(condition.label, example.id) for example, condition in jobs}))
-        left = [(example, condition) for example, condition in jobs if (condition.label, example.id) not in done]
-        with closing(_ask_all(runtime, task, left, cluster)) as found:
-            for record in found:
-                if record.key in done:  # a machine that was lost may have told before it was
-                    continue
-                done |= set() if record.error else {record.key}
-                store.add(record)
-                if watcher:
-                    watcher.add(record)
+        keyed = {(condition.label, example.id): (example, condition) for example, condition in jobs}
+        store.run(keyed, partial(_ask_all, runtime, task, cluster), watcher)
         return store.rows
 
 
@@ -95,7 +74,7 @@ def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition
 
 
 def _ask_all(
-    runtime: Runtime, task: Task, jobs: Sequence[Job], cluster: Cluster | None
+    runtime: Runtime, task: Task, cluster: Cluster | None, jobs: Sequence[Job]
 ) -> Generator[Record, None, None]:
     """Job by job; on a cluster all of an example, or of what several examples read, on one machine."""
     if cluster is None:
