@@ -26,8 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 24_000,
-    "longest file": 451,
+    "lines without evaluation": 23_700,
+    "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,
     "circles of packages": 0,
