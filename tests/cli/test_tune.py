@@ -30,15 +30,9 @@ def model(tmp_path: Path) -> Path:
 def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     """Speeds (prefill, decode) by label; 100 and 10 where none is given."""
     from wim_edge.engine import tune
-    from wim_edge.engine.benchmark import Speed
 
     speeds: dict[str, tuple[float, float]] = {}
-
-    def measured(*_: object) -> Speed:
-        prefill, decode = speeds.get(now[-1], (100.0, 10.0))
-        return Speed(prefill, 1536, decode, 48)
-
-    monkeypatch.setattr(tune, "measure_speed", measured)
+    monkeypatch.setattr(tune, "_speed", lambda model, text: speeds.get(now[-1], (100.0, 10.0)))
     now: list[str] = []
     measure = tune._measure
 
