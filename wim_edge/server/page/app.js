@@ -95,7 +95,7 @@ async function goTo(id, chars, segment) {
 async function listQuestions() {
   const found = (await api(`questions?document=${shelf.here}`)).filter((one) => !state.gone.has(one.id));
   $("before").hidden = !found.length;
-  const shown = found.map((one) => ({ ...facts(one), id: one.id, question: one.question, here: one.id === state.question?.id }));
+  const shown = found.map((one) => ({ facts: facts(one), id: one.id, question: one.question, here: one.id === state.question?.id }));
   list("asked", shown, (one) => {
     const open = button("", doing(() => openQuestion(one.id)), "link");
     open.append(one.question, " ", span(one.facts, "facts"));
@@ -110,7 +110,7 @@ function facts({ state, status, short, options, asked }) {
   const ends = { waiting: "in line", running: "being answered", failed: "failed", cancelled: "cancelled" };
   const said = ends[state] ?? (status === "not_found" ? "not in the document" : short);
   const time = new Date(1000 * asked).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
-  return { facts: [said, options.pattern, options.model, time].filter(Boolean).join(" · ") };
+  return [said, options.pattern, options.model, time].filter(Boolean).join(" · ");
 }
 
 function removeQuestion(one) {
@@ -236,7 +236,7 @@ function show(event) {
       progress.warn(["A better passage was found: the answer again."], true);
       break;
     case "answer.delta":
-      progress.answering();
+      progress.stage("Writing the answer");
       answer.write(event.text);
       break;
     case "warning": progress.warn([event.text], true); break;
@@ -331,7 +331,7 @@ $("question").onkeydown = (event) => {
 };
 const stop = (how, stage) => doing(async () => {
   $("now").disabled = $("cancel").disabled = true;
-  progress.asked(stage);
+  progress.stage(stage);
   try {
     await api(`questions/${state.question.id}/${how}`, { method: "POST" });
   } catch (error) {

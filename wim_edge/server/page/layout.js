@@ -19,7 +19,7 @@ export function laidOut(document, unit) {
     }
     ({ page, section } = mark);
   }
-  const lines = isMarkdown ? /^(?:(#{1,6}) .+$|\|.*\|[ \t]*(?:\n|$))/gm : /^(?:(#{7}) |[^\n|]+ \| [^\n]*(?:\n|$))/gm;
+  const lines = isMarkdown ? /^(?:(#{1,6}) .+$|\|.*\|[ \t]*(?:\n|$))/gm : /^[^\n|]+ \| [^\n]*(?:\n|$)/gm;
   for (const line of text.matchAll(lines)) {
     const label = line[1] ? String(line[1].length) : "", end = line.index + line[0].length;
     found.push({ start: line.index, end, kind: label ? "heading" : /^[\s|:-]+$/.test(line[0]) ? "hidden" : "row", label });

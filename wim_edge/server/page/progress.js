@@ -10,7 +10,7 @@ const ENDS = {
 
 export class Progress {
   begin() {
-    Object.assign(this, { plan: null, read: 0, tokens: 0, samples: [], ended: false });
+    Object.assign(this, { plan: null, read: 0, samples: [] });
     this.tell("");
     this.stage("");
     this.warn([]);
@@ -47,7 +47,6 @@ export class Progress {
     this.read = event.read_segments;
     this.promising = event.within === "auto" || event.read_segments > 0;
     this.samples = [];
-    this.ended = false;
     this.bar(this.read / event.segments);
     this.stage(this.promising ? "Reading what is promising" : "Reading");
     const why = event.why ? ` (${event.why})` : "";
@@ -61,7 +60,6 @@ export class Progress {
 
   // What was restored comes at once: the speed is that of the last seconds alone
   progressed({ tokens, of }) {
-    this.tokens = tokens;
     if (this.promising) return;  // how much will be read is not known
     const now = performance.now();
     this.samples.push({ tokens, at: now });
@@ -79,20 +77,11 @@ export class Progress {
     this.tell(`${this.read} of ${this.plan.segments} segments read${better(event)}`);
   }
 
-  answering() {
-    this.stage("Writing the answer");
-  }
-
-  asked(text) {
-    this.stage(text);
-  }
-
   finished(event) {
     const { usage } = event, end = event.status === "not_found" && event.finish_reason === "stop" ? "no answer found" : ENDS[event.finish_reason];
     const known = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
     const part = event.read_segments < event.segments ? `${event.read_segments} of ${event.segments} segments read${better(event)} · ` : "";
     this.bar(event.segments ? event.read_segments / event.segments : 1);
-    this.ended = true;
     this.stage("");
     this.tell(`${end} in ${usage.seconds.total.toFixed(1)} s · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
       `${this.plan ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${event.model}, ${event.pattern}`);

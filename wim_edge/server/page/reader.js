@@ -92,10 +92,6 @@ export class Reader {
     return at + low;
   }
 
-  slice(start, end) {
-    return this.text.slice(this.unit(start), this.unit(end));
-  }
-
   read(event, follow) {
     if (this.anew) this.show(this.document);  // a question answered again without reading keeps all
     if (this.segments.has(event.segment)) return;

@@ -61,7 +61,7 @@ export class Shelf {
   made(one, many) {
     const name = make("span", { className: "name" }, one.title);
     const open = button("", doing(() => this.open(one.id)), "link");
-    const facts = [one.file === one.title ? "" : one.file, one.pages ? `${one.pages} pages` : `${Math.ceil(one.chars / 1000).toLocaleString()},000 characters`];
+    const facts = [one.file === one.title ? "" : one.file, one.pages ? `${one.pages} pages` : `${one.chars.toLocaleString()} characters`];
     open.append(name, span(facts.filter(Boolean).join(" · "), "facts"));
     open.setAttribute("aria-current", one.here);
     open.title = `${one.chars.toLocaleString()} characters`;
