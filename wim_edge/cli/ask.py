@@ -110,7 +110,7 @@ def ask(
 
 
 def _exit_code(last: Event | None, pressed: bool) -> int:
-    """Of the last event, and of whether Ctrl-C was pressed."""
+    """Returns the exit code after this last event; ``pressed``: whether Ctrl-C was pressed."""
     reason = getattr(last, "finish_reason", "")
     if reason == "cancelled":
         return EXIT_CANCELLED
@@ -120,7 +120,7 @@ def _exit_code(last: Event | None, pressed: bool) -> int:
 
 
 def _check_question(question: str) -> None:
-    """Raises InvalidRequestError where the last argument is none."""
+    """Raises InvalidRequestError if the last argument is empty, or a file instead of a question."""
     if not question.strip():
         raise InvalidRequestError("the question is empty", "Give the question as the last argument, in quotes.")
     if os.path.isfile(question):

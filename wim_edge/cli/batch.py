@@ -58,11 +58,11 @@ def batch(
     parquet: bool,
     **options: Any,
 ) -> None:
-    """Answer the questions of FILE: JSON lines or CSV with document, question and perhaps an id of its own.
+    """Answer the questions of FILE: JSON lines or CSV with document, question and perhaps an id.
 
     Questions of the same document are asked together, so that it is read once. Each result has the answer, margins,
     sources, usage or an error; one that fails stops no other. Ctrl-C stops, the same command goes on and asks again
-    what failed. Results stand in the order of the questions at last.
+    what failed. In the end the results stand in the order of the questions.
 
     \b
       wim-edge batch questions.csv --out answers

@@ -62,7 +62,7 @@ def chat(
 ) -> None:
     """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
-    Questions are lines of standard input. One that does not stand for itself ("and in 2022?", "why?") is completed
+    Questions are lines of standard input. One that does not stand alone ("and in 2022?", "why?") is completed
     by the last question and its answer, and shown as it is asked. /help says what may be typed, /quit ends, and so
     does Ctrl-D, or Ctrl-C at the prompt. Ctrl-C while reading answers with what has been read, twice cancels the
     question; on a terminal an empty line reads on where not all was read. With --no-save the reading lasts as long as
@@ -113,7 +113,7 @@ def chat(
 
 
 def _answer(runtime: Runtime, stream: Callable[[], Iterator[Event]], display: Display) -> Event | None:
-    """Shows the answer to a question, and returns the last event; an error is this question's: the next one may do."""
+    """Shows the answer to a question and returns the last event; an error is shown, and does not end the chat."""
     last = None
     try:
         with display, closing(Interruptible(runtime, stream).events()) as found:
@@ -125,7 +125,7 @@ def _answer(runtime: Runtime, stream: Callable[[], Iterator[Event]], display: Di
 
 
 def _questions() -> Iterator[str]:
-    """Lines of standard input that hold something; where a person types them, they are asked for, and may be empty."""
+    """Yields the lines of standard input that are not empty; where a person types, asks for each, empty or not."""
     if not (sys.stdin and sys.stdin.isatty()):
         yield from (line.strip() for line in sys.stdin or () if line.strip())
         return

@@ -1,4 +1,4 @@
-"""How a reading looks: live on a terminal, as plain lines elsewhere, as JSON, or the answer alone."""
+"""The display of a reading: live on a terminal, as plain lines elsewhere, as JSON, or the answer alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Display(Protocol):
 
 
 def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP) -> Display:
-    """The display that fits the options and standard output. ``stop`` says what Ctrl-C does."""
+    """Returns the display that fits the options and standard output. ``stop`` says what Ctrl-C does."""
     if as_json:
         return JsonLines()
     if quiet:
@@ -80,7 +80,7 @@ class AnswerAlone(_Base):
 
 
 class PlainLines(_Base):
-    """For pipes and files: margins, answer and sources on standard output, the rest on standard error."""
+    """A display for pipes and files: margins, answer and sources on standard output, the rest on standard error."""
 
     def __init__(self, margins: bool) -> None:
         self._margins, self._several, self._of, self._answering = margins, False, 0, False
@@ -120,14 +120,14 @@ class PlainLines(_Base):
 
 
 class Live(_Base):
-    """For a terminal: a progress bar and the margin being written below, everything finished above."""
+    """A display for a terminal: a progress bar and the margin being written below, everything finished above."""
 
     def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
         from rich.live import Live as RichLive
 
         self.console, self._margins, self._stop = console, margins, stop
         self._by_segments = False
-        """Whether progress is told in segments: how many will be read is not known."""
+        """True if progress is told in segments, because it is not known how many will be read."""
         self._progress = self._bar()
         # Refreshed by a thread of ours: rich's own may draw between a line's layout and its print
         self._live = RichLive(console=console, auto_refresh=False, transient=True)
@@ -232,7 +232,7 @@ class Live(_Base):
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
     def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
-        """How far the reading is, and how long it goes on."""
+        """Returns a bar that shows how far the reading has come, and the time it takes."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         if self._by_segments:
@@ -271,7 +271,7 @@ class Live(_Base):
 
     @staticmethod
     def _text(text: str, style: str = "") -> Text:
-        """Never markup: square brackets in a document are text."""
+        """Returns text that is never parsed as markup: a document may hold square brackets."""
         from rich.text import Text
 
         return Text(text, style=style)

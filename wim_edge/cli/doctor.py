@@ -1,4 +1,4 @@
-"""`wim-edge doctor`: what this machine and build offer, what would be used, and how fast it is."""
+"""`wim-edge doctor`: shows what this machine and build offer, what would be used, and how fast it is."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:
-    """The best model of the catalog that this machine's memory holds, fetched or not."""
+    """The catalog's best model that fits in this machine's memory, fetched or not."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
     from wim_edge.catalog.entry import USUAL_CONTEXT
     from wim_edge.engine import available_memory
@@ -69,7 +69,7 @@ def _recommended(paths: Paths) -> dict[str, Any]:
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
-    """What `ask` would use, and its measured speed."""
+    """Returns the model and the settings that `ask` would use, and the measured speed."""
     from wim_edge.catalog import resolve
     from wim_edge.engine import probe
     from wim_edge.loaded_models import open_model, resolved_settings
@@ -97,7 +97,7 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 
 
 def _with_others(settings: Settings) -> dict[str, Any]:
-    """The same with the devices of other machines, in a process of its own: they may end it."""
+    """Does the same as `_use` with the devices of other machines, in a process of its own: they may end it."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
     environment = subprocesses.environment()
@@ -117,7 +117,7 @@ def _with_others(settings: Settings) -> dict[str, Any]:
 
 
 def _apart(given: dict[str, Any]) -> dict[str, Any]:
-    """What `_with_others` asks for, in its process."""
+    """Does the work of `_with_others` in its process."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()

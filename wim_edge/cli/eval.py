@@ -66,7 +66,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """Whole numbers with commas between them."""
+    """Parses whole numbers with commas between them."""
     least = 0 if param.name == "positions" else 1
     try:
         numbers = tuple(int(part) for part in value.split(",")) if value else ()
@@ -176,7 +176,7 @@ def eval_command(
 
 
 def _recall(ctx: click.Context, request: RecallRequest, settings: Settings, as_json: bool) -> None:
-    """Compares choosers; ends with the exit code of a run that was stopped, if it was."""
+    """Compares choosers; exits with the code for a stopped run if it was stopped."""
     configure_logging(ctx)
     found, stopped = run_recall(request, settings, _command(ctx))
     show_recall(found, as_json)
@@ -188,7 +188,7 @@ def _run(
     task: Task, patterns: Sequence[Condition], options: TaskOptions, settings: Settings, folder: Path, command: str,
     report: bool, cluster: Cluster | None,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
-    """Ask, and sum up what is in the folder; whether Ctrl-C stopped it."""
+    """Asks, and sums up the examples in the folder; returns the summary, and whether Ctrl-C stopped the run."""
     from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation.records import read_records
@@ -218,7 +218,7 @@ def _run(
 
 
 def _check_report(out: Path | None) -> None:
-    """Raise before the work what would be raised after it."""
+    """Raises before the work what would otherwise be raised after it."""
     from wim_edge.evaluation.plots import require_matplotlib
 
     if out is None:
@@ -227,7 +227,7 @@ def _check_report(out: Path | None) -> None:
 
 
 def _command(ctx: click.Context) -> str:
-    """The command line that asks for this again: what was given, without defaults and variables."""
+    """Returns the command line that repeats this run: what was given, without defaults and environment variables."""
     words = ["wim-edge", "eval"]
     for parameter in ctx.command.params:
         name = parameter.name or ""

@@ -1,4 +1,4 @@
-"""`wim-edge eval recall`: how well choosers find the pages of a library that answer."""
+"""`wim-edge eval recall`: measures how well choosers find the pages of a library that answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecallRequest:
-    """What is asked for."""
+    """The options of `wim-edge eval recall`."""
 
     choosers: str
     data: Path | None
@@ -38,7 +38,7 @@ class RecallRequest:
 
 
 def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
-    """Ask, and sum up; whether Ctrl-C stopped it."""
+    """Asks, and sums up; returns the summary, and whether Ctrl-C stopped the run."""
     from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation import recall
@@ -97,7 +97,7 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
 
 
 def _identity(request: RecallRequest, settings: Settings, model: Model) -> dict[str, Any]:
-    """What must be the same where a run goes on."""
+    """Returns the facts that must be the same for a stopped run to go on."""
     from wim_edge.documents.data_files import fingerprint
     from wim_edge.journal import templates_digest
 
@@ -109,7 +109,7 @@ def _identity(request: RecallRequest, settings: Settings, model: Model) -> dict[
 
 
 def show(summary: dict[str, Any], as_json: bool) -> None:
-    """The summary as JSON, or as a table."""
+    """Prints the summary as JSON, or as a table."""
     if as_json:
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
         return

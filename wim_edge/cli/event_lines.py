@@ -1,4 +1,4 @@
-"""How events are said in a line: the words that the displays share."""
+"""Events as lines of text: the words that the displays share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HARDLY = 0.05  # relevance that is not shown as a number: most segments are yet 
 
 
 def format_place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
-    """Names where it begins, as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"."""
+    """Returns a place as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(f"page {event.page}")
@@ -23,13 +23,12 @@ def format_place(event: events.SegmentRead | events.MarginJudged | events.Source
 
 
 def format_file(source: events.Source, library: bool) -> str:
-    """Returns the file of a library's document, whose name is its title."""
+    """Returns the file of a library's document, which its title names; empty for another document."""
     return f", in {clean(source.path)}" if library and source.path else ""
 
 
 def format_sources(event: events.AnswerFinished, several: bool, library: bool) -> ItemsView[str, float]:
-    """Returns the sources' places, each once, with the highest relevance of those that stand there; none where
-    nothing was found."""
+    """Returns the places of the sources, each once, with the highest relevance there; none if nothing was found."""
     found: dict[str, float] = {}
     for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
         where = format_place(source, several) + format_file(source, library)
@@ -38,7 +37,7 @@ def format_sources(event: events.AnswerFinished, several: bool, library: bool) -
 
 
 def format_recalled(event: events.PassagesRecalled) -> list[str]:
-    """Returns the chosen passages, a line each, with what speaks for them."""
+    """Returns the chosen passages, a line each, with the scores that speak for them."""
     lines = []
     for passage in event.passages:
         if passage.chosen:
@@ -64,13 +63,13 @@ def format_margin(event: events.MarginJudged) -> str:
 
 
 def format_relevance(event: events.MarginJudged) -> str:
-    """Says whether a margin is relevant as far as the reading is, with its share where that tells anything yet."""
+    """Says whether a margin is relevant so far, and how much, once that number means anything."""
     mark = "relevant so far" if event.relevant else "not relevant"
     return f"{mark}, {event.relevance:.2f}" if event.relevance >= HARDLY else mark
 
 
 def short_answer_of(event: events.MarginJudged) -> str:
-    """Returns the words of a quotation that answer; empty where none do, or it holds them on two lines."""
+    """Returns the words of a quotation that answer, on one line; empty where none do."""
     if event.short is None or event.quote is None:
         return ""
     start = event.quote[0]
@@ -78,7 +77,7 @@ def short_answer_of(event: events.MarginJudged) -> str:
 
 
 def format_outcome(event: events.AnswerFinished) -> str:
-    """Says how it ended and what it cost, in a line."""
+    """Says in a line how the answer ended and what it cost."""
     usage = event.usage
     ends = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
             "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
@@ -98,7 +97,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
 
 
 def format_better(unread: float | None) -> str:
-    """Says how likely an unread segment answers better; nothing where there are none, or nothing is known of them."""
+    """Says how likely an unread segment answers better; empty where there is none, or nothing is known of them."""
     if not unread:
         return ""
     # Above the bound it was how much was read that ended the reading: who wants more is told how
@@ -107,7 +106,7 @@ def format_better(unread: float | None) -> str:
 
 
 def format_kept(event: events.ReadingFinished) -> str:
-    """Says what is kept after reading ahead, in a line."""
+    """Says in a line how much is kept after reading ahead."""
     if not event.tokens:
         return "stopped before anything was read"
     what = "all" if event.saved_tokens >= event.tokens else f"{event.saved_tokens:,}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> None:
-    """Prints the settings that these documents would be read with. Raises as `Runtime.resolve`."""
+    """Prints the settings that these documents would be read with. Raises the errors of `Runtime.resolve`."""
     if settings.rpc is not None:
         raise InvalidRequestError("--explain-settings asks no other machine", "Leave --rpc away.")
     from wim_edge.runtime import Runtime
@@ -30,13 +30,13 @@ def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> No
 
 
 def show_settings(resolved: ResolvedSettings) -> None:
-    """Prints the settings, a line each; why it is that pattern, behind it."""
+    """Prints the settings, a line each, the pattern with the reason for it."""
     for name, setting in resolved.explained().items():
         why = f" ({resolved.why})" if name == "pattern" and resolved.why else ""
         click.echo(f"{name:<20} {setting_line(**setting)}{why}")
 
 
 def setting_line(value: object, origin: object) -> str:
-    """Returns a value as a person reads it, and where it comes from."""
+    """Returns a setting's value as a person reads it, and where it comes from."""
     shown = "-" if value in (None, []) else one_line(str(value))
     return f"{shown:<16} {origin}"

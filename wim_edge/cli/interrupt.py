@@ -1,4 +1,4 @@
-"""Ctrl-C while the engine works: the first asks for the answer, the second cancels. SIGTERM and SIGHUP end in order."""
+"""Ctrl-C while the engine works: the first asks for the answer, the second cancels. SIGTERM and SIGHUP exit cleanly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again can
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the process as an error does, so that folders of its own go with it."""
+    """Makes SIGTERM and SIGHUP end the process as an error does, so that its temporary folders are removed."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]
     try:
@@ -34,8 +34,8 @@ def exit_on_signals() -> Iterator[None]:
 class Interruptible:
     """Runs the stream in a thread, so that Ctrl-C is heard at once and not when llama.cpp returns.
 
-    Ctrl-C once while reading: answer now; twice, or while answering, or with nothing read yet: cancel; before the
-    first event: KeyboardInterrupt.
+    Ctrl-C once while reading asks for the answer; twice, or while answering, or with nothing read yet, it cancels.
+    Before the first event it raises KeyboardInterrupt.
     """
 
     def __init__(self, runtime: Runtime | Worker, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
@@ -48,11 +48,11 @@ class Interruptible:
 
     @property
     def pressed(self) -> bool:
-        """Whether Ctrl-C was heard."""
+        """Tells whether Ctrl-C was pressed."""
         return self._presses > 0
 
     def events(self) -> Generator[Event, None, None]:
-        """The stream's events. When it ends, however it ends, the worker has left the engine."""
+        """Yields the stream's events. However the stream ends, its thread has then left the engine."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()

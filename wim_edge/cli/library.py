@@ -33,7 +33,7 @@ def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 def library_options(command: F) -> F:
-    """Which library to recall from, and how; see `check_library`."""
+    """Adds the options for a library to recall from; see `check_library`."""
     for option in reversed(
         (
             click.option("--library", metavar="NAME", shell_complete=library_names,
@@ -49,7 +49,7 @@ def library_options(command: F) -> F:
 
 
 def check_library(documents: tuple[str, ...], library: str | None, options: dict[str, Any]) -> None:
-    """Raise InvalidRequestError where there is nothing to ask, or options are about a library that is not named."""
+    """Raises InvalidRequestError if there is nothing to ask, or if options are about a library that is not named."""
     if not documents and library is None:
         raise InvalidRequestError(
             "no document is given", "Name at least one file, or - for standard input, or --library NAME."
@@ -115,7 +115,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
 
 
 def _tell(one: IngestResult, as_json: bool) -> None:
-    """What came of a file."""
+    """Prints the result for one file."""
     if as_json:
         click.echo(json.dumps(asdict(one), ensure_ascii=False))
     elif one.state not in ("unchanged", "skipped"):
@@ -125,7 +125,7 @@ def _tell(one: IngestResult, as_json: bool) -> None:
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:
-    """Raise InvalidRequestError for an empty one, which would be taken for the current folder."""
+    """Raises InvalidRequestError for an empty path, which would be taken for the current folder."""
     if not all(paths):
         raise InvalidRequestError("an empty path is no file", "Name files or folders; . is the current one.")
 
@@ -200,7 +200,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def _print(rows: list[dict[str, Any]], lines: Iterable[str], none: str, as_json: bool) -> None:
-    """Print the rows as JSON, or their lines, or that there are none."""
+    """Prints the rows as JSON, or their lines, or ``none`` if there are no rows."""
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
@@ -244,7 +244,7 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
 
 
 def counted(n: int, what: str) -> str:
-    """"1 file", "2 files"."""
+    """Returns a number with its noun: "1 file", "2 files"."""
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 

@@ -95,7 +95,7 @@ class CommandGroup(click.Group):
 
 
 def _drop_output() -> None:
-    """Let what is buffered for a full disk go nowhere: Python would try it again at its end, and exit with 120."""
+    """Discards what is buffered for a full disk: Python would write it again at its end, and exit with 120."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

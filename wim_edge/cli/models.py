@@ -1,4 +1,4 @@
-"""``wim-edge models``: which models there are, and what of them is on this disk."""
+"""`wim-edge models`: lists, fetches and removes the models that can be named."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _source(entry: ModelEntry) -> str:
 
 
 def _header(path: Path) -> dict[str, Any]:
-    """What the GGUF file says of itself."""
+    """Returns what a GGUF file's header says of the model."""
     from wim_edge.engine.gguf import TENSOR_TYPES, read_header
 
     header = read_header(path)
@@ -167,7 +167,7 @@ def _plain(value: object) -> str:
 
 @contextmanager
 def _progress(name: str) -> Iterator[Progress]:
-    """A bar on a terminal, else a line at every tenth; on standard error, as the answer is the path."""
+    """Shows a bar on a terminal, else a line at every tenth; on standard error, as the answer is the path."""
     if not sys.stderr.isatty():
         yield _lines(name)
         return

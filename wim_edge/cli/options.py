@@ -49,7 +49,7 @@ model_option = click.option("-m", "--model", metavar="NAME|FILE", shell_complete
 
 
 def engine_options(command: F) -> F:
-    """Which model, and how it runs."""
+    """Adds the options that choose a model and how it runs."""
     for option in reversed(
         (
             model_option,
@@ -72,7 +72,7 @@ def engine_options(command: F) -> F:
 
 
 def pattern_options(command: F) -> F:
-    """Which pattern, with which relevance."""
+    """Adds the options that choose a pattern and its relevance."""
     for option in reversed(
         (
             click.option("-p", "--pattern", type=click.Choice(PATTERNS),
@@ -88,7 +88,7 @@ def pattern_options(command: F) -> F:
 
 
 def reading_options(command: F) -> F:
-    """How the document is read and the answer decoded, in any pattern."""
+    """Adds the options for reading the document and decoding the answer, in any pattern."""
     for option in reversed(
         (
             click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
@@ -137,7 +137,7 @@ def reading_options(command: F) -> F:
 
 
 def display_options(command: F) -> F:
-    """How the reading is shown; see `check_display`."""
+    """Adds the options for showing the reading; see `check_display`."""
     for option in reversed(
         (
             click.option("--json", "as_json", is_flag=True,
@@ -156,7 +156,7 @@ def check_display(as_json: bool, quiet: bool) -> None:
 
 
 def rpc_option(command: F) -> F:
-    """Whether other machines take the layers; see `open_runtime`."""
+    """Adds the option that puts layers on other machines; see `open_runtime`."""
     return click.option("--rpc", metavar="HOST:PORT[,...]",
                         help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
                              "(docs/more-than-one-machine.md).")(command)  # fmt: skip
@@ -164,7 +164,7 @@ def rpc_option(command: F) -> F:
 
 @contextmanager
 def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
-    """The runtime of these settings: in this process or, where other machines can end it, in one of its own."""
+    """Yields the runtime of these settings: in this process or, where other machines can end it, in one of its own."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime
 
@@ -179,7 +179,7 @@ def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
 
 
 def check_rpc(settings: Settings) -> None:
-    """Raise beforehand what can be known of the machines, and warn of a wire that is not this machine's."""
+    """Raises beforehand what is wrong with the machines, and warns where the text leaves this machine unencrypted."""
     if settings.rpc is None:
         return
     from wim_edge.engine import rpc
@@ -190,14 +190,14 @@ def check_rpc(settings: Settings) -> None:
 
 
 def save_option(command: F) -> F:
-    """Whether readings are kept."""
+    """Adds the option that says whether readings are kept."""
     return click.option("--save/--no-save", "save", default=None,
                         help="Keep what is read, so that the next question need not read it again "
                              "(`wim-edge readings`). Default: keep it.")(command)  # fmt: skip
 
 
 def cluster_options(command: F) -> F:
-    """Whether a Ray cluster does the work; see `cluster_from`."""
+    """Adds the options that give the work to a Ray cluster; see `cluster_from`."""
     for option in reversed(
         (
             click.option("--ray", metavar="ADDRESS",
@@ -216,7 +216,7 @@ def cluster_options(command: F) -> F:
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """The cluster that the options name, and what a model takes of it; takes them out. None: there is none."""
+    """Takes the cluster's options out, and returns the cluster with a model's share of it; None if none is named."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:
@@ -235,12 +235,12 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
 
 
 def settings_from(options: dict[str, Any]) -> Settings:
-    """The environment's settings, changed by the options that were given."""
+    """Returns the environment's settings, changed by the options that were given."""
     return Settings.from_environment().with_changes(**options)
 
 
 def configure_logging(ctx: click.Context) -> None:
-    """With --debug, llama.cpp's own log on standard error."""
+    """Shows llama.cpp's own log on standard error with --debug."""
     if ctx.find_root().meta.get("debug"):
         import logging
 

@@ -1,4 +1,4 @@
-"""How a run of many questions goes on, on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""The progress of a run of many questions, on standard error: a bar on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from wim_edge.evaluation.records import Record
 
 _LINE_SECONDS = 30.0
-"""A line so often, or every tenth of the way."""
+"""The time after which a line is due; one is also due at every tenth of the way."""
 
 
 class Tally(Protocol):
-    """What is told beside the numbers."""
+    """A count that is told beside the number of questions."""
 
     def count(self, row: Any) -> None: ...
 
@@ -42,7 +42,7 @@ class Scores:
 
 
 class Failures:
-    """How many failed, and on how many machines they were asked."""
+    """The number of failures, and of the workers that asked."""
 
     def __init__(self) -> None:
         self._failed = 0
@@ -58,19 +58,19 @@ class Failures:
 
 
 def progress(tally: Tally) -> Lines:
-    """What fits standard error: a bar on a terminal, lines elsewhere."""
+    """Returns the watcher that fits standard error: a bar on a terminal, lines elsewhere."""
     return Bar(tally) if sys.stderr is not None and sys.stderr.isatty() else Lines(tally)
 
 
 class Lines:
-    """A watcher that writes a line now and then, where no terminal is."""
+    """A watcher that writes a line now and then, where there is no terminal."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
         self.done = self.total = 0
 
     def begin(self, kept: Sequence[Any], total: int) -> None:
-        """Before the first question: the rows that are there, and how many there will be."""
+        """Begins with the rows that are there before the first question, and how many there will be."""
         self.total = total
         self._kept = len(kept)
         for row in kept:
@@ -80,7 +80,7 @@ class Lines:
         self._began = self._last = time.monotonic()
 
     def add(self, row: Any) -> None:
-        """A question was asked, or failed."""
+        """Counts a question that was asked, or failed."""
         self._count(row)
         now = time.monotonic()
         tenth = self.done * 10 // self.total > (self.done - 1) * 10 // self.total
@@ -101,7 +101,7 @@ class Lines:
 
 
 class Bar(Lines):
-    """The same as a bar on the terminal."""
+    """A watcher that draws a bar on the terminal."""
 
     def begin(self, kept: Sequence[Any], total: int) -> None:
         super().begin(kept, total)

@@ -1,4 +1,4 @@
-"""After an answer from a part of a text: whether the reader wants the rest read too."""
+"""The reader's choice, after an answer from a part of a text, to have the rest read too."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def is_terminal() -> bool:
-    """Returns whether a person sits at both ends."""
+    """Tells whether standard input and output are both a terminal."""
     return all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
 
 
 def may_read_on(last: Event | None) -> bool:
-    """Returns whether a better passage may stand in what was not read for this answer."""
+    """Tells whether a better passage may stand in the text that was not read for this answer."""
     from wim_edge.wim.events import AnswerFinished
 
     if not isinstance(last, AnswerFinished) or last.finish_reason == "cancelled":
@@ -26,7 +26,7 @@ def may_read_on(last: Event | None) -> bool:
 
 
 def ask_to_read_on() -> bool:
-    """Returns whether Enter is pressed, and not the end of the input or an interrupt."""
+    """Asks the reader; returns True for Enter, False for anything else, the end of the input and an interrupt."""
     try:
         return not input("\nEnter reads on, Ctrl-D ends ").strip()
     except (EOFError, KeyboardInterrupt):

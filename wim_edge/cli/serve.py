@@ -36,8 +36,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Serve the page to read with, and the API it uses, to this machine only.
 
-    Documents are uploaded, or named where they lie in one of the FOLDERs; no other file is read. Options are what
-    requests leave open. Ctrl-C ends. On any other address than loopback each request must show a token.
+    Documents are uploaded, or named where they lie in one of the FOLDERs; no other file is read. Options apply where
+    requests leave them open. Ctrl-C ends. On any other address than loopback each request must show a token.
 
     \b
       wim-edge serve                                # then open http://127.0.0.1:8321

@@ -1,4 +1,4 @@
-"""What is written to a terminal: no document, model or name of a file may steer it."""
+"""Text that is safe to write to a terminal: no document, model or name of a file may steer it."""
 
 from __future__ import annotations
 

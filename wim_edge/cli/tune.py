@@ -83,7 +83,7 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
 
 
 def _delete(folder: Path, but: Path | None) -> int:
-    """Delete a model's copies, but for one; the bytes freed."""
+    """Deletes a model's copies except one (``but``), and returns the bytes freed."""
     freed = 0
     for path in folder.glob("*"):
         with suppress(OSError):  # a disk that is read-only, or a copy in use (Windows)

@@ -10,7 +10,7 @@ class WordWrap:
         self._width, self._column, self._word = max(width, 10), 0, ""
 
     def __call__(self, text: str) -> str:
-        """What can be printed now."""
+        """Takes more of the text, and returns what can be printed now."""
         out = ""
         for c in text:
             if not c.isspace():
@@ -24,7 +24,7 @@ class WordWrap:
         return out
 
     def rest(self) -> str:
-        """The word held back."""
+        """Returns the word held back."""
         word, self._word = self._word, ""
         fresh = self._column and self._column + len(word) > self._width
         self._column = len(word) if fresh else self._column + len(word)
