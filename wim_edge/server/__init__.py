@@ -16,5 +16,5 @@
     mcp_server.py  the Model Context Protocol, on standard input and output
     page/          the page: one HTML file, one script, one style sheet
 
-Only a consumer of `wim_edge.runtime`; needs ``pip install 'wim-edge[server]'``, but for the queue and the worker.
+It only consumes `wim_edge.runtime`, and needs ``pip install 'wim-edge[server]'`` except for the queue and the worker.
 """

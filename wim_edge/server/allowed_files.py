@@ -1,4 +1,4 @@
-"""Files of the folders whose files may be named, and of no others, whatever is swapped while they are opened."""
+"""Access to the files of the allowed folders, and to no others, whatever is swapped while they are opened."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class AllowedFolders:
-    """These folders; links out of them are not followed."""
+    """The folders whose files may be named; links out of them are not followed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.paths = [folder.resolve() for folder in folders]
 
     def files(self) -> Iterator[str]:
-        """The paths of the files that may hold text."""
+        """Returns the paths of the files that may hold text."""
         return (str(file) for folder in self.paths for file in files_of(folder) if isinstance(file, Path))
 
     def read(self, path: str) -> tuple[Path, bytes]:
-        """A file's own path and its bytes. ``path``: its path, or its path in one of the folders.
+        """Returns a file's own path and its bytes. ``path``: its path, or its path in one of the folders.
 
-        Raises InvalidRequestError for what may not be read, in the same words whether it is there or not, and
-        DocumentError for what is too large.
+        Raises InvalidRequestError for a path that may not be read, in the same words whether it exists or not, and
+        DocumentError for a file that is too large.
         """
         for folder in self.paths:
             try:
@@ -50,8 +50,8 @@ class AllowedFolders:
 
 
 def _opened(folder: Path, inside: Path) -> int:
-    """A descriptor of the file. No link is followed on the way, though it may have come after the path was resolved,
-    and none is waited for that is a pipe by now."""
+    """Opens a file and returns its descriptor. No link is followed on the way, even one that came after the path was
+    resolved, and a pipe that has taken the file's place is not waited for."""
     if not _WALKS:
         return os.open(folder / inside, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -44,14 +44,14 @@ def create_app(
     names: Iterable[str] = (), token: str | None = None, most_waiting: int = 8, read_on: bool = False,
     open_runtime: Callable[[Settings], Runtime] = Runtime,
 ) -> FastAPI:  # fmt: skip
-    """The server as an ASGI application.
+    """Returns the server as an ASGI application.
 
     Args:
-        settings: what requests leave open; by default from the environment.
+        settings: the values that requests leave open; by default from the environment.
         folders: folders whose files may be named in a request; others must be uploaded.
-        host: the address it listens on; ``names``: further ones it is reached by.
-        token: what each request must show; needed where ``host`` is not loopback.
-        read_on: whether a question is read on when it is answered and nobody waits, unless its request says.
+        host: the address that the server listens on; ``names``: further ones that it is reached by.
+        token: the token that each request must show; needed where ``host`` is not loopback.
+        read_on: True to read a question on once it is answered and nobody waits, unless its request says otherwise.
         most_waiting: requests that may wait for the model; the next one is answered 429.
         open_runtime: makes a runtime for settings.
 
@@ -92,7 +92,7 @@ def create_app(
 
 
 class Page(StaticFiles):
-    """The page's files. Where another method than GET is used on what is neither a file nor a route, it is 404."""
+    """The page's files. A method other than GET on a path that is neither a file nor a route is answered 404."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
@@ -104,12 +104,12 @@ class Page(StaticFiles):
 
 
 def is_at(route: BaseRoute, scope: Scope) -> bool:
-    """Returns whether a route has this path, for another method."""
+    """Tells whether a route has this path, but for another method."""
     return route.matches(scope)[0] is Match.PARTIAL
 
 
 async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
-    """What is wrong with a request, without what it holds."""
+    """Answers with what is wrong with a request, without the values that it holds."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
@@ -117,13 +117,13 @@ async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _other(_request: Request, error: Exception) -> JSONResponse:
-    """What the framework refuses, in our form."""
+    """Answers with the framework's own refusal, in our form."""
     assert isinstance(error, HTTPException)
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
 async def _told(_request: Request, error: Exception) -> JSONResponse:
-    """An error of ours as JSON."""
+    """Answers with an error of ours as JSON."""
     assert isinstance(error, WimEdgeError)
     failed = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}

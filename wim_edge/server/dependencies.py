@@ -1,4 +1,4 @@
-"""What the routes share, and the shapes of what they take and give."""
+"""The service, the errors and the base of the shapes that the routes share."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ class Service:
     store: Uploads
     history: History
     read_on: bool = False
-    """Whether a question is read on when it is answered and nobody waits, where its request leaves that open."""
+    """True if a question is read on once it is answered and nobody waits, unless its request says otherwise."""
     queue: JobQueue = field(init=False)
-    """From the application's start to its end."""
+    """The queue, which lives from the application's start to its end."""
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
-        """What ``work`` gives, done in one of few threads of its own, so that what waits for a slow or locked disk
-        keeps nobody else out. Raises BusyError."""
+        """Returns the result of ``work``, which runs in one of few threads of its own, so that a slow or locked disk
+        keeps nobody else waiting. Raises BusyError."""
         waiting = self._writers.statistics().tasks_waiting
         if waiting >= _MOST_WRITING:
             raise BusyError(waiting, 10)
         return await to_thread.run_sync(partial(work, *given), limiter=self._writers)
 
     def close(self) -> None:
-        """End all that is done and all that waits, so that the streams end too, and free the model."""
+        """Ends all running and waiting jobs, so that their streams end too, and frees the model."""
         for job in self.pulls.values():
             if not job.is_finished:
                 job.watched = 0
@@ -67,8 +67,8 @@ class Service:
         self.queue.close()
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
-        """The server's, with a request's options. A model is one of the catalog that is on this disk, or the one that
-        the server was started with: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
+        """Returns the server's settings with a request's options. The model must be one of the catalog on this disk, or
+        the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
         unknown = options.keys() - {field.name for field in fields(Settings)}
         if unknown:
             raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such option", "See /api/openapi.json.")
@@ -91,14 +91,14 @@ Served = Annotated[Service, Depends(_service)]
 
 
 class StrictModel(BaseModel):
-    """Base of what requests hold: a field of another name is an error."""
+    """The base of request bodies: a field of another name is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _few(cls, given: Any) -> Any:
-        """One error instead of one for each of a million fields."""
+        """Raises one error instead of one for each of a million fields."""
         if isinstance(given, dict) and len(given) > _MOST_FIELDS:
             raise ValueError(f"{len(given):,} fields")
         return given
@@ -138,7 +138,7 @@ _STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
 def error_response(
     error: Mapping[str, str], status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Returns an error (`WimEdgeError.to_dict`) as HTTP has it; by default with the status of its class."""
+    """Returns an error (`WimEdgeError.to_dict`) as an HTTP response, by default with the status of its class."""
     body = {"type": error["error"], "message": well_formed(error["message"]), "hint": well_formed(error["hint"])}
     return JSONResponse({"error": body}, status or _status_of(error["error"]), headers)
 
@@ -149,6 +149,6 @@ def _status_of(name: str) -> int:
 
 
 async def sse_events(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]:
-    """A job's events for a stream."""
+    """Yields a job's events for a stream."""
     async for number, event in job.follow(start):
         yield ServerSentEvent(data=event, event=event["type"], id=str(number))

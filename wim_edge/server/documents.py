@@ -1,4 +1,4 @@
-"""Documents: give one, look at it, let go of it."""
+"""Routes: the documents that were given to the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UPLOAD_BYTES = 64 * 1024**2
 
 
 class MarkView(BaseModel):
-    """From character ``start`` on, the text is on this page or in this section."""
+    """A mark: from character ``start`` on, the text is on this page or in this section."""
 
     start: int
     page: int | None
@@ -51,7 +51,7 @@ class AddFileRequest(StrictModel):
 
 @router.get("")
 async def list_documents(served: Served) -> list[DocumentSummary]:
-    """All documents, in the order in which they came."""
+    """Lists all documents, in the order in which they came."""
     found = await run_in_threadpool(served.store.entries)
     return [
         DocumentSummary(
@@ -65,7 +65,7 @@ async def list_documents(served: Served) -> list[DocumentSummary]:
 async def upload_document(
     served: Served, file: Annotated[UploadFile, File(description="Text, Markdown, HTML, PDF, DOCX or EPUB.")]
 ) -> DocumentCreated:
-    """Upload a file. The same file under the same name is kept once."""
+    """Keeps an uploaded file. The same file under the same name is kept once."""
     data = await file.read()
     kept, notes = await served.writing(served.store.upload, file.filename or "document", data)
     return DocumentCreated(**vars(_listed(kept)), notes=list(notes))
@@ -73,14 +73,14 @@ async def upload_document(
 
 @router.post("/named", status_code=201, responses=BUSY)
 async def name_document(served: Served, named: AddFileRequest) -> DocumentCreated:
-    """Take a file of this machine, from a folder that was named when the server was started."""
+    """Takes a file of this machine, from a folder that was named when the server was started."""
     kept, notes = await served.writing(served.store.name, named.path)
     return DocumentCreated(**vars(_listed(kept)), notes=list(notes))
 
 
 @router.get("/{document}")
 async def get_document(served: Served, document: int) -> DocumentDetail:
-    """A document with its whole text."""
+    """Returns a document with its whole text."""
     kept = await run_in_threadpool(served.store.document, document)
     marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
     return DocumentDetail(**vars(_listed(kept)), text=kept.document.text, marks=marks)
@@ -88,7 +88,7 @@ async def get_document(served: Served, document: int) -> DocumentDetail:
 
 @router.delete("/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
-    """Let go of a document, and of the questions that were asked of it, or of others that are gone."""
+    """Removes a document, and the questions of which no document is left."""
     await served.writing(served.store.remove, document)
     there = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):

@@ -1,4 +1,4 @@
-"""Who may ask: this machine, from this page or without a browser; or who knows the token.
+"""The server's guard: it lets in this machine, from this page or without a browser, and whoever knows the token.
 
 A page of another site that a browser on this machine has open must not reach the model (DNS rebinding,
 cross-site requests): the Host must be one of ours, and the Origin, where a browser sends one, too. No
@@ -36,7 +36,7 @@ def new_token() -> str:
 
 
 def is_token(token: str) -> bool:
-    """Whether it can stand in a header and a cookie, and is not nothing."""
+    """Tells whether a token can stand in a header and a cookie, and is not empty."""
     return re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token) is not None
 
 
@@ -44,8 +44,8 @@ def is_token(token: str) -> bool:
 class Guard:
     """Middleware: lets a request through, or answers 401, 403 or 408.
 
-    ``hosts``: names and addresses, without ports, that the server is reached by. ``token``: what a request must
-    show (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: nothing.
+    ``hosts``: names and addresses, without ports, that the server is reached by. ``token``: the one a request must
+    show (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: none.
     """
 
     app: ASGIApp
@@ -125,7 +125,7 @@ class Guard:
 
 
 def hosts_of(address: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """The names that a server on this address is reached by."""
+    """Returns the names that a server on this address is reached by."""
     own = LOOPBACK if is_loopback(address) or address in ("0.0.0.0", "::") else ()
     return frozenset(name.strip("[]").lower() for name in (address, *own, *more))
 
@@ -139,7 +139,7 @@ def _host_of(url: str) -> str | None:
 
 
 def _cookies(header: str) -> Iterator[str]:
-    """The values of ours. Other programs on this machine set cookies for the same host, perhaps odd ones."""
+    """Yields the values of our cookie. Other programs on this machine set cookies for this host, perhaps odd ones."""
     for one in header.split(";"):
         name, _, value = one.strip().partition("=")
         if name == COOKIE:

@@ -1,4 +1,4 @@
-"""Questions that were asked, with what was told of them: a page that is opened again shows them.
+"""Questions that were asked, with their events: a page that is opened again shows them.
 
 The latest `KEPT` stand on disk, one JSON file each.
 """
@@ -31,7 +31,7 @@ _PASSING = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of 
 
 @dataclass(eq=False)
 class AskedQuestion:
-    """What was asked, of which documents, and what has been told of it."""
+    """A question, the documents that it was asked of, and its events so far."""
 
     documents: list[int]
     text: str
@@ -42,11 +42,11 @@ class AskedQuestion:
     judged: dict[int, bool] = field(default_factory=dict)
     """The reader's verdicts, by segment."""
     job: Job | None = None
-    """None: it was asked of an earlier run of the server."""
+    """The job that answers it; None: it was asked of an earlier run of the server."""
     old: list[dict[str, Any]] = field(default_factory=list)
-    """What was told of it then."""
+    """Its events in that earlier run."""
     ended: State = "done"
-    """How it ended then."""
+    """Its state at the end of that earlier run."""
     asked_as: str = ""
     """The question as it is asked, completed by the one before it; empty: as ``text``."""
 
@@ -59,16 +59,16 @@ class AskedQuestion:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """Its events so far, as JSON objects."""
+        """Returns its events so far, as JSON objects."""
         return self.job.events if self.job else self.old
 
     @property
     def finished(self) -> dict[str, Any] | None:
-        """The latest answer's event, once it is whole. One that an older version stored lacks some fields."""
+        """The event of the latest answer, once that is whole. One that an older version stored lacks some fields."""
         return next((event for event in reversed(self.events) if event["type"] == "answer.finished"), None)
 
     def followed_by(self, text: str) -> str:
-        """Returns a question that is asked after this one as it is to be asked."""
+        """Returns a question that follows this one, completed by this one and its answer where it needs that."""
         answer = self.finished or {}
         short = answer.get("short", "") if answer.get("status") != "not_found" else ""
         return completed(text, [Turn(self.asked_as, short)])
@@ -86,7 +86,7 @@ class History:
             self._questions[question.id] = question
 
     def all(self, document: int | None = None) -> list[AskedQuestion]:
-        """The latest first; those of this document, if one is given."""
+        """Returns the questions, the latest first; only those of this document, if one is given."""
         with self._lock:
             found = list(self._questions.values())
         return [one for one in reversed(found) if document is None or document in one.documents]
@@ -109,7 +109,7 @@ class History:
         return question
 
     def keep(self, question: AskedQuestion) -> None:
-        """Write down what was told of it. What the disk refuses is forgotten with the process."""
+        """Writes down a question and its events. If the disk refuses, they are forgotten with the process."""
         try:
             with self._lock:  # what is written last is what it was last
                 if question.id in self._questions:
@@ -118,7 +118,7 @@ class History:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: AskedQuestion) -> None:
-        """Raises LibraryError where the disk refuses: it would be there again after a restart."""
+        """Removes a question. Raises LibraryError where the disk refuses: it would be there again after a restart."""
         with self._lock:
             try:
                 self._path(question).unlink(missing_ok=True)
@@ -152,7 +152,7 @@ class _Told(BaseModel):
 
 
 class _AnswerParts(BaseModel):
-    """What is shown of an answer's parts; an older version stored none."""
+    """The parts of an answer that are shown; an older version stored none."""
 
     status: Status = "answered"
     short: str = ""
@@ -175,7 +175,7 @@ class _Written(BaseModel):
 
 
 def _read(path: Path) -> AskedQuestion | None:
-    """None for a file that is damaged: it is of no more use."""
+    """Returns a stored question; None for a damaged file, which is of no more use."""
     try:
         found = _Written.model_validate_json(read_small_file(path))
     except (OSError, ValueError, RecursionError):

@@ -36,7 +36,7 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class BusyError(WimEdgeError):
-    """The line is full; ``retry_after`` seconds from now it may not be."""
+    """The line is full; it may have room again ``retry_after`` seconds from now."""
 
     def __init__(self, waiting: int, retry_after: int) -> None:
         super().__init__(f"{waiting} requests wait already", f"Try again in about {retry_after} seconds.")
@@ -45,7 +45,7 @@ class BusyError(WimEdgeError):
 
 @dataclass(frozen=True)
 class Queued(Event):
-    """The request is in line, behind so many others; the first event of every stream."""
+    """The request is in line behind ``before`` others; the first event of every stream."""
 
     type = "queued"
     before: int
@@ -53,7 +53,7 @@ class Queued(Event):
 
 @dataclass(frozen=True)
 class Failed(Event):
-    """It could not be done; the last event then. ``error`` names its class (`wim_edge.errors`)."""
+    """The request failed; the last event of its stream. ``error`` names the error's class (`wim_edge.errors`)."""
 
     type = "error"
     error: str
@@ -70,7 +70,7 @@ def _nothing(_runtime: Runtime) -> Iterator[Event]:
 
 @dataclass(eq=False)
 class Job:
-    """A request: what is done on the model, and what it has told so far."""
+    """A request: its work on the model, and its events so far."""
 
     begin: Callable[[Runtime], Iterator[Event]]
     settings: Settings
@@ -78,27 +78,27 @@ class Job:
     """Reads on where not all was read; is stopped when another job comes."""
     state: State = "waiting"
     events: list[dict[str, Any]] = field(default_factory=list)
-    """Events as JSON objects; a question that is answered again goes on from what was told before."""
+    """Events as JSON objects; a question that is answered again goes on after the earlier ones."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
     """Is called with each event, in the thread that tells it."""
     on_end: Callable[[Job], None] = lambda job: None
-    """Is called in the queue's thread when it is over."""
+    """Is called in the queue's thread when the job is over."""
     watched: int | None = None
-    """How many watch a job that goes on only while anybody does; None: nobody has begun to."""
+    """The number of watchers of a job that goes on only while it is watched; None: nobody has begun to watch."""
     gives_way: bool = False
-    """Whether what it was asked for is done, and it goes on only as long as nobody waits."""
+    """True once the job has done what was asked, and goes on only as long as nobody waits."""
     _wish: Decision = Decision.CONTINUE
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def abandoned(self) -> bool:
-        """Whether all that watched it have gone."""
+        """Tells whether all who watched the job have gone."""
         return self.watched == 0
 
     @property
     def has_more(self) -> bool:
-        """Whether its answer comes from a part of the text, and reading on is possible."""
+        """Tells whether the answer comes from a part of the text, so that reading on is possible."""
         last = self.events[-1]
         return last.get("unread_probability") is not None and last["read_segments"] < last["segments"]
 
@@ -107,7 +107,7 @@ class Job:
         return self.state not in ("waiting", "running")
 
     async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """Its events and their numbers from ``start`` on, until the last one."""
+        """Yields the events from ``start`` on, each with its number, until the last one."""
         waiter = (asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._waiters.add(waiter)
@@ -148,7 +148,7 @@ class Job:
 class JobQueue:
     """Owns the model, and does jobs on it, one after the other, in a thread of its own.
 
-    ``open_runtime``: opens a runtime for settings. ``most``: jobs that may wait besides the one that is done.
+    ``open_runtime``: opens a runtime for settings. ``most``: jobs that may wait besides the running one.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class JobQueue:
         self._changed = threading.Condition()
         self._closed = False
         self._base: Runtime | None = None
-        """Holds the models; is not asked itself."""
+        """The runtime that holds the models; no question is put to it."""
         self._loaded: dict[str, Any] = {}
         self._asking: Runtime | None = None
         self._asking_settings = settings
@@ -176,12 +176,12 @@ class JobQueue:
 
     @property
     def waiting(self) -> int:
-        """Jobs in line, the one that is done among them."""
+        """The number of jobs in line, the running one included."""
         running = self._running
         return len(self._line) + (running is not None and not running.gives_way)
 
     def submit(self, job: Job) -> Job:
-        """Put it in line. Raises BusyError."""
+        """Puts a job in line. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
                 raise BusyError(self.waiting, max(1, round(self._usual * len(self._line))))
@@ -194,11 +194,11 @@ class JobQueue:
         return job
 
     def answer_now(self, job: Job) -> None:
-        """Read no further and answer from what has been read."""
+        """Has a job read no further, and answer from what has been read."""
         self._ask_for(job, Decision.ANSWER)
 
     def cancel(self, job: Job) -> None:
-        """Take it out of the line, or stop it within a batch."""
+        """Takes a job out of the line, or stops it within a batch."""
         with self._changed:
             if job in self._line:
                 self._line.remove(job)
@@ -208,7 +208,7 @@ class JobQueue:
         self._ask_for(job, Decision.CANCEL)
 
     def judge(self, job: Job, segment: int, accepted: bool | None) -> None:
-        """Heed the reader's verdict on a segment, if it is the one that is done."""
+        """Applies the reader's verdict on a segment, if the job is the running one."""
         with self._changed:
             if job is self._running and self._asking is not None:
                 self._asking.judge(segment, accepted)
@@ -221,7 +221,7 @@ class JobQueue:
                 runtime.cancel() if decision is Decision.CANCEL else runtime.answer_now()
 
     def close(self) -> None:
-        """Cancel what is done and what waits, and free the model."""
+        """Cancels the running and the waiting jobs, and frees the model."""
         with self._changed:
             self._closed = True
             waiting, running = list(self._line), self._running
@@ -284,7 +284,7 @@ class JobQueue:
                 job.tell(event)
 
     def _runtime(self, settings: Settings) -> Runtime:
-        """One for these settings; what was read last is kept where they are as they were."""
+        """Returns a runtime for these settings; where they are unchanged, it keeps what was read last."""
         wanted = _of_model(settings)
         if self._base is not None and wanted["model"] == self.model:
             wanted["model"] = self._loaded["model"]  # by its own name

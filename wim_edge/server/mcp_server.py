@@ -2,8 +2,8 @@
 
     ask_document    read a document, answer from it; margins come as progress
     read_document   read ahead
-    list_files      what there is in the folders
-    list_readings   what is read already
+    list_files      the files of the folders
+    list_readings   the documents that are read already
 
 One request is served at a time; one that is given up is cancelled within a batch.
 """
@@ -90,7 +90,7 @@ class KeptView(BaseModel):
 def make_server(
     settings: Settings, folders: Sequence[Path], *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> MCPServer:
-    """The server; ``run()`` serves standard input and output. Raises LibraryError."""
+    """Returns the server; its ``run()`` serves standard input and output. Raises LibraryError."""
     store = Uploads(folders, settings)
     queue: list[JobQueue] = []
 
@@ -114,26 +114,26 @@ def make_server(
 
     @server.tool()
     async def ask_document(path: File, question: str, ctx: Context) -> AnswerView:
-        """Read a document, or what of it is not known yet, and answer a question from it, with sources."""
+        """Reads a document, or the parts not read before, and answers a question from it, with sources."""
         found = await document(path)
         last = await _done(queue[0], settings, lambda runtime: runtime.stream(found, question), ctx)
         return _answer_view(last)
 
     @server.tool()
     async def read_document(path: File, ctx: Context) -> ReadView:
-        """Read a document ahead, so that questions of it need not wait."""
+        """Reads a document ahead, so that questions about it need not wait."""
         found = await document(path)
         last = await _done(queue[0], settings, lambda runtime: runtime.read(found), ctx)
         return ReadView(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
 
     @server.tool()
     async def list_files() -> list[str]:
-        """The files that can be asked, the first thousand of them."""
+        """Lists the files that can be asked about, the first thousand of them."""
         return await asyncio.to_thread(lambda: list(islice(store.folders.files(), _MOST_FILES)))
 
     @server.tool()
     async def list_readings() -> list[KeptView]:
-        """The documents that are read already, wholly or in part."""
+        """Lists the documents that are read already, wholly or in part."""
         try:
             readings = await asyncio.to_thread(lambda: ReadingStore.of(settings).readings())
         except (*FAILURES, WimEdgeError) as error:
@@ -144,7 +144,7 @@ def make_server(
 
 
 def _answer_view(last: dict[str, Any]) -> AnswerView:
-    """An answer as an assistant is told it, from the last event."""
+    """Returns an answer as an assistant is told it, from the last event."""
     sources = [
         SourceView(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
                    relevance=one["relevance"], quotation=one["margin"])
@@ -159,7 +159,7 @@ def _answer_view(last: dict[str, Any]) -> AnswerView:
 async def _done(
     queue: JobQueue, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
 ) -> dict[str, Any]:
-    """The last event; what happens until then is told as progress. Raises ToolError."""
+    """Runs a job and returns its last event; what happens until then is told as progress. Raises ToolError."""
     job = Job(begin, settings)
     try:
         queue.submit(job)

@@ -42,7 +42,7 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """So many bytes of a model are here, of so many."""
+    """The first ``bytes`` of a model's ``of`` bytes are here; ``of`` is None if their number is unknown."""
 
     type = "pull.progress"
     bytes: int
@@ -59,7 +59,7 @@ class PullFinished(Event):
 
 @router.get("/models")
 async def list_models(served: Served) -> list[ModelView]:
-    """The models that can be named, from the lowest rank up."""
+    """Lists the models that can be named, from the lowest rank up."""
     return await run_in_threadpool(_models, served.queue.model)
 
 
@@ -82,7 +82,7 @@ class _GoneError(Exception):
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
-    """The download under way, whoever began it; it goes on in a thread of its own while anybody watches."""
+    """Returns the download under way, whoever began it; it goes on in a thread of its own while anybody watches."""
     paths = Paths.from_environment()
     entry = Catalog.load(paths).get(name)
     with served.lock:
@@ -121,7 +121,7 @@ def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Fetch a model, and watch. It stops when nobody watches any more, and goes on from there the next time."""
+    """Fetches a model and streams the progress. It stops when nobody watches, and goes on from there the next time."""
     job.watched = (job.watched or 0) + 1
     try:
         async for event in sse_events(job):

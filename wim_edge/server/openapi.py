@@ -31,7 +31,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _complete(path: str, responses: dict[str, Any]) -> None:
-    """What the framework leaves out, or says of its own errors instead of ours."""
+    """Completes the responses of a path: errors in our form, and the events or chunks of its stream."""
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {"application/json": {"schema": {"$ref": _REF.format(model="ErrorBody")}}}
@@ -47,7 +47,7 @@ def _complete(path: str, responses: dict[str, Any]) -> None:
 
 
 def _events() -> dict[str, Any]:
-    """Schemas of what streams tell, each under its class's name, and of any of them as Event."""
+    """Returns the schemas of the events of streams, each under its class's name, and of any of them as Event."""
     kinds: Iterable[type[Event]] = (*EVENTS, Queued, Failed, PullProgress, PullFinished)
     schemas: dict[str, Any] = {}
     names: dict[str, str] = {}
