@@ -1,10 +1,10 @@
-"""Where the question stands in a request that brings a text: behind it, before it, or in another message.
+"""The place of the question in a request that brings a text: behind it, before it, or in another message.
 
     the last short paragraph (or line, or sentence) of the message
     the first short paragraph (or line)
     the system message, then what the user asked before the text
 
-The first of these that asks is the question. Where several ask, or none does, it is taken as unsure, and said so.
+The first of these that asks is the question. Where several ask, or none does, the choice is marked as unsure.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from wim_edge.documents import sentences
 from wim_edge.kinds import kind_of
 
 SHORT = 600
-"""Characters of a question at most."""
+"""The most characters of a question."""
 _TYPED = 160
-"""Characters of a question that is typed without its mark, at most."""
+"""The most characters of a question that is typed without its mark."""
 _QUESTION_WORD = re.compile(
     r"(?:(?:at|in|on|for|to|from|by|with) )?(?:who|whom|whose|what|when|where|which|why|how|wer|wem|wann|welche\w*"
     r"|warum|wie|wieviel|quand|où|d'où|quel\w*|pourquoi|combien|quién|cuándo|dónde|cuál|cuánto)\b\W+\w+\W+\w",
@@ -52,21 +52,21 @@ class FoundQuestion:
     question: str
     body: str = ""
     source: str = "the message"
-    """Where it stood: the message's last or first paragraph, its end, the system message, an earlier message."""
+    """Its place: the message's last or first paragraph, its end, the system message, an earlier message."""
     unsure: bool = False
-    """Whether nothing asks, or something else asks too."""
+    """True if nothing asks, or something else asks too."""
 
 
 def asks(text: str) -> bool:
-    """Returns whether a short text asks: as `asks_clearly`, or it begins as a question, though no mark ends it."""
+    """Tells whether a short text asks: clearly (`asks_clearly`), or by its first words, with no mark at its end."""
     plain = text.strip()
     typed = len(plain) <= _TYPED and "\n" not in plain and not plain.endswith((".", ":", "!", ";", ","))
     return asks_clearly(text) or (typed and bool(_QUESTION_WORD.match(plain)))
 
 
 def asks_clearly(text: str) -> bool:
-    """Returns whether a short text ends with a question mark, or begins as a request; a title ("How to begin") may
-    begin as a question."""
+    """Tells whether a short text ends with a question mark, or begins as a request. It is not enough to begin as a
+    question: so may a title ("How to begin")."""
     plain = text.strip().lstrip("¿¡*_#>\"'“« ")
     plain = _LABEL.sub("", plain, count=1)
     if not plain or len(plain) > SHORT:
@@ -83,7 +83,7 @@ def asking_part(text: str) -> str:
 
 
 def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQuestion:
-    """Returns the question of a message that brings a text. ``others``: where else it may stand, and what is there."""
+    """Returns the question of a message that brings a text. ``others``: the name and text of other places to look."""
     elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
     within = [found for found in (_last(text), _first(text)) if found is not None and asks(found.question)]
     if not within and len(_paragraphs(text)) < 2 and asks(text):
@@ -98,7 +98,7 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
 
 
 def split_question(text: str) -> tuple[str, str]:
-    """Returns a long message as (document, question), whether anything in it asks or not."""
+    """Returns a long message as (document, question), whether or not anything in it asks."""
     paragraphs = _paragraphs(text)
     (first, first_end), (last, last_end) = paragraphs[0], paragraphs[-1]
     if len(paragraphs) > 1 and last_end - last <= SHORT:
@@ -113,7 +113,7 @@ def split_question(text: str) -> tuple[str, str]:
 
 
 def _last(text: str) -> FoundQuestion | None:
-    """The last paragraph; in one that is long, or does not ask, its last line or sentence where that is a question."""
+    """Returns the question at the end of a text: its last line, last short paragraph or last sentence; None: none."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[-1]
     line, sentence = text.rfind("\n", start, end) + 1, _last_sentence(text, end)
@@ -127,7 +127,7 @@ def _last(text: str) -> FoundQuestion | None:
 
 
 def _first(text: str) -> FoundQuestion | None:
-    """The first paragraph; in one that is long, or does not ask, its first line where that is a question."""
+    """Returns the question at the head of a text: its first short paragraph or its first line; None: none."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[0]
     if len(paragraphs) > 1 and end - start <= SHORT and asks_clearly(text[start:end]):
@@ -151,7 +151,7 @@ def _plain(question: str) -> str:
 
 
 def _last_sentence(text: str, end: int) -> int | None:
-    """Where the last sentence begins, if it is short enough."""
+    """Returns the place where the last sentence begins, if it is short enough."""
     tail = max(0, end - 2 * SHORT)
     start = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
     return None if start == tail or end - start > SHORT else start

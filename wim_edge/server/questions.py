@@ -26,7 +26,7 @@ _MOST_TOKENS = 8192
 
 
 class AskOptions(StrictModel):
-    """What is left out is as the server was started, or as models.toml says of the model."""
+    """Options of a question. One left out is as the server was started, or as models.toml says of the model."""
 
     model: str | None = Field(default=None, max_length=200, description="A model on this machine, by its name.")
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
@@ -95,7 +95,7 @@ Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question
 # Asking
 
 def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
-    """In line, before the response begins: what is wrong with the request is an error, not a stream."""
+    """Puts a question in line before the response begins, so that a wrong request is an error, not a stream."""
     asked_as = served.history.get(asked.follows).followed_by(asked.question) if asked.follows else ""
     question = served.history.add(
         AskedQuestion(asked.documents, asked.question, _given(asked.options), asked_as=asked_as)
@@ -105,7 +105,7 @@ def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
 
 @router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
 async def ask(served: Served, question: Annotated[AskedQuestion, Depends(_entered)]) -> AsyncIterator[ServerSentEvent]:
-    """Ask, and watch the events in the response. Who goes away cancels."""
+    """Asks, and streams the events in the response. A client that goes away cancels the question."""
     assert question.job is not None
     try:
         async for event in sse_events(question.job):
@@ -121,7 +121,7 @@ def _reading(served: Served, read: ReadRequest) -> Job:
 
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
 async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
-    """Read documents ahead, without a question, and watch. Who goes away stops it; what was read is kept."""
+    """Reads documents ahead, and streams the events. A client that goes away stops it; what was read is kept."""
     try:
         async for event in sse_events(job):
             yield event
@@ -131,7 +131,7 @@ async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> 
 
 @router.post("/questions", status_code=202, responses=BUSY)
 async def ask_and_leave(question: Annotated[AskedQuestion, Depends(_entered)]) -> QuestionView:
-    """Ask; it is answered whether anybody watches or not."""
+    """Asks a question, which is answered whether anybody watches or not."""
     return _shown(question)
 
 
@@ -139,19 +139,19 @@ async def ask_and_leave(question: Annotated[AskedQuestion, Depends(_entered)]) -
 async def list_questions(
     served: Served, document: Annotated[int | None, Query(description="Those of this document.")] = None
 ) -> list[QuestionView]:
-    """The latest questions first."""
+    """Lists the questions, the latest first."""
     return [_shown(question) for question in served.history.all(document)]
 
 
 @router.get("/questions/{number}")
 async def get_question(served: Served, number: Number) -> QuestionView:
-    """A question, its state and its answer."""
+    """Returns a question with its state and its answer."""
     return _shown(served.history.get(number))
 
 
 @router.delete("/questions/{number}", status_code=204)
 async def remove_question(served: Served, number: Number) -> None:
-    """Let go of a question; one under way is cancelled."""
+    """Removes a question; one under way is cancelled."""
     question = served.history.get(number)
     if question.job is not None:
         served.queue.cancel(question.job)
@@ -169,8 +169,8 @@ async def watch(
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as browsers say it "
                                                                                    "when they come again.")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """All events of a question, from the first one on or after the last one that was seen. Who goes away changes
-    nothing."""
+    """Streams all events of a question, from the first one on or after the last one that was seen. A client that goes
+    away changes nothing."""
     start = max(after, int(last_event_id or -1)) + 1
     if question.job is None or question.job.is_finished:  # one that was watched before a restart has other numbers now
         start = min(start, max(0, len(question.events) - 1))
@@ -186,7 +186,7 @@ async def watch(
 
 @router.post("/questions/{number}/answer-now")
 async def answer_now(served: Served, number: Number) -> QuestionView:
-    """Read no further, and answer from what has been read."""
+    """Reads no further, and answers from what has been read."""
     question = served.history.get(number)
     if question.job is not None and question.job.state == "waiting":
         raise InvalidRequestError("nothing has been read yet", "Wait, or cancel it.")
@@ -197,7 +197,7 @@ async def answer_now(served: Served, number: Number) -> QuestionView:
 
 @router.post("/questions/{number}/cancel")
 async def cancel(served: Served, number: Number) -> QuestionView:
-    """Stop reading or answering."""
+    """Stops reading or answering."""
     question = served.history.get(number)
     if question.job is not None:
         served.queue.cancel(question.job)
@@ -208,7 +208,7 @@ async def cancel(served: Served, number: Number) -> QuestionView:
 async def judge_margin(
     served: Served, number: Number, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: VerdictRequest
 ) -> QuestionView:
-    """Accept or reject the margin of a segment. It counts from now on, up to the answer, and when asked again."""
+    """Accepts or rejects the margin of a segment, from now on: for the answer, and when the question is asked again."""
     question = served.history.get(number)
     if not any(told.get("segment") == segment for told in question.events):
         raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
@@ -233,17 +233,17 @@ def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bo
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[AskedQuestion, Depends(_again)]) -> QuestionView:
-    """Answer once more, as the margins are judged now, with `read_on` after reading on until another segment is the
-    best or all is read; with `to_the_end` it goes on from there as long as nobody waits. Nothing is read again where
-    it was the last question; its events go on after those that there are."""
+    """Answers once more, as the margins are judged now; with `read_on` only after reading on until another segment is
+    the best or all is read; with `to_the_end` it goes on from there as long as nobody waits. Nothing is read again if
+    it was the last question; its events go on after the earlier ones."""
     return _shown(question)
 
 
 # Parts
 
 def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle: bool = False) -> AskedQuestion:
-    """Put a question in line, with ``idle`` to be read on when it is answered and nobody waits. One that cannot be is
-    not kept, unless it was asked before."""
+    """Puts a question in line; with ``idle`` it is read on once it is answered and nobody waits. A question that cannot
+    be put in line is not kept, unless it was asked before."""
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
         is_first = not question.events

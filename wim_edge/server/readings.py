@@ -30,7 +30,7 @@ Number = Annotated[int, Path(ge=1, lt=2**63)]
 
 @router.get("/readings")
 async def list_readings(served: Served) -> list[ReadingView]:
-    """The readings that are kept on this disk, for all models."""
+    """Lists the readings that are kept on this disk, for all models."""
     return await run_in_threadpool(_readings, served)
 
 
@@ -47,7 +47,7 @@ def _readings(served: Served) -> list[ReadingView]:
 
 @router.delete("/readings/{number}", status_code=204)
 async def remove_reading(served: Served, number: Number) -> None:
-    """Let go of a reading; its text is read again when it is asked about."""
+    """Removes a reading; its text is read again when it is asked about."""
     if number not in [one.id for one in await run_in_threadpool(_readings, served)]:
         raise LibraryError(f"there is no reading {number}", "GET /api/readings lists those there are.")
     try:

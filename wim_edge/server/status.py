@@ -1,4 +1,4 @@
-"""Routes: what the machine is doing, and what may be chosen."""
+"""Routes: the machine's state, and the values that may be chosen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Status(BaseModel):
 
 @router.get("/status")
 async def status(served: Served) -> Status:
-    """What the machine is doing, and what may be chosen."""
+    """Returns the machine's state, and the values that may be chosen."""
     resolved = await run_in_threadpool(resolved_settings, served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return Status(

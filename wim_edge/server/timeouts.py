@@ -1,5 +1,5 @@
-"""How connections begin and end: those that bring no request are let go, so that silent ones do not keep others out,
-and before the server ends its streams do."""
+"""The beginning and the end of connections: those that bring no request are closed, so that silent ones do not keep
+others out, and all streams end before the server does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SECONDS = 10.0
-"""In which a request's head must have come, from the connection's or the head's first byte."""
+"""The time within which a request's head must have come, from the connection's or the head's first byte."""
 
 
 class HeaderTimeoutProtocol(H11Protocol):
@@ -42,7 +42,7 @@ class HeaderTimeoutProtocol(H11Protocol):
 
 
 class DrainingServer(Server):
-    """uvicorn's server; ``end`` is called first when it is to stop, and should end all streams."""
+    """uvicorn's server; when it is told to stop, it first calls ``end``, which should end all streams."""
 
     def __init__(self, config: Config, end: Callable[[], None]) -> None:
         super().__init__(config)

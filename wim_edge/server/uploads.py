@@ -23,14 +23,14 @@ LIBRARY = "given"
 _UPLOAD = "upload:"
 _NAME_CHARS = 60  # a name's bytes, four a character, must not be more than a disk takes
 MOST_CHARS = 64_000_000
-"""Of all documents that are asked together."""
+"""The most characters of all documents that are asked together."""
 _ESCAPED = (("%22", '"'), ("%0D", " "), ("%0A", " "))
-"""How browsers send what cannot stand in the name of an uploaded file."""
+"""The escapes that browsers send for characters that cannot stand in the name of an uploaded file."""
 _UNUSUAL = re.compile(r"[^\w .()-]")
 
 
 class Uploads:
-    """``folders``: those whose files may be named. Safe to use from several threads.
+    """The documents given to the server. ``folders``: those whose files may be named. Safe to use from several threads.
 
     Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
     """
@@ -42,10 +42,10 @@ class Uploads:
         self._library = Library(LIBRARY, create=True)
         self.folder = self._library.folder
         self._entries: tuple[str, list[DocumentEntry]] | None = None
-        """With the version of the library they are of."""
+        """All documents, with the version of the library that they are of."""
 
     def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Keep a file that was sent, under its name, and say what its reading noted. The same one is kept once."""
+        """Keeps a file that was sent, under its name, and returns it with its notes. The same file is kept once."""
         for escaped, char in _ESCAPED:
             name = name.replace(escaped, char)
         name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")[-_NAME_CHARS:] or "document"
@@ -58,7 +58,7 @@ class Uploads:
         return self._put(source, document), read.notes
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Keep a file of one of the folders, as it is now, and say what its reading noted."""
+        """Keeps a file of one of the folders, as it is now, and returns it with its notes."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
         known = self._known(str(found))
@@ -67,18 +67,18 @@ class Uploads:
         return self._put(str(found), document), document.notes
 
     def entries(self) -> list[DocumentEntry]:
-        """All, in the order in which they came, without their texts."""
+        """Returns all documents, in the order in which they came, without their texts."""
         version = self._library.version
         if self._entries is None or self._entries[0] != version:  # to count characters SQLite reads all texts
             self._entries = version, self._library.entries()
         return self._entries[1]
 
     def document(self, number: int) -> StoredDocument:
-        """One of them, whole."""
+        """Returns one of the documents, with its text."""
         return self.documents([number])[0]
 
     def documents(self, numbers: Sequence[int]) -> list[StoredDocument]:
-        """These, each once."""
+        """Returns these documents, each once."""
         numbers = list(dict.fromkeys(numbers))
         chars = {entry.id: entry.chars for entry in self.entries()} if len(numbers) > 1 else {}
         if sum(chars.get(number, 0) for number in numbers) > MOST_CHARS:

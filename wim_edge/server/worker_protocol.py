@@ -7,8 +7,8 @@
     {"id": 1, "do": "cancel"}
     {"id": 1, "do": "judge", "segment": 3, "accepted": false}
 
-Answers are the events of docs/events.md with the ``id`` of their request; `queued` comes first, and where it fails
-`error` last. ``settings`` are fields of `wim_edge.Settings`; of ask, ``judged`` maps segments to verdicts, and with
+Answers are the events of docs/events.md with the ``id`` of their request; `queued` comes first, and `error` last if it
+fails. ``settings`` are fields of `wim_edge.Settings`; for ask, ``judged`` maps segments to verdicts, and with
 ``"read_on": true`` the last question is read on (`Runtime.stream`). Requests are served in their order. The process
 ends with its standard input.
 """
@@ -83,7 +83,7 @@ _REQUESTS: dict[object, type[_Read | _Complete]] = {"ask": _Ask, "read": _Read, 
 def serve(
     lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> None:
-    """Serve requests until there are no more; what is under way then is cancelled."""
+    """Serves requests until there are no more; then cancels what is under way."""
     queue = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()

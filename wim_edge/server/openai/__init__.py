@@ -1,6 +1,6 @@
 """Chat and text completions, as clients of OpenAI's API ask for them.
 
-    routes.py    what is asked, and the stream of its answer
+    routes.py    the routes, and the stream of an answer
     schemas.py   the shapes of requests and replies
-    routing.py   whether a conversation asks of documents, and what
+    routing.py   the choice between reading documents and going straight to the model
 """

@@ -54,13 +54,13 @@ class ModelList(BaseModel):
 
 @router.get("/models")
 async def list_models() -> ModelList:
-    """The models that are on this disk, and `default`: the one that the server was started with."""
+    """Lists the models that are on this disk, and `default`: the one that the server was started with."""
     return ModelList(data=await run_in_threadpool(_cards))
 
 
 @router.get("/models/{name}")
 async def get_model(name: str) -> ModelCard:
-    """A model that is on this disk."""
+    """Returns a model that is on this disk."""
     found = next((card for card in await run_in_threadpool(_cards) if card.id == name), None)
     if found is None:
         raise ModelNotFoundError(f"{name} is not on this disk", "GET /v1/models lists those that are.")
@@ -75,7 +75,7 @@ def _cards() -> list[ModelCard]:
 
 @router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)
 async def chat_completions(served: Served, request: Request, asked: ChatRequest) -> Response:
-    """A chat completion. Files and long texts are read as documents, with margins; the rest goes straight to the
+    """Completes a chat. Files and long texts are read as documents, with margins; the rest goes straight to the
     model."""
     turns = await run_in_threadpool(_turns, served, asked.messages)
 
@@ -93,7 +93,7 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
 
 @router.post("/completions", response_model=None, responses=BUSY | _STREAM)
 async def completions(served: Served, request: Request, asked: TextRequest) -> Response:
-    """A text completion: the model goes straight on from the prompt."""
+    """Completes a text: the model goes straight on from the prompt."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         return runtime.complete(asked.text, top_logprobs=asked.top)
@@ -156,7 +156,7 @@ async def _cancel_when_gone(served: Service, request: Request, job: Job) -> None
 
 
 def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
-    """Raises InvalidRequestError, DocumentError, LibraryError."""
+    """Returns the messages as turns. Raises InvalidRequestError, DocumentError, LibraryError."""
     files = [part.file for message in messages if isinstance(message.content, list) for part in message.content
              if part.file is not None]  # fmt: skip
     if len(files) > _MOST_FILES:
@@ -166,7 +166,7 @@ def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
 
 
 def _turn(served: Service, message: ChatMessage, known: dict[str, MessagePart]) -> MessageTurn:
-    """``known``: files by their ids, each loaded once."""
+    """Returns a message as a turn. ``known``: files by their ids, each loaded once."""
     role = "system" if message.role == "developer" else message.role
     if not isinstance(message.content, list):
         return MessageTurn(role, (MessagePart(message.content or ""),))

@@ -1,8 +1,8 @@
-"""Which requests of the OpenAI-compatible API are read as documents, and which go straight to the model.
+"""The routing of the OpenAI-compatible API: some requests are read as documents, some go straight to the model.
 
 A file, and a text of more than `LONG` tokens, is a document; it is read with margins, and the rest of the last user
 message is the question. Where the last message itself is long, or does not ask, `question.py` says where the question
-is looked for. One that does not stand for itself is completed by the turns before it. Everything else goes straight to
+is looked for. One that does not stand alone is completed by the turns before it. Everything else goes straight to
 the model, turn by turn.
 """
 
@@ -24,20 +24,20 @@ from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID
 from wim_edge.wim.chat import Message
 
 LONG = 1024
-"""Tokens; a shorter text goes straight to the model."""
+"""The most tokens of a text that goes straight to the model."""
 _ENOUGH = 64 * LONG  # characters, to see whether a text is long: counting all of a book would keep others waiting
 _MOST_OTHERS = 8
-"""Messages in which a question is looked for."""
+"""The most messages in which a question is looked for."""
 _HANDS_OVER = re.compile(r"(?:here|this|that|see|attached|please|i have|the (?:text|file|document)\b|.*:\s*$)", re.I)
-"""A text beside a document that only says that it comes."""
+"""The beginning of a text that only says that a document comes with it."""
 _UNSURE = "Perhaps: "
-"""With which an answer begins that may be another."""
+"""The beginning of an answer to a text that may not be the question."""
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
 @dataclass(frozen=True)
 class MessagePart:
-    """A text, or a document, of a message."""
+    """A text or a document in a message."""
 
     text: str = ""
     document: Document | None = None
@@ -55,29 +55,29 @@ class MessageTurn:
 
 @dataclass(frozen=True)
 class RoutedRequest:
-    """Either messages for the model, or documents with a question."""
+    """A request as routed: either messages for the model, or documents with a question."""
 
     messages: list[Message] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     question: str = ""
     asked_as: str = ""
-    """The question, completed where it does not stand for itself."""
+    """The question, completed where it does not stand alone."""
     source: str = ""
-    """Where the question stood."""
+    """The place where the question stood."""
     unsure: bool = False
-    """Whether another text may have been meant as the question."""
+    """True if another text may have been meant as the question."""
     left_out: int = 0
-    """Short messages that the model does not see, because it reads."""
+    """The number of short messages that the model does not see, because it reads documents."""
 
     @property
     def why(self) -> str:
-        """Why the question is not asked as it was put, or may be another one; empty where it is clear."""
+        """The reason why the question is not asked as it was put, or may be another one; empty where it is clear."""
         taken = f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
         return "; ".join(filter(None, [WHY if self.asked_as != self.question else "", taken]))
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> MessagePart:
-    """A file that came as a data URL, or by the id of a document that was given before.
+    """Returns a file that came as a data URL, or by the id of a document that was given before.
 
     Raises InvalidRequestError, DocumentError, LibraryError.
     """
@@ -98,8 +98,8 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
 
 
 def as_request(turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None) -> RoutedRequest:
-    """What is asked. ``count``: how many tokens a text has. ``read``: whether texts are read as documents; None: the
-    long ones. Raises InvalidRequestError without a question."""
+    """Returns the request of these turns. ``count``: counts the tokens of a text. ``read``: True if texts are read as
+    documents, None if only long ones are. Raises InvalidRequestError without a question."""
     if not turns or turns[-1].role != "user":
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
 
@@ -145,14 +145,14 @@ def as_request(turns: Sequence[MessageTurn], count: Callable[[str], int], *, rea
 
 
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
-    """Where a question may stand besides the last message: the system message, then what the user said last."""
+    """Returns the texts besides the last message that may ask: system messages, then the user's, the latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
     before = [("an earlier message", turn.text) for turn in turns[:-1] if turn.role == "user" and len(turn.text) < LONG]
     return [*system, *reversed(before)][:_MOST_OTHERS]
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
-    """What is asked: the short text beside a document, what a long one holds, or what another message asks."""
+    """Returns the question: the short text beside a document, the one in a long text, or another message's."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
@@ -162,7 +162,7 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 
 
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Conversation:
-    """The questions before the last message, and what was answered to them."""
+    """Returns the conversation before the last message: the questions and their answers."""
     talk = Conversation()
     for turn, reply in pairwise(turns[:-1]):
         if turn.role != "user" or reply.role != "assistant":

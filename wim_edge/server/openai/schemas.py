@@ -1,4 +1,4 @@
-"""The shapes of the OpenAI-compatible API: what its requests hold, and events as its chunks and answers.
+"""The shapes of the OpenAI-compatible API: the fields of its requests, and events as its chunks and answers.
 
 Margins and progress travel in fields that clients of that API pass over: ``wim_edge`` (an event, or at the end all that
 is known of the reading) and ``prompt_progress``, as llama.cpp's server names it.
@@ -26,9 +26,9 @@ _AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "s
 _TOLD = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question"}
 """The events that travel in ``wim_edge``, and where they stand in it at the end."""
 _CITED = 3
-"""Quotations below an answer at most."""
+"""The most quotations below an answer."""
 DEFAULT = "default"
-"""As a model's name: the one that the server was started with."""
+"""The name that stands for the model that the server was started with."""
 _DEFAULTS = ("", DEFAULT, "wim-edge")
 
 
@@ -53,7 +53,7 @@ class ChatMessage(BaseModel):
 
 
 class ReadingOptions(StrictModel):
-    """How documents are read; a field of wim-edge's own."""
+    """Options for reading documents; a field of wim-edge's own."""
 
     read: bool | None = Field(default=None, description="Whether texts are read as documents; null: the long ones.")
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
@@ -65,8 +65,8 @@ class ReadingOptions(StrictModel):
 
 
 class CompletionRequest(BaseModel):
-    """What both kinds of completions take. Fields that are not named here are passed over, unless they would
-    change the answer."""
+    """The fields that both kinds of completions take. Other fields are passed over, unless they would change the
+    answer."""
 
     model_config = ConfigDict(extra="allow")
     model: str = Field(default="default", max_length=200, examples=["smollm2-135m"])
@@ -82,7 +82,7 @@ class CompletionRequest(BaseModel):
     return_progress: bool = Field(default=False, description="Chunks with `prompt_progress`, as of llama.cpp.")
 
     def options(self) -> dict[str, Any]:
-        """As fields of `Settings`. Raises InvalidRequestError for what cannot be done."""
+        """Returns the request's fields as those of `Settings`. Raises InvalidRequestError for what cannot be done."""
         for name in _UNSUPPORTED:
             if (self.model_extra or {}).get(name):
                 raise InvalidRequestError(f"{name} is not supported here", "Leave it out.")
@@ -133,7 +133,7 @@ class TextRequest(CompletionRequest):
 
 @dataclass
 class CompletionReply:
-    """Events, as chunks while they come, and as one answer at their end. ``chat``: else a text completion."""
+    """Turns events into chunks as they come, and into one answer at the end. ``chat``: False for a text completion."""
 
     chat: bool
     model: str
@@ -154,7 +154,7 @@ class CompletionReply:
         self.created = int(time.time())
 
     def chunks(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """The chunks that an event makes, perhaps none."""
+        """Returns the chunks that an event makes, perhaps none."""
         kind = event["type"]
         if kind == "reading.progress":
             return self._progress(event)
@@ -181,7 +181,7 @@ class CompletionReply:
         return []
 
     def whole(self) -> dict[str, Any]:
-        """The answer that is not streamed."""
+        """Returns the answer as a whole, where it is not streamed."""
         logprobs = self._shown(self._logprobs)
         choice: dict[str, Any] = {"index": 0, "finish_reason": self.finish_reason, "logprobs": logprobs}
         if self.chat:
@@ -215,7 +215,7 @@ class CompletionReply:
         return [{**self._chunk(None), "prompt_progress": told}]
 
     def _finish(self, event: dict[str, Any]) -> str:
-        """Takes the last event; returns what stands below the answer's text, for those that see nothing else."""
+        """Takes the last event; returns the lines below the answer's text, for clients that show nothing else."""
         below = _below(event, self.reading.get("question")) if event["type"] == "answer.finished" else ""
         self.text, self.model = event["text"] + below, event["model"]
         self.finish_reason = "length" if event["finish_reason"] == "length" else "stop"
@@ -252,7 +252,7 @@ class CompletionReply:
 
 
 def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
-    """Quotations that the text does not show, values that stand in no passage, and how the question was understood."""
+    """Returns quotations that the text lacks, values that stand in no passage, and how the question was understood."""
     if event["finish_reason"] == "cancelled":
         return ""
     shown, lines = " ".join(event["text"].split()), []
