@@ -5,7 +5,7 @@
     kind      16 bytes
     uint32 x 3            format, length of the header, CRC-32 of the header; little-endian
 
-The header stands at the end, so that somebody else (llama.cpp) may write the first part himself.
+The header stands at the end, so that another program (llama.cpp) may write the first part itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def append_parts(
     path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
     listed: Sequence[Listed] = (),
 ) -> int:  # fmt: skip
-    """Completes a file that may hold the ``listed`` parts already; its bytes. Raises OSError."""
+    """Completes a file that may hold the ``listed`` parts already; returns its size in bytes. Raises OSError."""
     all_listed = list(listed)
     with open(path, "r+b", buffering=0) as file:
         file.seek(0, os.SEEK_END)
@@ -51,15 +51,15 @@ def append_parts(
 
 
 def open_regular_file(path: Path) -> FileIO:
-    """To read. Raises DamagedError for what is no file (a pipe would never open), OSError."""
+    """Opens a file to read. Raises DamagedError for a path that is no file (a pipe would never open), OSError."""
     if not path.is_file() and path.exists():
         raise DamagedError("it is no file")
     return open(path, "rb", buffering=0)
 
 
 def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
-    """The parts that the file should have; together they are as long as what precedes the header. ``about`` None:
-    whatever it belongs to. Raises DamagedError, OSError."""
+    """Returns the parts that the file should have; together they are as long as what precedes the header. ``about``
+    None: the file may belong to anything. Raises DamagedError, OSError."""
     size = os.fstat(file.fileno()).st_size
     if size < _TAIL.size:
         raise DamagedError("cut short")
@@ -84,7 +84,7 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
 
 
 def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, checked (see `parts_of`), and mapped into memory rather than read.
+    """Returns the arrays of a file, checked (see `parts_of`), and mapped into memory rather than read.
 
     Raises DamagedError, OSError.
     """
@@ -101,7 +101,7 @@ def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | 
 
 
 def checksum(file: FileIO, nbytes: int) -> int:
-    """CRC-32 of so many bytes, read from where the file stands; fewer, if it ends before."""
+    """Returns the CRC-32 of so many bytes, read from the file's position on; of fewer, if it ends before."""
     crc, buffer = 0, memoryview(bytearray(min(_CHUNK, max(1, nbytes))))
     while nbytes > 0 and (got := file.readinto(buffer[: min(len(buffer), nbytes)])):
         crc = zlib.crc32(buffer[:got], crc)
@@ -110,7 +110,7 @@ def checksum(file: FileIO, nbytes: int) -> int:
 
 
 def _write_all(file: FileIO, data: memoryview | bytes) -> None:
-    """A single `write` takes at most 2 GiB."""
+    """Writes all of the data: a single `write` takes at most 2 GiB."""
     view = memoryview(data)
     while view:
         view = view[os.write(file.fileno(), view[: 1 << 28]) :]

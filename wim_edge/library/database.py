@@ -1,4 +1,4 @@
-"""SQLite, one connection a call, so that no file stays open between questions."""
+"""Access to SQLite, with one connection for each call, so that no file stays open between questions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _WAIT = 10.0  # seconds for another process's transaction
 
 @contextmanager
 def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """A connection; ``create``: to a new file where there is none. Raises sqlite3.Error."""
+    """Yields a connection; ``create``: to a new file where there is none. Raises sqlite3.Error."""
     where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if _writable(path) else "?immutable=1")
     with closing(sqlite3.connect(where, timeout=_WAIT, isolation_level=None, uri=not create)) as db:
         yield db
 
 
 def _writable(path: Path) -> bool:
-    """Write-ahead logging needs to write beside the file, even for reading; what nobody can write needs none."""
+    """Tells whether write-ahead logging can write beside the file, as it must even for reading, or has done so."""
     return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
 
 
 @contextmanager
 def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """A transaction: all of it or, if anything is raised or the process is killed, nothing. Raises sqlite3.Error.
+    """Yields a connection in a transaction: all or, if anything is raised or the process is killed, nothing is done.
 
-    Write-ahead logging lets one process write while others read.
+    Write-ahead logging lets one process write while others read. Raises sqlite3.Error.
     """
     with connected(path, create=create) as db:
         db.execute("PRAGMA journal_mode = WAL")

@@ -1,4 +1,4 @@
-"""Where libraries stand on disk: a folder each, with the documents and what was derived from them."""
+"""The folders of libraries on disk: one each, with the documents and what was derived from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def folder_of(name: str, paths: Paths | None = None) -> Path:
-    """Returns where a library of this name stands. Raises InvalidRequestError for what is no name."""
+    """Returns the folder of a library of this name. Raises InvalidRequestError for a name that is not allowed."""
     if not _NAME.fullmatch(name):
         raise InvalidRequestError(
             f"{name!r} is no name for a library", "Letters, digits, dots, dashes and underscores, 64 at most."

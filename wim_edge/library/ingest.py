@@ -22,7 +22,7 @@ from wim_edge.settings import Limits
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".org", ".adoc", ".tex", ".html", ".htm", ".xhtml", ".pdf",
           ".docx", ".epub", *ROWS[:3])  # fmt: skip
-"""What is taken out of a folder. A file that is named is taken whatever its ending."""
+"""The endings of the files that are taken out of a folder. A file that is named is taken whatever its ending."""
 _LAYOUT = "{title, text}"
 _LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
 _NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
@@ -30,22 +30,22 @@ _NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls 
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What came of a file."""
+    """The result of adding a file."""
 
     path: str
     state: Literal["added", "changed", "unchanged", "failed", "skipped", "gone", "removed"]
     documents: int = 0
     note: str = ""
-    """Why it failed, or what is missing of it."""
+    """The reason why it failed, or what is missing of it."""
 
 
 def add(
     library: Library, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
 ) -> Iterator[IngestResult]:
-    """Add files, folders (with all that is in them) and files of JSON lines; yields what came of each.
+    """Adds files, folders (with all that is in them) and files of JSON lines; yields the result of each.
 
-    A file whose size and time of change are as they were is not read again. One that cannot be read is told as
-    failed, and what the library holds of it stays. ``prune``: let go of files of these folders that are gone.
+    A file whose size and time of change are unchanged is not read again. One that cannot be read is reported as failed,
+    and the library keeps what it has of it. ``prune``: removes what it has of files that are gone from these folders.
     """
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
         known = library.sources()
@@ -64,7 +64,7 @@ def add(
 
 
 def _is_gone(name: str) -> bool:
-    """Whether there is no such file; one in a folder that cannot be looked into is not gone."""
+    """Tells whether there is no such file; one in a folder that cannot be looked into is not gone."""
     try:
         os.stat(name)
     except (FileNotFoundError, NotADirectoryError):
@@ -75,7 +75,7 @@ def _is_gone(name: str) -> bool:
 
 
 def title_of(document: Document) -> str:
-    """What its file calls it, else its first heading, else the file's name."""
+    """Returns the title that the file itself gives, else its first heading, else the file's name."""
     heading = next((mark.section for mark in document.marks if mark.section), "")
     if not heading or _NO_HEADING.fullmatch(heading):
         heading = document.path.stem if document.path else document.name
@@ -83,8 +83,8 @@ def title_of(document: Document) -> str:
 
 
 def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | IngestResult]:
-    """The files of a folder, those of other kinds where they are ``known``; and what of it is none of our kinds or
-    cannot be looked into."""
+    """Yields the files of a folder, those of other kinds only where they are ``known``; and a result for each path that
+    is of no kind of ours or cannot be looked into."""
     if not os.path.isdir(root):
         yield root
         return
@@ -129,7 +129,7 @@ def _one(library: Library, path: Path, known: SourceFile | None, limits: Limits)
 
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    """What a file holds, each with its title; and what is missing of it. Raises DocumentError, InvalidRequestError."""
+    """Returns a file's documents with their titles, and what is missing. Raises DocumentError, InvalidRequestError."""
     if not path.name.lower().endswith(ROWS):
         document = read_document(path, limits=limits or DEFAULTS)
         return [(title_of(document), document)], "; ".join(document.notes)
@@ -141,12 +141,12 @@ def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Docum
 
 
 def rows_of(path: Path) -> list[tuple[str, Document]]:
-    """The documents of a file of rows, each with its title. Raises DocumentError, InvalidRequestError."""
+    """Returns the documents of a file of rows, each with its title. Raises DocumentError, InvalidRequestError."""
     return _documents(path, None)[0]
 
 
 def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:
-    """{title, text}; {title, body}; or as in KILT's knowledge source {wikipedia_title, text: [paragraphs]}."""
+    """Parses {title, text}, {title, body}, or KILT's knowledge source: {wikipedia_title, text: [paragraphs]}."""
     title = text_of(row.get("title") or row.get("wikipedia_title") or "")
     text = row.get("text") or row.get("body") or ""
     if isinstance(text, list):

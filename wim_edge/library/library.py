@@ -5,7 +5,7 @@
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
 
 Each file is one transaction: a process killed at any moment leaves whole documents, and adding again goes on from
-there. What recall derives for a model (`wim_edge.recall.index`) stands beside it and names the version it is of.
+there. What recall derives for a model (`wim_edge.recall.index`) stands beside it and names the version it is from.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wim_edge.settings import Paths
 from wim_edge.words import TOKENIZER, any_of_its_words
 
 TITLE_WEIGHT = 2.0
-"""A word of the title counts for so many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
+"""A word of the title counts as this many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
 _VERSION, _DIGEST = 2, 16
 _SCHEMA = f"""
 CREATE TABLE version (id TEXT);
@@ -71,7 +71,7 @@ class SourceFile:
     chars: int
     title: str
     name: str
-    """Of its document, where it is one."""
+    """The name of its document, if it holds just one; else empty."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class StoredDocument:
     title: str
     document: Document
     digest: bytes
-    """Of all of it."""
+    """A digest of the title, the text and the marks."""
     mtime_ns: int
     size: int
-    """Of its file, when it was added."""
+    """The size of its file in bytes; like ``mtime_ns``, as it was when the file was added."""
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ class DocumentEntry:
     title: str
     name: str
     path: str
-    """Of its file."""
+    """The path of its file."""
     chars: int
     pages: int | None
 
 
 class Library:
-    """The library of this name. Raises LibraryError where there is none (unless it may ``create`` one), or it
-    cannot be read; InvalidRequestError for a name that is none."""
+    """The library of this name. Raises LibraryError if there is none (unless it may ``create`` one) or it cannot be
+    read; InvalidRequestError for a name that is not allowed."""
 
     def __init__(self, name: str, paths: Paths | None = None, *, create: bool = False) -> None:
         self.name, self.folder = name, folder_of(name, paths)
@@ -131,7 +131,7 @@ class Library:
 
     @property
     def version(self) -> str:
-        """Changes with every document that comes or goes."""
+        """A random id that changes with every document that comes or goes."""
         with self._read() as db:
             found = db.execute("SELECT id FROM version").fetchall()
             if len(found) != 1 or not isinstance(found[0][0], str):
@@ -139,13 +139,13 @@ class Library:
             return found[0][0]
 
     def __len__(self) -> int:
-        """Documents."""
+        """Counts the documents."""
         with self._read() as db:
             (n,) = db.execute("SELECT count(*) FROM document").fetchone()
         return int(n)
 
     def sources(self) -> dict[str, SourceFile]:
-        """The files, by path."""
+        """Returns the files, by path."""
         with self._read() as db:
             rows = db.execute(
                 "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
@@ -158,7 +158,7 @@ class Library:
         return {row[0]: SourceFile(*row) for row in rows}
 
     def documents_of(self, path: str) -> list[int]:
-        """The ids of a file's documents."""
+        """Returns the ids of a file's documents."""
         with self._read() as db:
             found = db.execute(
                 "SELECT document.id FROM document JOIN source ON source.id = source WHERE path = ? ORDER BY 1",
@@ -167,7 +167,7 @@ class Library:
         return [number for (number,) in found]
 
     def digests(self) -> list[tuple[int, bytes]]:
-        """Each document's id and a digest of its title and text, in the order of the ids."""
+        """Returns each document's id and a digest of its title and text, in the order of the ids."""
         with self._read() as db:
             found = db.execute("SELECT id, digest FROM document ORDER BY id").fetchall()
             if not all(isinstance(digest, bytes) and len(digest) == _DIGEST for _, digest in found):
@@ -175,7 +175,7 @@ class Library:
         return found
 
     def entries(self) -> list[DocumentEntry]:
-        """All documents, in the order of their ids; a damaged one too."""
+        """Returns all documents, in the order of their ids, even damaged ones."""
         with self._read() as db:
             found = db.execute(
                 "SELECT document.id, CAST(title AS BLOB), CAST(name AS BLOB), CAST(path AS BLOB), length(text), "
@@ -187,7 +187,7 @@ class Library:
         ]
 
     def documents(self, ids: Sequence[int]) -> list[StoredDocument]:
-        """These documents, in this order; those that are gone are left out. Each is checked against its digest."""
+        """Returns these documents, in this order, without those that are gone. Each is checked against its digest."""
         found: dict[int, StoredDocument] = {}
         with self._read() as db:
             for number in dict.fromkeys(ids):
@@ -207,8 +207,8 @@ class Library:
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
-        """The passages that share words with a query, the best first: BM25 (Robertson and Zaragoza 2009), as SQLite's
-        FTS5 computes it, over stems of English words."""
+        """Returns the passages that share words with a query, the best first: BM25 (Robertson and Zaragoza 2009), as
+        SQLite's FTS5 computes it, over stems of English words."""
         expression = any_of_its_words(query)
         if expression is None:
             return []
@@ -226,13 +226,13 @@ class Library:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on disk: documents, words, and what was derived for models."""
+        """The bytes on disk: documents, words, and what was derived for models."""
         return size_of(self.folder)
 
     # Changes
 
     def put(self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]]) -> int:
-        """Keep the documents of a file, each with its title, in the place of those it had; how many they are."""
+        """Keeps the documents of a file, each with its title, in place of those it had; returns their number."""
         with self._write() as db:
             before = db.execute(
                 "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
@@ -270,7 +270,7 @@ class Library:
         return n
 
     def remove(self, path: str) -> bool:
-        """Let go of a file's documents; whether it was there."""
+        """Removes a file's documents; returns whether the file was there."""
         with self._write() as db:
             found = self._forget(db, path)
             if found:
@@ -301,7 +301,7 @@ class Library:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """What goes wrong with the disk, as our error."""
+        """Raises failures of the disk as LibraryError."""
         try:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
@@ -317,7 +317,7 @@ class Library:
 
 
 def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
-    """The title, or "title (2)" and so on where documents of that name are there already; and that number."""
+    """Returns the title, or "title (2)" and so on where documents of that name exist already, and that number."""
     if not _taken(db, title):
         return title, 1
     copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
@@ -329,7 +329,7 @@ def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
 
 
 def _is_name(name: str, title: str) -> bool:
-    """Whether it is the title, perhaps with a number."""
+    """Tells whether the name is the title, perhaps with a number."""
     return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
 
 
@@ -338,7 +338,7 @@ def _taken(db: sqlite3.Connection, name: str) -> bool:
 
 
 def _change(db: sqlite3.Connection) -> None:
-    """A new version: random, so that no other library, and none that was put back from a copy, ever has the same."""
+    """Sets a random new version, so that no other library, and none restored from a copy, ever has the same."""
     db.execute("DELETE FROM version")
     db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
@@ -348,7 +348,7 @@ def _digest(*texts: object) -> bytes:
 
 
 def _sum(*numbers: object) -> int:
-    """A checksum of a passage: its document, its place and its number."""
+    """Returns a checksum of a passage: its document, its place and its number."""
     return zlib.crc32(repr(numbers).encode())
 
 
@@ -357,7 +357,7 @@ def _text(stored: object) -> str:
 
 
 def _pages(marks: bytes) -> int | None:
-    """The last page of a document; None: it has none, or its marks are damaged."""
+    """Returns the last page of a document; None if it has no pages, or its marks are damaged."""
     try:
         return max((page for _, page, _ in json.loads(marks) if page is not None), default=None)
     except (ValueError, TypeError, RecursionError):

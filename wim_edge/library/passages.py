@@ -1,4 +1,4 @@
-"""Documents in passages, the pieces that a library finds them by."""
+"""The passages of a document: the pieces by which a library finds it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SECTION_CHARS = 200  # a shorter section shares its passage with the next one
 
 
 def passages(document: Document) -> Iterator[tuple[int, int]]:
-    """The document in pieces of at most `PASSAGE_CHARS`. A heading stays with what follows it: no piece goes on from
-    one section into the next, unless it is hardly more than a heading so far."""
+    """Yields [start, end) of the document's pieces of at most `PASSAGE_CHARS`. A heading stays with what follows it: no
+    piece goes on from one section into the next, unless it is hardly more than a heading so far."""
     starts = [0]
     for mark in document.marks:
         if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
@@ -24,5 +24,5 @@ def passages(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _as_codes(text: str) -> Sequence[int]:
-    """Characters for tokens."""
+    """Returns one item for each character, in place of tokens."""
     return range(len(text))

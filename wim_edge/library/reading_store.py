@@ -49,13 +49,13 @@ class ReadingStore:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder, self._limit = folder, limit
         self.notes: list[str] = []
-        """What a reader should know, a line each."""
+        """Notes for the reader, a line each."""
         self.index = self._open_index(folder / "index.sqlite")
         os.chmod(folder / "index.sqlite", 0o600)
 
     @classmethod
     def of(cls, settings: Settings) -> ReadingStore:
-        """The one that the settings name."""
+        """Returns the store that the settings name."""
         folder = settings.readings or Paths.from_environment().cache / "readings"
         try:
             return cls(folder, settings.readings_bytes)
@@ -66,7 +66,7 @@ class ReadingStore:
             ) from error
 
     def _open_index(self, path: Path) -> ReadingsDatabase:
-        """The index; a damaged one, without which the files are of no use, begins anew."""
+        """Opens the index; a damaged one, without which the files are of no use, begins anew."""
         try:
             return ReadingsDatabase(path)
         except (sqlite3.DatabaseError, UnicodeError) as error:
@@ -75,7 +75,7 @@ class ReadingStore:
             return self.recreate_index(error)
 
     def recreate_index(self, damage: Exception) -> ReadingsDatabase:
-        """Put an empty index in the place of a damaged one, which stays beside it; it says so in the notes."""
+        """Puts an empty index in the place of a damaged one, which stays beside it, and says so in the notes."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
         self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
@@ -95,22 +95,22 @@ class ReadingStore:
         return min(_MOST, (shutil.disk_usage(self.folder).free + self.index.total()) // _SHARE)
 
     def readings(self) -> list[ReadingRecord]:
-        """What is stored, the latest used first."""
+        """Returns the saved readings, the latest used first."""
         return self.index.readings()
 
     def remove(self, reading: int) -> None:
-        """Forget a reading, and every state that no other one needs."""
+        """Forgets a reading, and every state that no other one needs."""
         self.index.drop_reading(reading)
         self.sweep()
 
     def clear(self) -> None:
-        """Forget all readings."""
+        """Forgets all readings."""
         for one in self.index.readings():
             self.index.drop_reading(one.id)
         self.sweep()
 
     def sweep(self, keeping: int | None = None) -> None:
-        """Hold the limit: let go of the readings used longest ago, but for one; delete what nothing refers to."""
+        """Holds the limit: lets go of the readings used longest ago, except one; deletes what nothing refers to."""
         limit = self.limit
         self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
@@ -126,16 +126,16 @@ class ReadingStore:
                     self.delete([name])
 
     def delete(self, names: list[str]) -> None:
-        """Files of the folder, those of ours."""
+        """Deletes files of the folder, only those of ours."""
         for name in filter(state_file.is_ours, names):
             with suppress(OSError):  # open in another process (Windows); a later sweep finds it
                 (self.folder / name).unlink(missing_ok=True)
 
 
 class SavedReading:
-    """The saved states of one reading: asked for what is known, given what is new.
+    """The saved states of one reading, in which known tokens are found and new ones saved.
 
-    ``notes`` gathers what the reader should know, a line each.
+    ``notes`` gathers notes for the reader, a line each.
     """
 
     def __init__(
@@ -161,10 +161,10 @@ class SavedReading:
     def find(
         self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False
     ) -> Snapshot | None:
-        """The saved state that holds most of ``tokens``, up to one of ``ends`` (positions, ascending).
+        """Returns the saved state that holds the longest part of ``tokens``, up to one of the ascending ``ends``.
 
-        It may hold more tokens than that, other ones, but ``most`` in all. ``aside``: it is no part that the
-        reading goes on from.
+        It may hold other tokens beyond that, but at most ``most`` in all. ``aside``: the reading does not go on from
+        it.
         """
         hashes = digests(tokens, ends)
         while not self._broken:
@@ -193,11 +193,11 @@ class SavedReading:
         return None
 
     def refused(self, error: Exception) -> None:
-        """A state that was found cannot be restored."""
+        """Notes that a state that was found cannot be restored."""
         self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
     def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
-        """Keep what a sequence holds; ``ends`` are the positions from which a reading may go on.
+        """Keeps what a sequence holds; ``ends`` are the positions from which a reading may go on.
         ``aside``: see `find`."""
         if self._broken:
             return
@@ -223,7 +223,7 @@ class SavedReading:
             self._fail("saved", error)
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """What the embedding model of this fingerprint has made of these texts before, unit vectors."""
+        """Returns the unit vectors that the embedding model of this fingerprint has made of these texts before."""
         if self._broken or not texts:
             return {}
         digests = {number: _digest(text) for number, text in texts.items()}
@@ -237,7 +237,7 @@ class SavedReading:
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
     def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep what an embedding model has made of texts, as long as the reading."""
+        """Keeps an embedding model's vectors of texts, as long as the reading."""
         if self._broken:
             return
         try:
@@ -247,7 +247,7 @@ class SavedReading:
             self._fail("saved", error)
 
     def close(self, tokens: int) -> None:
-        """The reading is over, ``tokens`` of its documents' tokens were given or found: tidy up."""
+        """Ends the reading, for which ``tokens`` of its documents' tokens were given or found, and tidies up."""
         if self._broken:
             return
         if self._taken > _LARGE:
@@ -268,7 +268,7 @@ class SavedReading:
             self._fail("saved", error)
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
-        """The reading has this state; one that it only continues is needed no more."""
+        """Adds a state to the reading; the one that it only continues is needed no more."""
         last, held = self._last
         if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
             self._states.remove(last)
@@ -292,7 +292,7 @@ class SavedReading:
 
 
 def is_corrupt(error: Exception) -> bool:
-    """Whether the index is no sound database, rather than locked, or not ours to read or write."""
+    """Tells whether an error means a damaged index, rather than one that is locked or not ours to read or write."""
     if isinstance(error, sqlite3.OperationalError):
         return "Could not decode" in str(error)  # a text in it is none any more
     # The class itself: a broken constraint, say, comes of another process that let go of the reading
@@ -300,17 +300,17 @@ def is_corrupt(error: Exception) -> bool:
 
 
 def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many first tokens are the same."""
+    """Returns how many first tokens are the same."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def os_reason(error: Exception) -> str:
-    """Returns what the system says, without the path."""
+    """Returns the system's message, without the path."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def digests(tokens: Sequence[int], ends: Sequence[int]) -> list[str]:
-    """A digest of the first ``end`` tokens, for each of the ascending ``ends``."""
+    """Returns a digest of the first ``end`` tokens, for each of the ascending ``ends``."""
     data, found, done = np.asarray(tokens, np.int32), [], 0
     digest = hashlib.blake2b(digest_size=16)
     for end in ends:

@@ -1,9 +1,9 @@
-"""What is stored, in SQLite: which tokens each state holds, and which document it was read from.
+"""The index of the saved readings, in SQLite: each state's tokens, and the document that it was read from.
 
     reading   a document (or several, asked together) as one model read it
     state     a file that holds a sequence's first ``tokens`` tokens
-    prefix    a digest of the first so many tokens of a state: where a reading can go on from
-    vector    of a text, by its digest, what an embedding model made of it
+    prefix    a digest of the first so many tokens of a state, from which a reading can go on
+    vector    an embedding model's vector of a text, by the text's digest
 
 A state is kept as long as a reading refers to it. Write-ahead logging lets one process write while
 others read; a process killed at any moment leaves the last transaction's state.
@@ -54,7 +54,7 @@ class ReadingRecord:
     tokens: int
     """Document tokens that are saved."""
     of_tokens: int
-    """Document tokens it has in all."""
+    """Document tokens in all."""
     bytes: int
     created: float
     used: float
@@ -87,7 +87,7 @@ class ReadingsDatabase:
     # What is there
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> State | None:
-        """The state that holds most of these prefixes (digests from short to long), of ``most`` tokens at most."""
+        """Returns the state with the longest of these prefixes (digests, ascending), of at most ``most`` tokens."""
         with connected(self._path) as db:
             for place in range(len(digests) - 1, -1, -1):
                 row = db.execute(
@@ -100,7 +100,7 @@ class ReadingsDatabase:
         return None
 
     def readings(self) -> list[ReadingRecord]:
-        """All, the latest used first."""
+        """Returns all readings, the latest used first."""
         with connected(self._path) as db:
             rows = db.execute(
                 "SELECT reading.id, title, source, shape, model, reading.tokens, of_tokens, "
@@ -110,7 +110,7 @@ class ReadingsDatabase:
         return [ReadingRecord(*row) for row in rows]
 
     def total(self) -> int:
-        """Bytes of all files and vectors."""
+        """Counts the bytes of all files and vectors."""
         with connected(self._path) as db:
             (total,) = db.execute(
                 "SELECT (SELECT coalesce(sum(bytes), 0) FROM state)"
@@ -123,7 +123,7 @@ class ReadingsDatabase:
             return {file for (file,) in db.execute("SELECT file FROM state")}
 
     def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
-        """The vectors of these texts that one model has made."""
+        """Returns the vectors that one model has made of these texts, by digest."""
         with connected(self._path) as db:
             found = ((digest, db.execute(
                 "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
@@ -133,7 +133,7 @@ class ReadingsDatabase:
     # Changes
 
     def add_vectors(self, reading: int, fingerprint: str, vectors: Mapping[str, bytes]) -> None:
-        """Note what a model has made of texts, by their digests, as part of a reading."""
+        """Notes a model's vectors of texts, by their digests, as part of a reading."""
         rows = [(reading, fingerprint, digest, data) for digest, data in vectors.items()]
         with transaction(self._path) as db:
             db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
@@ -141,7 +141,7 @@ class ReadingsDatabase:
     def open_reading(
         self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int
     ) -> int:
-        """The id of this reading, new or known; it counts as used now."""
+        """Returns the id of this reading, new or known, and counts it as used now."""
         now = time.time()
         with transaction(self._path) as db:
             db.execute(
@@ -159,7 +159,7 @@ class ReadingsDatabase:
     def add(
         self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
     ) -> tuple[int, bool]:
-        """Note a state's file and its prefixes (digest, tokens), from short to long, as part of a reading.
+        """Notes a state's file and its prefixes (digest, tokens), from short to long, as part of a reading.
 
         Returns the state's id and whether it is new; if not, another one holds just the same tokens already, and
         the file is not noted.
@@ -182,8 +182,8 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """The reading now consists of these states, so many document tokens; it lets others go. Returns the tokens
-        that it has then: none where one of the states is gone."""
+        """Makes a reading consist of these states, with so many document tokens, and lets its other states go. Returns
+        the tokens that it then has: 0 if one of the states is gone."""
         with transaction(self._path) as db:
             held = set(states)
             old = {state for (state,) in db.execute("SELECT state FROM part WHERE reading = ?", (reading,))}
@@ -203,7 +203,7 @@ class ReadingsDatabase:
             db.execute("DELETE FROM state WHERE file = ?", (file,))
 
     def drop_unreferenced(self) -> list[str]:
-        """Forget the states that no reading refers to; their files."""
+        """Forgets the states that no reading refers to; returns their files."""
         with transaction(self._path) as db:
             files = [
                 file for (file,) in db.execute("SELECT file FROM state WHERE id NOT IN (SELECT state FROM part)")

@@ -29,12 +29,12 @@ _KIND = (b"wim-edge reading", 2)
 
 
 def is_ours(name: object) -> bool:
-    """Whether a file's name is one that `write` gives: the folder may be anybody's, and so may the index."""
+    """Tells whether a file's name is one that `write` gives: the folder may be anybody's, and so may the index."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
-    """Write what a sequence holds to a new file of ``folder``; its path and its bytes. Raises OSError."""
+    """Writes what a sequence holds to a new file of ``folder``; returns its path and its bytes. Raises OSError."""
     path = folder / (uuid.uuid4().hex + ENDING)
     with replace_file(path, private=True) as part_path:
         snapshot = sequence.snapshot(part_path)
@@ -51,7 +51,7 @@ def write(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[P
 
 
 def read(path: Path, about: Mapping[str, Any]) -> Snapshot:
-    """The snapshot of a file that should be about this; its state stays there. Raises DamagedError, OSError."""
+    """Reads a file that should be ``about`` this; the snapshot's state stays there. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}

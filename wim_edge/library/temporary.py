@@ -1,4 +1,4 @@
-"""Readings that are kept until a command ends, where nothing is to be kept afterwards (``--no-save``)."""
+"""Readings that are kept until a command ends, and not afterwards (``--no-save``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _YOUNG = 5.0  # seconds in which a folder may not have its lock yet
 
 @contextmanager
 def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
-    """With a folder for what is read, which goes at the end: the next question of the same document needs it."""
+    """Yields settings with a folder for readings, which goes at the end: the next question of a document needs them."""
     if settings.save:
         yield settings
         return
@@ -32,7 +32,7 @@ def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
 
 
 def sweep() -> None:
-    """Remove the folders of processes that were killed: theirs are not locked."""
+    """Removes the folders of processes that were killed: theirs are not locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError, Timeout, NotImplementedError):
             if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
@@ -41,5 +41,5 @@ def sweep() -> None:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether this user made it: others may write to the folder for temporary files too."""
+    """Tells whether this user made the folder: others may write to the folder for temporary files too."""
     return os.name == "nt" or folder.lstat().st_uid == os.getuid()

@@ -7,8 +7,8 @@
     {"id": 1, "do": "cancel"}
     {"id": 1, "do": "judge", "segment": 3, "accepted": false}
 
-Answers are the events of docs/events.md with the ``id`` of their request; `queued` comes first, and `error` last if it
-fails. ``settings`` are fields of `wim_edge.Settings`; for ask, ``judged`` maps segments to verdicts, and with
+Answers are the events of docs/events.md with their request's ``id``; `queued` comes first, and `error` last if a
+request fails. ``settings`` are fields of `wim_edge.Settings`; for ask, ``judged`` maps segments to verdicts, and with
 ``"read_on": true`` the last question is read on (`Runtime.stream`). Requests are served in their order. The process
 ends with its standard input.
 """
