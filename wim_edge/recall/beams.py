@@ -1,6 +1,6 @@
 """Beam search in which every token must continue a run that occurs in the library.
 
-MindRef (arXiv 2402.17010, section 3): what is decoded exists. Beams are forks of one prompt and are evaluated
+MindRef (arXiv 2402.17010, section 3): whatever is decoded exists. Beams are forks of one prompt and are evaluated
 together, a batch a step; a dead beam is closed. A stretch of a title without a choice (the rest, where no other
 title goes on alike) is evaluated at once.
 """
@@ -27,12 +27,12 @@ class Beam:
     run: TokenRange
     tokens: tuple[int, ...] = ()
     logprob: float = 0.0
-    """Of its tokens, and of its end where it has ended; nats."""
+    """The log-probability of its tokens, and of its end if it has ended; nats."""
     ended: bool = False
 
     @property
     def score(self) -> float:
-        """Mean log-probability of a token: long titles are not put behind for their length."""
+        """Returns the mean log-probability of a token, so that long titles are not put behind for their length."""
         return self.logprob / max(1, len(self.tokens) + self.ended)
 
 
@@ -47,18 +47,18 @@ class _Live:
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for, and how far.
+    """A beam search: the runs that it may find, and its limits.
 
     Args:
-        runs: what exists.
-        width: beams that go on at a step, and that are found at most.
+        runs: the runs of tokens that exist.
+        width: the most beams that go on at a step, and that are found.
         longest: tokens after which a beam is complete, up to `LONGEST` - 1.
-        ends: the tokens that end a title; a beam is complete when it has ended. Without them, when only one
-            place is left, or at the ``longest``.
-        whole: a beam is complete at the ``longest`` or at its text's end only, though it stands in one place: what
-            short prefixes are compared with.
-        form: the token as it stands at the beginning of a text, if there is such a one (" The" for "The"): the
-            likelier of the two is decoded for the first token.
+        ends: the tokens that end a title; a beam is complete when it has ended. Without them it is complete when only
+            one place is left, or at the ``longest``.
+        whole: True if a beam is complete at the ``longest`` or at its text's end only, though it stands in one place;
+            short prefixes are compared with this.
+        form: returns a token's form at the beginning of a text, if there is one (" The" for "The"); the likelier of
+            the two is decoded as the first token.
     """
 
     runs: SuffixArray
@@ -69,7 +69,7 @@ class Search:
     form: Callable[[int], int] = int
 
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
-        """The best beams after this prompt, best first, and the tokens that were evaluated for them.
+        """Returns the best beams after this prompt, best first, and the tokens that were evaluated for them.
 
         Takes ``width`` sequences of the context besides the prompt's, which is afterwards as it was before.
         Raises Interrupted, ContextOverflowError.
@@ -101,7 +101,7 @@ class Search:
         return found, spent
 
     def _grown(self, live: _Live) -> Iterator[Beam]:
-        """The beam with each of the likeliest next tokens, and its end."""
+        """Yields the beam with each of the likeliest next tokens, and with its end."""
         beam, logprobs = live.beam, log_softmax(live.logits)
         tokens, edges = self.runs.successors(beam.run)
         if len(tokens) and tokens[-1] == self.runs.end:
@@ -129,7 +129,7 @@ class Search:
         return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
 
     def _stretch(self, beam: Beam) -> list[int]:
-        """The beam's last token, which is still to be evaluated, and what must follow it in a title."""
+        """Returns the beam's last token, which is still to be evaluated, and the tokens that must follow in a title."""
         stretch, run = [beam.tokens[-1]], beam.run
         while self.ends and run.length < self.longest:
             tokens, _ = self.runs.successors(run)
@@ -141,7 +141,7 @@ class Search:
 
     @staticmethod
     def _along(beam: Beam, stretch: list[int], rows: Logits) -> Beam:
-        """The beam at the end of its stretch, which begins with its own last token."""
+        """Returns the beam at the end of its stretch, which begins with its own last token."""
         more = stretch[1:]
         logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()) if more else 0.0
         run = TokenRange(beam.run.first, beam.run.last, beam.run.length + len(more))

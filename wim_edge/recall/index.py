@@ -1,4 +1,4 @@
-"""What recall needs of a library for one model: its tokens, and where titles and sentences begin in them.
+"""A library's index for recall with one model: its tokens, and the places where titles and sentences begin in them.
 
     tokens   of each document: its title, an end, its text, an end (see `suffix_array.end_of`); uint16, or uint32 for
              large vocabularies
@@ -36,7 +36,7 @@ _AT_ONCE = 256  # documents read from the library at a time
 _ARRAYS = ("ids", "heads", "bodies", "starts", "chars", "titles", "sentences", "tokens", "digests")
 
 Told = Callable[[int, int], None]
-"""Is told how many documents are tokenized, of how many."""
+"""A function that is told how many documents are tokenized, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class TokenIndex:
 
     @cached_property
     def passage_runs(self) -> SuffixArray:
-        """What the sentences of all documents begin with."""
+        """The beginnings of the sentences of all documents."""
         return SuffixArray(self.tokens, self.sentences)
 
     def passages_of(self, documents: list[int]) -> SuffixArray:
-        """What the sentences of these documents (their places in ``ids``) begin with."""
+        """Returns the beginnings of the sentences of these documents (their places in ``ids``)."""
         return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
 
     def document_at(self, places: Ints) -> Ints:
-        """The documents (places in ``ids``) that these places of the tokens lie in."""
+        """Returns the documents (places in ``ids``) that these places of the tokens lie in."""
         return np.searchsorted(self.heads, places, side="right") - 1
 
     def char_offset(self, place: int) -> int:
@@ -76,8 +76,8 @@ class TokenIndex:
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """How many characters precede the first sentence that begins so many tokens further on or more; None where
-        the document ends before."""
+        """Returns how many characters precede the first sentence that begins at least so many tokens further on; None
+        where the document ends before."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:
@@ -90,7 +90,7 @@ class TokenIndex:
 
 
 def load_index(library: Library, model: Model) -> TokenIndex | None:
-    """The library's index for a model, if there is one, sound and of this version of the library."""
+    """Returns the library's index for a model, if there is one, sound and of this version of the library."""
     with suppress(OSError, DamagedError):
         return TokenIndex(**open_mapped(_path(library, model), _KIND, {"version": library.version}))
     return None
@@ -119,7 +119,7 @@ def _path(library: Library, model: Model) -> Path:
 
 
 def _before(path: Path) -> TokenIndex | None:
-    """The index of an earlier version of the library."""
+    """Returns the index of an earlier version of the library, if there is one."""
     with suppress(OSError, DamagedError):
         return TokenIndex(**open_mapped(path, _KIND, None))
     return None
@@ -127,7 +127,7 @@ def _before(path: Path) -> TokenIndex | None:
 
 @dataclass
 class _IndexArrays:
-    """One document's share of the arrays, places counted from its title's beginning."""
+    """One document's share of the arrays, with places counted from its title's beginning."""
 
     tokens: Ints
     body: int
@@ -181,7 +181,7 @@ def _tokenized(
 
 
 def _taken(index: TokenIndex, at: int) -> _IndexArrays:
-    """A document of an earlier index."""
+    """Returns a document's share of an earlier index."""
     head, end = index.heads[at], index.heads[at + 1]
     first, last = np.searchsorted(index.starts, (head, end))
     return _IndexArrays(

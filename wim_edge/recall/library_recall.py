@@ -32,7 +32,7 @@ class LibraryRecall:
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
         clock: Timings,
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:  # fmt: skip
-        """Yields what is done, and returns the passages, best first, with who knows their documents. Raises
+        """Yields events, and returns the passages, best first, with the recaller that knows their documents. Raises
         LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
         control.attach(recaller.open(query))
@@ -47,7 +47,7 @@ class LibraryRecall:
     def _open(
         self, library: Library, model: Model, chat: ChatFormat, settings: Settings, control: Control
     ) -> Generator[events.Event, None, Recaller]:
-        """The recaller of the last question, if the library is as it was; its prompts are in the cache."""
+        """Returns the last question's recaller, with its prompts in the cache, if the library is as it was."""
         key = (str(library.folder), library.version)
         if self._recaller is None or self._key != key:
             self.close()

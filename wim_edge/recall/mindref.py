@@ -2,7 +2,7 @@
 
 The cache over time; the examples are evaluated once for all questions:
 
-    [examples][question]                       after it titles are searched, beams of forks
+    [examples][question]                       titles are searched after it, by beams of forks
     [examples][question][title 1][Passage:]    a fork for each title that was found; after all of them together
     [examples][question][title 2][Passage:]    passages are searched, after each among its own title's documents
 
@@ -27,11 +27,11 @@ from wim_edge.recall.suffix_array import LONGEST, SuffixArray
 from wim_edge.wim.prompts import Prompts
 
 TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
-"""Beams of the two stages (section 4.1)."""
+"""The beams of the two stages (section 4.1)."""
 PREFIX = 16
-"""Tokens of a passage that are decoded at most (section 4.1)."""
+"""The most tokens of a passage that are decoded (section 4.1)."""
 PASSAGE = 150
-"""Tokens of the passage that is returned, before the rest of its last sentence (section 4.1)."""
+"""The tokens of the passage that is returned, before the rest of its last sentence (section 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Title:
     documents: tuple[int, ...]
     tokens: tuple[int, ...]
     score: float
-    """How much likelier the question makes it, nats."""
+    """The gain in log-probability that the question brings it, nats."""
 
 
 @dataclass(frozen=True)
@@ -52,52 +52,52 @@ class Prefix:
     """Its place in the index."""
     start: int
     end: int
-    """The passage, in characters of the document; -1: up to its end."""
+    """The end of the passage, as ``start`` in characters of the document; -1: the document's end."""
     n_tokens: int
-    """Of the prefix."""
+    """The number of the prefix's tokens."""
     score: float
     """Mean log-probability of the prefix's tokens, nats."""
 
 
 class MindRef:
-    """A model that is asked what it remembers of a library's documents. ``decoded_tokens`` counts what beams
-    took."""
+    """A model that is asked what it remembers of a library's documents. ``decoded_tokens`` counts the tokens that its
+    beams took."""
 
     def __init__(self, model: Model, prompts: Prompts, index: TokenIndex, *, prefix: int = PREFIX) -> None:
         self._model, self._prompts, self.index, self._prefix = model, prompts, index, prefix
         self._spaced = cache(self._with_space)
         self._sequences: dict[str, Sequence] = {}
         self._asked: tuple[str, Sequence] | None = None
-        """The question of now, which every stage goes on from."""
+        """The current question and its sequence, from which every stage goes on."""
         self.decoded_tokens = 0
 
     @property
     def n_sequences(self) -> int:
-        """It takes so many at once: three that stand, the question's, the titles' forks, beams."""
+        """The number of sequences it takes at once: three that stand, the question's, the titles' forks, the beams."""
         return 4 + 2 * TITLE_WIDTH
 
     def cells(self, query: str) -> int:
-        """Cells of a context that it takes at most for this question."""
+        """Returns the most cells of a context that it takes for this question."""
         fixed = 2 * sum(map(len, self._paged)) + len(self._model.tokenize(query))
         return fixed + (TITLE_WIDTH + 1) * LONGEST + PASSAGE_WIDTH * self._prefix
 
     def positions(self, query: str) -> int:
-        """Tokens that one sequence of it holds at most."""
+        """Returns the most tokens that one of its sequences holds."""
         return sum(map(len, self._paged)) + len(self._model.tokenize(query)) + LONGEST + self._prefix
 
     def forget(self) -> None:
-        """The context it was used with is closed."""
+        """Forgets the sequences of its context, which was closed."""
         self._sequences.clear()
         self._asked = None
 
     # The stages
 
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
-        """The titles that the question makes likelier most, of those the beams find, the best first.
+        """Returns the titles whose probability the question raises most, of those the beams find, the best first.
 
-        The beams find what is likely; among that, what the question has least to do with it are the titles that
-        are likely anyway: ordered by log-odds rather than as in the paper (by mean log-probability) the first one
-        was right in 40% instead of 27% of questions. Raises Interrupted.
+        The beams also find titles that are likely whatever the question is. Therefore titles are ordered by log-odds,
+        not as in the paper by mean log-probability: the first one was right in 40% instead of 27% of questions.
+        Raises Interrupted.
         """
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
@@ -110,7 +110,7 @@ class MindRef:
         return sorted(found, key=lambda title: -title.score)[:most]
 
     def log_odds(self, context: Context, query: str, documents: Seq[int]) -> list[float]:
-        """How much likelier the title of each document is after this question than after none, in nats:
+        """Returns how much likelier the title of each document is after this question than after none, in nats:
         log P(title | question) - log P(title)."""
         index = self.index
         titles = [index.tokens[index.heads[at] : index.bodies[at] - 1].tolist() for at in documents]
@@ -119,7 +119,7 @@ class MindRef:
         return [one - other for one, other in zip(after, nothing, strict=True)]
 
     def passages(self, context: Context, query: str, titles: Seq[Title], most: int) -> list[list[Prefix]]:
-        """For each of these titles the likeliest beginnings of passages of its documents, the best first."""
+        """Returns for each of these titles the likeliest beginnings of passages of its documents, the best first."""
         with ExitStack() as stack:
             sequence = self._after_question(context, query)
             forks = [stack.enter_context(sequence.fork()) for _ in titles]
@@ -139,7 +139,7 @@ class MindRef:
         return Search(runs, PASSAGE_WIDTH, self._prefix, form=self._spaced)
 
     def _located(self, runs: SuffixArray, beam: Beam) -> Prefix:
-        """Where the prefix stands first."""
+        """Returns the prefix at the first of the places where it stands."""
         place = int(runs.places(beam.run)[0])
         document = int(self.index.document_at(np.array([place]))[0])
         start, end = self.index.char_offset(place), self.index.sentence_end(place, PASSAGE)
@@ -151,7 +151,7 @@ class MindRef:
         return beams
 
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
-        """log P(title and its end | what the sequence holds), in nats; the sequence is as before."""
+        """Returns log P(title and its end | what the sequence holds), in nats; the sequence is as before."""
         found = []
         for at in range(0, len(titles), TITLE_WIDTH):
             some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
@@ -170,12 +170,12 @@ class MindRef:
 
     @cached_property
     def _paged(self) -> list[list[int]]:
-        """Tokens before the question, before the title and before the passage."""
+        """The tokens before the question, before the title and before the passage."""
         bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=True)
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
     def _after_question(self, context: Context, query: str) -> Sequence:
-        """The sequence that holds the examples and the question, and asks for a title. It stands until the next
+        """Returns the sequence that holds the examples and the question, and asks for a title. It stands until the next
         question."""
         if self._asked is not None:
             asked, sequence = self._asked
@@ -193,11 +193,11 @@ class MindRef:
         return sequence
 
     def _neutral(self, context: Context) -> Sequence:
-        """The sequence that asks for a title without a question."""
+        """Returns the sequence that asks for a title without a question."""
         return self._standing(context, "neutral", [*self._paged[0], *self._paged[1]])
 
     def _standing(self, context: Context, name: str, tokens: list[int]) -> Sequence:
-        """A sequence that is the same for all questions, made when it is first asked for."""
+        """Returns a sequence that is the same for all questions, made when it is first asked for."""
         if name not in self._sequences:
             sequence = context.sequence()
             try:
@@ -210,7 +210,7 @@ class MindRef:
         return self._sequences[name]
 
     def _with_space(self, token: int) -> int:
-        """The token as it stands after the prompt: "The" at the head of a text is " The" after "Passage:"."""
+        """Returns the token as it stands after the prompt: "The" at the head of a text is " The" after "Passage:"."""
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token

@@ -4,7 +4,7 @@ Choosers:
 
     bm25     words in common (Robertson and Zaragoza 2009)
     recall   what the model remembers: MindRef's two stages (`mindref.py`)
-    hybrid   both in one score; the best candidates are then read, and ranked by the question's likelihood too
+    hybrid   both in one score; then the best candidates are read, and ranked by the question's likelihood too
              (Sachan et al. 2022)
 
 Several signals may speak for a passage. All are log-probabilities or much like them, so they are added, with
@@ -41,7 +41,7 @@ from wim_edge.wim.relevance.likelihood import QuestionLikelihood
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
 _HITS, _TITLES = 10, 5  # that BM25 and recall bring in
 _READ, _NEAR = 8, 3.0
-"""So many candidates are read at most, and none that is so far behind the best one: reading all eight finds no more."""
+"""The most candidates that are read, and how far behind the best one they may be: reading all eight finds no more."""
 _LONGEST_READ = 512  # tokens of a candidate by which it is judged
 _SLACK = 64
 _WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
@@ -79,12 +79,12 @@ class Recaller:
         self._place = {int(number): at for at, number in enumerate(index.ids)}
         self._context: Context | None = None
         self._documents: dict[int, StoredDocument] = {}
-        """Those of this question."""
+        """The documents of this question, by their places in the index."""
         self.read_tokens = 0
-        """Tokens of passages that were read to judge them."""
+        """The tokens of passages that were read to judge them."""
 
     def open(self, query: str) -> Context:
-        """The context for this question, which may be interrupted."""
+        """Returns the context for this question, which may be interrupted."""
         question = len(self._model.tokenize(query))
         own = len(self._opening) + _LONGEST_READ + question + _SLACK  # with it once alone, and once after a candidate
         need, positions = self.mindref.cells(query) + own + question, max(own, self.mindref.positions(query))
@@ -109,14 +109,14 @@ class Recaller:
         self, query: str, chooser: str = Settings.chooser, *, most: int = 4, listed: int = 10, documents: int = _TITLES,
         read: bool | None = None
     ) -> Iterator[events.Event]:
-        """Yield what happens; at last `events.PassagesRecalled`.
+        """Yields events; the last is `events.PassagesRecalled`.
 
         Args:
             chooser: one of CHOOSERS.
-            most: passages that are chosen at most; those far behind the best one are not.
-            listed: passages that are listed at most.
-            documents: titles whose documents' passages are searched.
-            read: whether the candidates are read and ranked by the question's likelihood; None: in a hybrid.
+            most: the most passages that are chosen; those far behind the best one are not.
+            listed: the most passages that are listed.
+            documents: the number of titles whose documents' passages are searched.
+            read: True if the candidates are read and ranked by the question's likelihood; None: in a hybrid only.
         """
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
@@ -145,7 +145,7 @@ class Recaller:
         )
 
     def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
-        """What to read of the chosen passages: documents, whole where they are short, else those parts of them;
+        """Returns the documents to read for the chosen passages, whole where they are short, else those parts of them;
         in the order of their best passages."""
         spans: dict[str, list[events.Chars]] = {}
         for passage in passages:
@@ -172,8 +172,8 @@ class Recaller:
     def _with_titles(
         self, context: Context, query: str, candidates: list[Candidate], titles: Seq[Title]
     ) -> list[Candidate]:
-        """What BM25 has found, with the signal of the titles; and of the recalled titles' documents that it has not,
-        the passage whose beginning the model finds likeliest."""
+        """Adds the signal of the titles to what BM25 has found and, of each recalled title whose documents BM25 has not
+        found, the passage whose beginning the model finds likeliest."""
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}
         unheard = [document for document in dict.fromkeys(c.document for c in candidates) if document not in odds]
@@ -191,7 +191,7 @@ class Recaller:
     def _rerank(
         self, context: Context, query: str, candidates: list[Candidate]
     ) -> tuple[list[Candidate], int]:
-        """The best of them read, each alone after the system text, and ranked anew, before the others; how many."""
+        """Ranks the best ones anew, each read alone after the system text, before the others; returns how many too."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -222,14 +222,14 @@ class Recaller:
         )  # fmt: skip
 
     def _chars(self, candidate: Candidate) -> events.Chars:
-        """The passage's characters, without white space around it."""
+        """Returns the passage's characters, without white space around it."""
         whole = self._document(candidate.document).text
         start, end = candidate.start, candidate.end if candidate.end >= 0 else len(whole)
         text = whole[start:end]
         return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
 
     def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Each text once, where it stands first: files are copied."""
+        """Returns each text once, where it stands first: files are copied."""
         by_text: dict[str, Candidate] = {}
         for candidate in candidates:
             start, end = self._chars(candidate)
@@ -247,7 +247,7 @@ class Recaller:
 
 
 def _notes(kept: StoredDocument) -> tuple[str, ...]:
-    """Whether its file is still what was added."""
+    """Returns a note if a document's file is no longer as it was when it was added."""
     try:
         stat = os.stat(kept.document.path or "")
     except (OSError, ValueError):
@@ -262,7 +262,7 @@ def _best_first(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
-    """In order, and as one where they overlap."""
+    """Returns the spans in order, merged where they overlap."""
     merged: list[events.Chars] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -273,5 +273,5 @@ def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
 
 
 def _near(candidate: Candidate, candidates: Seq[Candidate]) -> bool:
-    """Not far behind the best one."""
+    """Tells whether a candidate is not far behind the best one."""
     return candidate.score >= candidates[0].score - _NEAR

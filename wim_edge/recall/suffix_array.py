@@ -1,10 +1,10 @@
-"""Which tokens may come next, where every run of tokens has to occur in a text, and where it does.
+"""Tokens that may come next, where every run of tokens has to occur in a text, and the places where it does.
 
 MindRef (arXiv 2402.17010, section 3) constrains titles by a trie and passages by an FM-index. Here one structure
 serves both: places of the text in the order of the tokens that stand there, a sparse suffix array: the
 beginnings of titles (a trie), of sentences (passages), of the sentences of some documents (theirs). A run of tokens is
 then a range of neighbours, the tokens that may follow it are the steps inside that range, and extending it narrows
-the range. What the few ranges of more than a thousand places hold is kept once it was looked up.
+the range. The steps in the few ranges of more than a thousand places are kept once they have been looked up.
 
 (An FM-index takes less room, but gives the successors of a run one alphabet at a time; the package `fm-index` does
 not give them at all.)
@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 LONGEST = 64
-"""Tokens of a run at most."""
+"""The most tokens of a run."""
 _MANY = 1024  # places: the steps of larger ranges are kept
 
 Ints = NDArray[Any]
-"""Of an unsigned type: token ids, or places in a text."""
+"""Integers of an unsigned type: token ids, or places in a text."""
 
 
 def end_of(tokens: Ints) -> int:
-    """The token that stands after every title and every body, and that no run goes beyond: the type's last number."""
+    """Returns the token that stands after every title and body, and that no run goes beyond: the type's last number."""
     return int(np.iinfo(tokens.dtype).max)
 
 
@@ -40,7 +40,7 @@ class TokenRange:
     length: int
 
     def __len__(self) -> int:
-        """How often it occurs."""
+        """Counts the places where the run occurs."""
         return self.last - self.first
 
 
@@ -59,14 +59,14 @@ class SuffixArray:
         self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
 
     def inside(self, *spans: tuple[int, int]) -> SuffixArray:
-        """Those that begin inside these spans ``[start, end)`` of the text."""
+        """Returns the runs that begin inside these spans ``[start, end)`` of the text."""
         chosen = np.zeros(len(self.order), bool)
         for start, end in spans:
             chosen |= (self.order >= start) & (self.order < end)
         return SuffixArray(self.tokens, self.order[chosen])
 
     def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
-        """The tokens that follow a run somewhere, ascending (the end last, if it may end): (k,); and where the
+        """Returns the tokens that follow a run somewhere, ascending (the end last, if it may end): (k,); and where the
         places of each begin in the order, with the end of the last: (k + 1,)."""
         found = self._kept.get(run)
         if found is None:
@@ -87,7 +87,7 @@ class SuffixArray:
         return run
 
     def places(self, run: TokenRange) -> Ints:
-        """Where it stands in the text, ascending."""
+        """Returns the places where a run stands in the text, ascending."""
         return np.sort(self.order[run.first : run.last])
 
     def _steps(self, run: TokenRange) -> tuple[Ints, Ints]:
@@ -100,7 +100,7 @@ class SuffixArray:
 
 
 def sorted_places(tokens: Ints, places: Ints) -> Ints:
-    """The places by the `LONGEST` tokens that stand there, uint32; needs 64 tokens of memory a place meanwhile."""
+    """Returns the places by the `LONGEST` tokens there, uint32; needs 64 tokens of memory for each place meanwhile."""
     if not len(places):
         return np.zeros(0, np.uint32)
     places = np.asarray(places, np.uint32)
