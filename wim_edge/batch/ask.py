@@ -24,7 +24,7 @@ class BatchAsker(Protocol):
 
 @dataclass(frozen=True)
 class FetchedDocument:
-    """A document's bytes, and what is asked of it: what goes to the machine that reads it."""
+    """A document's bytes and the questions of it, as they go to the machine that reads it."""
 
     group: DocumentGroup
     data: bytes = b""
@@ -32,7 +32,7 @@ class FetchedDocument:
 
 
 def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
-    """The group with its document's bytes, or with what is wrong with the file."""
+    """Returns the group with its document's bytes, or with the error that its file gave."""
     try:
         if os.path.exists(group.path) and not os.path.isfile(group.path):  # a pipe could be waited for for ever
             raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
@@ -42,8 +42,8 @@ def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
 
 
 def answers(asker: BatchAsker, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
-    """The results of a document's questions. What is wrong with one of them is its result; raises ModelError, which is
-    wrong with all."""
+    """Yields the results of a document's questions. An error of one of them is its result; raises ModelError, which
+    concerns all."""
     try:
         if given.error is not None:
             raise given.error

@@ -1,4 +1,4 @@
-"""What a batch asks: rows of a file, or the same questions of each document of a folder."""
+"""The questions of a batch: rows of a file, or the same questions of each document of a folder."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _MOST_FIELD = 2**31 - 1  # characters; the csv module takes 131,072 unless told 
 
 @dataclass(frozen=True)
 class BatchQuestion:
-    """One row. ``document`` is the path as it was given, ``path`` where it lies, on whatever machine asks."""
+    """One row. ``document`` is the path as it was given, ``path`` the place where it lies, on whatever machine asks."""
 
     id: str
     document: str
     question: str
     path: Path
     folder: Path = Path()
-    """What ``document`` is relative to."""
+    """The folder that ``document`` is relative to."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it asks; ids may shift when rows are added."""
+        """Returns the document and the question; ids may shift when rows are added."""
         return self.document, self.question
 
 
 @dataclass(frozen=True)
 class DocumentGroup:
-    """A document and all that is asked of it: it is read once, where all of that is asked."""
+    """A document and all that is asked of it, in one place, so that it is read once."""
 
     path: Path
     questions: tuple[BatchQuestion, ...]
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:
-    """The rows of a file: CSV by its name's ending (with a line of headings), else JSON lines or a list. Paths of
-    documents are relative to the file's folder; a row without an id has its number, from 1.
+    """Returns the rows of a file: CSV by its name's ending (with a line of headings), else JSON lines or a list. Paths
+    of documents are relative to the file's folder; a row without an id gets its number, from 1.
 
-    Raises InvalidRequestError for a file that cannot be read, another layout, or an id that is there twice.
+    Raises InvalidRequestError for a file that cannot be read, another layout, or an id that occurs twice.
     """
     rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
     found: dict[str, BatchQuestion] = {}
@@ -67,8 +67,8 @@ def read_questions(path: Path) -> list[BatchQuestion]:
 
 
 def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuestion]:
-    """Each question of each document in a folder and those in it (as `library add` takes them, but for files of rows);
-    the id is the document's path in the folder and, where there are several questions, the question's number."""
+    """Returns each question of each document in a folder and its subfolders (as `library add` takes them, without files
+    of rows); the id is the document's path in the folder and, if there are several questions, the question's number."""
     if not all(map(str.strip, questions)):
         raise InvalidRequestError("the question is empty", "Give a question with --question.")
     if not folder.is_dir():
@@ -92,7 +92,7 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuest
 
 
 def grouped(questions: Iterable[BatchQuestion]) -> list[DocumentGroup]:
-    """By document, in the order in which the documents come first."""
+    """Returns the questions grouped by document, in the order in which the documents first occur."""
     groups: dict[Path, list[BatchQuestion]] = {}
     for question in questions:
         groups.setdefault(question.path, []).append(question)
@@ -123,7 +123,7 @@ def _csv_rows(path: Path) -> list[Row]:
 
 
 def _question(row: Row, number: int, folder: Path) -> BatchQuestion:
-    """Raises KeyError, TypeError, ValueError."""
+    """Parses a row. Raises KeyError, TypeError, ValueError."""
     given, document = row.get("id"), text_of(row["document"])
     if isinstance(given, bool) or not isinstance(given, str | int | None):
         raise TypeError(f"{given!r:.40} where an id should be")
@@ -140,5 +140,5 @@ def _asked(question: str) -> str:
 
 
 def _well_formed(name: str) -> str:
-    """Bytes that are no UTF-8 as escapes, so that two names stay two."""
+    """Returns the name with bytes that are no UTF-8 as escapes, so that two names stay two."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

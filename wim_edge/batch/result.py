@@ -1,4 +1,4 @@
-"""What came of a question of a batch: a line of ``results.jsonl``, a row of ``results.parquet``."""
+"""The result of one question of a batch: a line of ``results.jsonl``, a row of ``results.parquet``."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Result:
     answer: str | None = None
     """None if it failed."""
     status: str | None = None
-    """Whether it was answered, is unsure, or was not found."""
+    """The answer's status: answered, unsure or not_found; None if the question failed."""
     short: str | None = None
     """The answer in a few words."""
     support: float | None = None
-    """How likely the document holds an answer, 0 to 1; None also where nothing was scored."""
+    """The support, 0 to 1: how likely the document holds an answer; None also where nothing was scored."""
     unsupported: list[str] = field(default_factory=list)
     """Numbers, codes and addresses of the answer that stand in no passage."""
     quotes: list[dict[str, Any]] = field(default_factory=list)
-    """What carries it, the best first."""
+    """The quotations that carry the answer, the best first."""
     finish_reason: str | None = None
     error: str | None = None
-    """Its kind and what it says; None if it was answered."""
+    """The error's kind and message; None if it was answered."""
     warnings: list[str] = field(default_factory=list)
     margins: list[dict[str, Any]] = field(default_factory=list)
-    """In the order in which they were written; their relevance is that of when they were."""
+    """The margins, in the order in which they were written, with their relevance at that time."""
     sources: list[dict[str, Any]] = field(default_factory=list)
-    """Most relevant first."""
+    """The sources, the most relevant first."""
     pattern: str | None = None
     relevance: str | None = None
     model: str | None = None
@@ -50,12 +50,12 @@ class Result:
     read_segments: int | None = None
     segments: int | None = None
     unread_probability: float | None = None
-    """As of `events.AnswerFinished`."""
+    """See `events.AnswerFinished`."""
     worker: str = ""
-    """Which process of which machine."""
+    """The process, and the machine that it runs on."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a line says what no question came to."""
+        """Raises ValueError for a row that cannot be the result of a question."""
         if (self.answer is None) == (self.error is None):
             raise ValueError("neither answered nor failed")
         if any(type((self.usage or {}).get(name, 0)) is not int for name in _COUNTS):
@@ -67,13 +67,13 @@ class Result:
 
 
 def failed(question: BatchQuestion, error: Exception, worker: str) -> Result:
-    """The result of a question that was not answered."""
+    """Returns the result of a question that was not answered."""
     why = f"{type(error).__name__}: {error}"
     return Result(id=question.id, document=question.document, question=question.question, error=why, worker=worker)
 
 
 def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str) -> Result:
-    """The result of a question from its events. Raises what reading raises."""
+    """Returns the result of a question from its events. Raises the errors of reading."""
     margins, warnings, relevance, last = [], [], None, None
     for event in found:
         if isinstance(event, events.MarginJudged):
@@ -112,7 +112,7 @@ def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str
 
 
 def write_parquet(path: Path, results: Iterable[Result]) -> None:
-    """All of the file or none of it. Raises InvalidRequestError without pyarrow."""
+    """Writes all of the file or none of it. Raises InvalidRequestError without pyarrow."""
     arrow = require_pyarrow()
     import pyarrow.parquet
 
@@ -122,7 +122,7 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
 
 
 def require_pyarrow() -> Any:
-    """The package, or InvalidRequestError that says how to get it."""
+    """Returns the package pyarrow. Raises InvalidRequestError that says how to get it."""
     try:
         import pyarrow
     except ImportError:
@@ -131,12 +131,12 @@ def require_pyarrow() -> Any:
 
 
 def _without_document(row: dict[str, Any]) -> dict[str, Any]:
-    """Each row has one document."""
+    """Returns the row without its document: each result has only one."""
     return {name: value for name, value in row.items() if name not in ("document", "path")}
 
 
 def _schema(arrow: Any) -> Any:
-    """Spelled out: rows that all failed, or have no margins, would else make another file."""
+    """Returns the schema, spelled out: rows that all failed, or have no margins, would otherwise make another file."""
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
     span = arrow.list_(whole, 2)
     place = [("segment", whole), ("page", whole), ("section", text), ("line", whole), ("chars", span)]

@@ -1,4 +1,4 @@
-"""A batch from its questions to its results: what is not answered yet is asked, here or on a cluster."""
+"""A batch from its questions to its results: questions not answered yet are asked, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALIKE = 5  # documents after which nothing else is expected
 _OF_ALL = ("EngineError", "MemoryBudgetError")  # and no fault of a question or a document
 _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
-"""Settings that make no other answers: a run may go on with others."""
+"""Settings that do not change the answers: a run may go on with others."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
 
@@ -33,9 +33,9 @@ def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
     parquet: bool = False, watcher: Watcher[Result] | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
-    """Ask what is not yet in ``folder``; the results of these questions, and whether Ctrl-C stopped it.
+    """Asks what is not yet in ``folder``; returns the results of these questions, and whether Ctrl-C stopped the run.
 
-    A question that fails is a row with its error, and asked again next time. When all are asked, or it is stopped,
+    A question that fails is a row with its error, and asked again next time. When all are asked, or the run is stopped,
     the rows stand in the order of the questions. Raises InvalidRequestError, before anything is asked, if the folder
     holds another batch, and ModelError, EngineError where nothing can be asked.
     """
@@ -65,7 +65,7 @@ def run(
 
 
 def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
-    """The results. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
+    """Yields the results. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
     last: str | None = None
     alike: set[str] = set()
     for row in found:
@@ -77,7 +77,7 @@ def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
 
 
 def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> list[Result]:
-    """The results of the questions, each with its id; the file has them first, in this order."""
+    """Returns the results of the questions, each with its id; the file has them first, in this order."""
     found = {row.key: row for row in journal.rows}
     results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
     keys = {one.key for one in questions}
@@ -86,8 +86,8 @@ def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> l
 
 
 def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
-    """One document after the other, in a process of this machine. ``check``: called where that process ended, it may
-    raise what is wrong with all."""
+    """Returns an executor for one document after the other, in a process of this machine. ``check``: called where that
+    process ended; it may raise an error that concerns all."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
@@ -103,7 +103,7 @@ def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> E
 def run_on_cluster(
     settings: Settings, model: Identity, cluster: Cluster, told: Callable[[str], None] = lambda _: None
 ) -> Executor:
-    """On the machines of a cluster, each document where one of them is free."""
+    """Returns an executor for the machines of a cluster, each document where one of them is free."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         try:
