@@ -25,8 +25,8 @@ _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 class ConditionAsker:
     """Asks examples of a runtime's model, each with a cache of its own, opened outside of the time that counts.
 
-    A context manager: what is read of an example with a shelf is kept in a folder of its own for each condition, so
-    that none reads for another, until the end. Of other examples nothing is kept.
+    A context manager: until the end, what is read of an example with a shelf is kept in a folder of its own for each
+    condition, so that none reads for another. Of other examples nothing is kept.
     """
 
     runtime: Runtime
@@ -34,7 +34,7 @@ class ConditionAsker:
     _stack: ExitStack = field(default_factory=ExitStack)
     _folders: dict[str, dict[str, object]] = field(default_factory=dict)
     _chunks: dict[str, Chunks] = field(default_factory=dict)
-    """By the example's shelf."""
+    """The chunks of the last shelf, by its name."""
 
     def ask(self, condition: Condition, example: Example) -> Reply:
         """Asks, and returns the reply. Raises WimEdgeError, and KeyboardInterrupt where the reading was cancelled."""
@@ -87,7 +87,7 @@ class ConditionAsker:
 
 
 def check_condition(condition: Condition) -> None:
-    """Raises InvalidRequestError now for what the condition needs and is not there."""
+    """Raises InvalidRequestError now if something that the condition needs is missing."""
     if condition.name == EMBED:
         require_embedder()
 

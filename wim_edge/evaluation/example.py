@@ -1,4 +1,4 @@
-"""What a task produces: an example, ready to be asked; and the passages that examples are made of."""
+"""An example, as a task produces it, ready to be asked; and the passages that examples are made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wim_edge.documents import Document, with_unique_names
 from wim_edge.documents.data_files import text_of
 
 CountTokens = Callable[[str], int]
-"""How many tokens the evaluated model makes of a text."""
+"""A function that counts the tokens that the evaluated model makes of a text."""
 
 
 @dataclass(frozen=True)
@@ -24,29 +24,29 @@ class Example:
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
-    """Any of them is right; empty where unknown: the example then counts for retrieval alone."""
+    """The right answers, of which any will do; empty where unknown: the example then counts for retrieval alone."""
     gold: tuple[int, ...] = ()
-    """Which of the documents hold the answer; empty if unknown."""
+    """The documents that hold the answer, by their indices; empty if unknown."""
     gold_chars: tuple[int, int] | None = None
-    """Where in the gold document the answer stands, in characters; None: anywhere in it."""
+    """The characters of the gold document in which the answer stands; None: anywhere in it."""
     x: int | None = None
     """The value of what the task sweeps: a position, a number of documents, a length in tokens."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What else is worth writing down about it; JSON values."""
+    """Other facts worth writing down about it; JSON values."""
     unanswerable: bool = False
-    """Whether the documents do not hold the answer: saying so is right."""
+    """True if the documents do not hold the answer: saying so is right."""
     shelf: str | None = None
     """The name of what is read, where several questions are asked of it one after the other: it is then read once,
     as `ask` does. None: every question reads as if for the first time."""
 
     @property
     def is_asked(self) -> bool:
-        """Whether the model is asked; else the example's facts alone count."""
+        """Tells whether the model is asked; else the example's facts alone count."""
         return bool(self.answers) or self.unanswerable
 
     @property
     def gold_documents(self) -> tuple[Document, ...]:
-        """The documents that hold the answer, or the place in them that does."""
+        """Returns the documents that hold the answer, or the place in them that does."""
         place = slice(*(self.gold_chars or (None,)))
         return tuple(replace(one, text=one.text[place], marks=()) for one in map(self.documents.__getitem__, self.gold))
 
@@ -64,7 +64,7 @@ class Passage:
 
 
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
-    """Passages as documents with names of their own, and which of them are gold.
+    """Returns passages as documents with names of their own, and the indices of those that are gold.
 
     The name is the title too, so that a document shown alone has the heading that it has among others.
     """

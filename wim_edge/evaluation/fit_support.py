@@ -15,7 +15,7 @@ from wim_edge.support import Evidence, SupportWeights
 
 NAMES = tuple(field.name for field in fields(Evidence))
 _RIDGE = 1.0
-"""Of the weights of standardized evidence: dozens of questions must not make any of them large."""
+"""The ridge for the weights of standardized evidence: dozens of questions must not make any of them large."""
 _FOLDS, _STEPS, _LEAST = 5, 50, 8
 
 
@@ -43,7 +43,7 @@ def fit_support(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _fit(evidence: NDArray[np.float64], answerable: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Logistic regression by Newton's method; returns the bias and a weight for each kind of evidence."""
+    """Fits a logistic regression by Newton's method; returns the bias and a weight for each kind of evidence."""
     mean, spread = evidence.mean(0), evidence.std(0)
     spread[spread < 1e-9] = np.inf  # what never varies says nothing
     rows = np.column_stack([np.ones(len(evidence)), (evidence - mean) / spread])

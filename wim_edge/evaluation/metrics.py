@@ -1,8 +1,8 @@
-"""How an answer is scored, as the publications score it; every score is 0 to 1.
+"""The scores of an answer, as the publications define them; every score is 0 to 1.
 
     best_subspan_em   any right answer occurs in the answer's first line ("Lost in the Middle", section 2.2 and
                       `evaluate_qa_responses.py`: cut at the line's end, so that a copied context wins nothing)
-    contains          any right answer occurs in the text, in words of its own; ours
+    contains          any right answer occurs in the text, as whole words; ours
     exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016), per character for Chinese
     literal           the value occurs as it is, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
     one_label         the first sentence names the right label and no other (BABILong, `metrics.py`)
@@ -34,8 +34,8 @@ _LABELS = (
     frozenset({"yes", "no", "maybe"}),
     frozenset({"none", "one", "two", "three"}),
 )
-"""By the tasks that share them: the first two as in BABILong's script; the others, of tasks that it leaves out, are
-words of their own."""
+"""The labels of tasks that share them: the first two as in BABILong's script; the others, of tasks that it leaves out,
+are matched as whole words."""
 
 
 def normalize(text: str) -> str:
@@ -112,7 +112,7 @@ def words_f1(output: str, wanted: Iterable[str]) -> float:
 
 
 def words_of(text: str) -> list[str]:
-    """Returns what stands between white space; a Chinese character is a word."""
+    """Returns the words between white space; a Chinese character is a word."""
     return _CHINESE.sub(r" \1 ", text).split()
 
 
@@ -121,13 +121,13 @@ def _tokens(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Lower-case words and numbers in one spelling (NFKC), single spaces between them, without articles."""
+    """Returns lower-case words and numbers in one spelling (NFKC), single spaces between them, without articles."""
     plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).lower())
     return " ".join(word for word in _WORD.findall(plain) if word not in ("a", "an", "the"))
 
 
 def _whole(wanted: str) -> str:
-    """The pattern that finds it; letters of scripts that join words (Chinese, Arabic, Thai) may stand beside others."""
+    """Returns the pattern that finds it; letters of joining scripts (Chinese, Arabic, Thai) may stand beside others."""
     before = rf"(?<![{_SPACED}])(?<!\d[.])" if wanted[0] < _JOINING else ""
     after = rf"(?![{_SPACED}])(?![.]\d)" if wanted[-1] < _JOINING else ""
     return before + re.escape(wanted) + after

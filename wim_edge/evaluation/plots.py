@@ -1,4 +1,4 @@
-"""The plots of a run: accuracy over what the task sweeps, and accuracy against cost. matplotlib, here alone."""
+"""The plots of a run: accuracy over what the task sweeps, and accuracy against cost. Only they need matplotlib."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _SWEPT = {"position": "position of the gold document (from 0)", "documents": "documents", "length": "length in tokens"}
 _TICKS = 12
-"""With more values than these, matplotlib chooses which to name."""
+"""The most values that are all named; of more, matplotlib chooses some."""
 
 
 def require_matplotlib() -> None:
-    """Raises InvalidRequestError if it is not installed."""
+    """Raises InvalidRequestError if matplotlib is not installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -27,8 +27,8 @@ def require_matplotlib() -> None:
 
 
 def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
-    """Draw what the summary has figures for: by_position.png (the U-shaped curve), by_documents.png,
-    by_length.png, cost.png; their paths."""
+    """Draws what the summary has figures for: by_position.png (the U-shaped curve), by_documents.png, by_length.png,
+    cost.png; returns their paths."""
     require_matplotlib()
     task = task_named(summary["task"])
     patterns = [found for found in summary["patterns"] if found[task.metric] is not None]
@@ -41,7 +41,7 @@ def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
 
 
 def draw_choosers(folder: Path, choosers: list[dict[str, Any]]) -> Path:
-    """recall.png: recall at 1 with its interval, and at 5 as a small mark above, over seconds a query."""
+    """Draws recall.png: recall at 1 with its interval, and at 5 as a small mark above, over seconds a query."""
     require_matplotlib()
     figure, axes = _figure("seconds per query", "pages found: first (with 95%), among five (+)")
     for number, found in enumerate(choosers):
@@ -58,8 +58,8 @@ def draw_choosers(folder: Path, choosers: list[dict[str, Any]]) -> Path:
 
 
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
-    """A line with its interval a pattern, a level one where it does not depend on what is swept; controls are dashed;
-    the retriever's recall is dotted."""
+    """Draws a line with its interval for each pattern, a level one where it does not depend on what is swept; controls
+    are dashed, the retriever's recall is dotted."""
     figure, axes = _figure(_SWEPT[swept], metric)
     values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
     if len(values) <= _TICKS:
@@ -97,7 +97,7 @@ def _cost(folder: Path, metric: str, patterns: list[dict[str, Any]]) -> Path:
 
 
 def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    """Made without pyplot: no display, no global state."""
+    """Makes a figure without pyplot: no display, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Questions that a library is to answer, with the pages that do."""
+"""Questions for a library, with the pages that answer them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wim_edge.documents.document import short
 
 @dataclass(frozen=True)
 class Query:
-    """A question, the answers, where known, and the pages, by title, that hold them."""
+    """A question, its answers, where known, and the pages, by title, that hold them."""
 
     question: str
     evidence: tuple[frozenset[str], ...]
@@ -21,13 +21,13 @@ class Query:
 
     @property
     def titles(self) -> frozenset[str]:
-        """The titles of all pages of evidence."""
+        """Returns the titles of all pages of evidence."""
         return frozenset().union(*self.evidence)
 
 
 def load_queries(path: Path) -> list[Query]:
-    """Returns rows of {question, titles, answers}; with ``ctxs`` whose ``isgold`` ones name the titles; or KILT's
-    (Petroni et al. 2021): ``input`` and ``output``, each with its ``answer`` and the titles of its ``provenance``."""
+    """Returns queries from rows of {question, titles, answers}, of ``ctxs`` whose ``isgold`` ones name the titles, or of
+    KILT (Petroni et al. 2021): ``input`` and ``output``, each with its ``answer`` and its ``provenance``'s titles."""
     return parse_rows(path, _parse, "{question, titles, answers} or {input, output: [{answer, provenance: [{title}]}]}")
 
 

@@ -1,16 +1,16 @@
-"""How well choosers find the pages of a library that answer: KILT's page-level figures (Petroni et al. 2021).
+"""A comparison of choosers by the pages of a library that they find: KILT's page-level figures (Petroni et al. 2021).
 
     r_precision         share of the first R pages that are gold, R being their number, for the best evidence set
     recall_at_K         evidence sets that are complete among the first K pages, of all; the pages of a set count
                         as one page, at the place of its last
-    answer_in_context   whether any of the first five passages holds an answer
+    answer_in_context   1 if any of the first five passages holds an answer
     titles_exist        share of decoded titles, as text, that the library has (recall:titles, recall:free)
 
 A chooser is asked for by name, perhaps with a variant:
 
     bm25, recall, hybrid          as in `wim-edge ask --library`
     bm25:read, recall:read        with the candidates read and ranked by the question's likelihood, as in hybrid
-    hybrid:unread                 without
+    hybrid:unread                 without that
     recall:titles                 the first stage alone: each document's beginning is its passage
     recall:flat                   the second stage alone, over all documents
     recall:whole                  passages decoded to their end rather than located by a short prefix
@@ -49,12 +49,12 @@ ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
 KNOWN = (*CHOOSERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
-"""Passages that are listed, and that an answer is looked for in."""
+"""The number of passages that are listed, and of those in which an answer is looked for."""
 SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
 def parse_choosers(text: str) -> list[str]:
-    """The names between commas. Raises InvalidRequestError for one that is none."""
+    """Returns the choosers named between commas. Raises InvalidRequestError for an unknown one."""
     found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in found:
         if name not in KNOWN:
@@ -66,7 +66,7 @@ def parse_choosers(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """What may be varied: tokens of a prefix, and recalled documents whose passages are searched."""
+    """Limits that may be varied: tokens of a prefix, and recalled documents whose passages are searched."""
 
     prefix: int = 16
     documents: int = 5
@@ -74,7 +74,7 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What a chooser found, the best first; ``decoded_titles`` as the model wrote them, before they are looked up."""
+    """A chooser's result, the best first; ``decoded_titles`` as the model wrote them, before they are looked up."""
 
     recalled: events.PassagesRecalled
     decoded_titles: tuple[str, ...] | None = None
@@ -92,7 +92,7 @@ class RetrieverComparison:
         self._recallers: dict[bool, Recaller] = {}
 
     def retrieve(self, chooser: str, query: str) -> Retrieved:
-        """Returns what this chooser finds."""
+        """Returns the result of this chooser."""
         name, _, variant = chooser.partition(":")
         recaller = self._recaller(whole=variant == "whole")
         if variant in ABLATIONS and variant != "whole":
@@ -137,7 +137,7 @@ class RetrieverComparison:
         return short(b"".join(map(self._model.piece, title.tokens)).decode("utf-8", "replace"))
 
     def _beginnings(self, titles: Sequence[Title]) -> list[Candidate]:
-        """Of these titles' documents."""
+        """Returns the beginnings of these titles' documents."""
         found = []
         for title in titles:
             for at in title.documents:
@@ -159,7 +159,7 @@ def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequenc
 
 
 def summarize(model: str, command: str, records: Sequence[Record], choosers: Sequence[str]) -> dict[str, Any]:
-    """Returns an object a chooser; a query that failed counts as not found."""
+    """Returns the figures, an object for each chooser; a query that failed counts as not found."""
     return {"task": "recall", "model": model, "command": command,
             "choosers": [_figures(name, [r for r in records if r.pattern == name]) for name in choosers]}  # fmt: skip
 
@@ -227,7 +227,7 @@ def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titl
 
 
 def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
-    """Returns the figures of one query, of the pages and passages that were found, the best first."""
+    """Returns the figures of one query, from the pages and passages that were found, the best first."""
     ranks = _ranks(pages, query.evidence)
     found = {f"recall_at_{k}": sum(rank <= k for rank in ranks) / len(query.evidence) for k in (1, 5)}
     found["r_precision"] = max(len(one.intersection(pages[: len(one)])) / len(one) for one in query.evidence)
@@ -254,8 +254,8 @@ def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
             ) -> list[tuple[str, Document]]:  # fmt: skip
-    """So many passages, those that the queries need among them; where there are fewer, others are made up of their
-    sentences and of pieces of their titles."""
+    """Returns so many passages, those that the queries need among them; where there are fewer, others are made up of
+    their sentences and of pieces of their titles."""
     if size is None or size == len(passages):
         return list(passages)
     rng = np.random.default_rng(seed)

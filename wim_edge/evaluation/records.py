@@ -21,36 +21,36 @@ class Record:
     id: str
     group: str
     pattern: str
-    """As asked for."""
+    """The pattern as it was asked for."""
     resolved_pattern: str | None = None
-    """What it really was, with its relevance; None if it failed or was not asked."""
+    """The pattern that was used, with its relevance; None if it failed or was not asked."""
     x: int | None
-    """What the task sweeps; None where the pattern does not depend on it."""
+    """The value of what the task sweeps; None where the pattern does not depend on it."""
     question: str
     answers: tuple[str, ...]
     answer: str | None = None
     finish_reason: str | None = None
     error: str | None = None
     scores: dict[str, float]
-    """By name; recall is the retriever's. Without the task's own if it was not asked."""
+    """Scores by name; recall is the retriever's. The task's own are missing if it was not asked."""
     unanswerable: bool = False
     confidence: float | None = None
     """See `reply.Reply.confidence`."""
     evidence: dict[str, float] | None = None
     """See `reply.Reply.evidence`."""
     gold_rank: int | None = None
-    """From 1, the best rank of a segment with gold; 0: none was ranked. None: no gold or no ranking."""
+    """The best rank of a segment with gold, from 1; 0: none was ranked. None: no gold or no ranking."""
     seconds: float | None = None
     """Wall time without opening the model and its context."""
     is_first: bool | None = None
-    """Whether it was the first question on its document; None where every question reads anew."""
+    """True if it was the first question on its document; None where every question reads anew."""
     prefilled_tokens: int | None = None
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     quotes: tuple[str, ...] | None = None
     passages: tuple[str, ...] | None = None
-    """As of `reply.Reply`: what the answer was given from."""
+    """See `reply.Reply.passages`; ``quotes`` likewise."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -58,7 +58,7 @@ class Record:
 
 
 class RecordStore(Journal[Record]):
-    """A run's folder, open for going on; ``patterns`` of its identity may grow and ``limit`` may rise."""
+    """The folder of a run that may go on; ``patterns`` of its identity may grow and ``limit`` may rise."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
         super().__init__(folder, _FILE, Record, identity, _may_change)

@@ -1,4 +1,4 @@
-"""What came back of one question, from whatever answered it, as the metrics see it."""
+"""The reply to one question, from whatever answered it, as the metrics see it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Reply:
 
     text: str
     pattern: str
-    """What answered, with its relevance."""
+    """The pattern that answered, with its relevance."""
     finish_reason: str | None = None
     short: str | None = None
     """The short answer."""
@@ -35,18 +35,18 @@ class Reply:
     ranking: tuple[Span, ...] | None = None
     """The scored pieces, the best first."""
     evidence: dict[str, float] | None = None
-    """What its support rests on (`wim_edge.support.Evidence`)."""
+    """The evidence for its support (`wim_edge.support.Evidence`)."""
     confidence: float | None = None
     """The higher, the likelier the documents hold an answer; comparable over questions of one pattern alone."""
     seconds: float = 0.0
     """Wall time without opening the model and its context."""
     prefilled_tokens: int = 0
-    """Of the documents, those evaluated again too; of a plain prompt, all."""
+    """Evaluated tokens of the documents, those evaluated again too; all tokens of a plain prompt."""
     decoded_tokens: int = 0
     peak_rss_bytes: int = 0
 
     def after(self, earlier: Reply) -> Reply:
-        """This reply at the cost of both: the earlier one was needed for it."""
+        """Returns this reply at the cost of both: the earlier one was needed for it."""
         return replace(
             self,
             seconds=self.seconds + earlier.seconds,
@@ -56,7 +56,7 @@ class Reply:
 
 
 class Asker(Protocol):
-    """What answers with these settings: a runtime, or one in a process of its own."""
+    """A runtime with these settings, in this process or in one of its own."""
 
     @property
     def settings(self) -> Settings: ...
@@ -106,6 +106,6 @@ def _reply(
 
 
 def _carrying(finished: events.AnswerFinished) -> tuple[str, ...]:
-    """The quotations that the answer rests on: of one that was pointed at, the first."""
+    """Returns the quotations that the answer rests on: of one that was pointed at, the first."""
     alone = finished.span is not None or finished.status == "not_found"
     return tuple(quote.text for quote in (finished.quotes[:1] if alone else finished.quotes))

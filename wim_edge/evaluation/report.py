@@ -32,7 +32,7 @@ dt { font-weight: 600 } dd { margin: 0 0 .3rem 1.5rem; overflow-wrap: anywhere }
 
 
 def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record]) -> Path:
-    """Draw the plots into ``folder`` and put them into its report.html; its path.
+    """Draws the plots into ``folder``, and puts them into its report.html; returns its path.
 
     Raises InvalidRequestError without matplotlib.
     """
@@ -42,7 +42,7 @@ def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record
 
 
 def write_recall_report(folder: Path, summary: dict[str, Any], table: list[list[str]]) -> Path:
-    """The same of choosers, without examples."""
+    """Writes the same report for choosers, without examples."""
     plots = [draw_choosers(folder, summary["choosers"])]
     return _page(folder, summary, table, plots, _errors(summary["choosers"], "chooser"))
 
@@ -86,7 +86,7 @@ def _errors(figures: Sequence[dict[str, Any]], name: str) -> str:
 
 
 def _examples(records: Iterable[Record]) -> Iterable[str]:
-    """The first questions, each once, with what every pattern made of it."""
+    """Yields the first questions, each once, with every pattern's answer."""
     by_id: dict[str, list[Record]] = {}
     groups: dict[str, str] = {}
     for record in records:

@@ -1,4 +1,4 @@
-"""Asks every example under every condition and writes down what came of it.
+"""Asks every example under every condition, and writes down the results.
 
 Example by example, all conditions of one before the next: a machine that grows slower, or warmer, slows all
 alike. Each question has a cache of its own, opened and closed outside of the time that counts.
@@ -62,7 +62,7 @@ def evaluate(
 
 
 def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition], settings: Settings) -> list[Job]:
-    """Returns what to ask, in order. Where the answer cannot depend on what the task sweeps, the first example of a
+    """Returns the jobs, in order. Where the answer cannot depend on what the task sweeps, the first example of a
     question is asked alone."""
     once = {c.label for c in conditions if c.is_control or (task.reorders and c.ignores_order(settings))}
     jobs: list[Job] = []
@@ -76,7 +76,7 @@ def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition
 def _ask_all(
     runtime: Runtime, task: Task, cluster: Cluster | None, jobs: Sequence[Job]
 ) -> Generator[Record, None, None]:
-    """Job by job; on a cluster all of an example, or of what several examples read, on one machine."""
+    """Asks job by job; on a cluster all of an example, or of what several examples read, on one machine."""
     if cluster is None:
         with ConditionAsker(runtime, task) as asker:
             firsts = _Firsts()
@@ -98,7 +98,7 @@ class _Firsts:
         self._seen: set[tuple[str, str]] = set()
 
     def add(self, example: Example, condition: Condition) -> bool | None:
-        """Returns whether it is the first one; None where every question reads anew."""
+        """Tells whether it is the first one; None where every question reads anew."""
         if example.shelf is None:
             return None
         key = (condition.label, example.shelf)
@@ -209,7 +209,7 @@ def _check(
 
 
 def _identity(runtime: Runtime, task: Task, options: TaskOptions, conditions: Sequence[Condition]) -> dict[str, Any]:
-    """Returns what makes two runs the same one."""
+    """Returns the facts that must be the same for a run to go on."""
     model = runtime.open()
     return {
         "task": task.name,

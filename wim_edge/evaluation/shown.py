@@ -1,4 +1,4 @@
-"""What a reader sees of an answer besides whether it is right: repetitions, our prompts' words, "not found"."""
+"""Signs that a reader sees in an answer, right or not: repetitions, our prompts' words, "not found"."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def says_not_found(text: str) -> float:
 
 @cache
 def _prompt_runs() -> frozenset[str]:
-    """Runs of four words of all prompts here, ours and those of the comparisons."""
+    """Returns the runs of four words in all prompts here, ours and those of the comparisons."""
     texts = [kv_prompt("", ""), qa_prompt((), "", random_order=True), rag_prompt((), "")]
     for prompts in (Prompts(chat=True), Prompts(chat=False)):
         texts += [prompts.system(read=read) for read in (True, False)]

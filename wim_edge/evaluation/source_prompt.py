@@ -1,7 +1,7 @@
 """The prompts of "Lost in the Middle" (Liu et al. 2023, figures 2 and 7), for the condition ``llm:source``.
 
-The whole context in the words of the task's own publication, so that no table rests on our words being better or
-worse for plain prompting than theirs. Instructed models get it as one turn, as there.
+The whole context stands in the words of the task's own publication, so that no table rests on our words being better
+or worse for plain prompting than theirs. Instructed models get it as one turn, as there.
 """
 
 from __future__ import annotations

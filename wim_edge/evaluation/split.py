@@ -1,4 +1,4 @@
-"""Which rows of a data set choices are made on, and which are reported.
+"""The rows of a data set on which choices are made, and the rows that are reported.
 
 Prompts, weights and sizes that are chosen on the rows that a table shows make the table flatter itself. So the
 first third of a data set, by `CHOSEN_SHARE`, is to choose on, and the rest to report. What belongs together (the

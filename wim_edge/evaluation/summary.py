@@ -19,7 +19,7 @@ _FOUND = ("in_quotes", "in_passages")
 
 
 FITTED = "answerable"
-"""The task whose figures are what tells an absent answer."""
+"""The task whose figures fit the weights that tell an absent answer."""
 
 
 def summarize(
@@ -72,8 +72,8 @@ def _pattern(
 
 
 def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``n``, the questions asked, ``examples``, the times they were, the mean of every score over questions,
-    the main one's interval, and the intervals of all."""
+    """Returns ``n``, the questions asked, ``examples``, how often they were asked, the mean of every score over
+    questions, the main one's interval, and the intervals of all."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
     for name in _FOUND:  # a failed one has found nothing, where the others could
@@ -102,8 +102,8 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``seconds_per_example``, and where questions share documents that of each one's first question, and of
-    later ones."""
+    """Returns ``seconds_per_example`` and, where questions share documents, the seconds of the first question on each
+    and of later ones."""
     found: dict[str, Any] = {"seconds_per_example": _mean(record.seconds for record in records)}
     if any(record.is_first is not None for record in records):
         found["seconds_first"] = _mean(record.seconds for record in records if record.is_first)

@@ -13,7 +13,7 @@ _SHARES = {
     "not_found_rate": "not found", "false_not_found_rate": "falsely", "auroc": "auroc", "loops": "loops",
     "echoes": "echoes", "gold_ranked_first": "gold first", "gold_in_first_two": "in first two",
 }  # fmt: skip
-"""What is shown of the figures that are shares of 1, and their headings."""
+"""The figures that are shown and are shares of 1, with their headings."""
 _SECONDS = {"seconds_first": "s first", "seconds_later": "s later", "seconds_per_example": "s/example"}
 
 
