@@ -14,13 +14,13 @@ from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 
 def load_babilong(path: Path) -> list[tuple[str, str, str]]:
-    """(context, question, target) of rows of {input, question, target}, as published, or with ``context`` and
+    """Returns (context, question, target) of rows of {input, question, target}, as published, or with ``context`` and
     ``query``, ``question`` or ``input``."""
     return parse_rows(path, _parse, "{input, question, target} or {context, query, target}")
 
 
 def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """Each row's context as one document."""
+    """Builds an example from each row, with its context as one document."""
     assert options.data is not None
     rows = take_part(load_babilong(options.data), options.part or "all", key=lambda row: row[0])
     return [

@@ -18,14 +18,14 @@ from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 N_COMMON = 10
 FREQUENCIES = ((30, 3), (6, 1), (3, 1))
-"""(of a common word, of any other): RULER's, its own below 4,096 tokens, and one for very short lists."""
+"""Occurrences (of a common word, of any other): RULER's, its own below 4,096 tokens, one for very short lists."""
 _N_OTHER = N_COMMON
-"""A list has at least so many other words; else the next smaller frequencies are taken."""
+"""The fewest other words in a list; with fewer, the next smaller frequencies are taken."""
 QUESTION = f"What are the {N_COMMON} most common words in the list? Answer with these {N_COMMON} words alone."
 
 
 def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """``options.limit`` lists (50 by default) at each of ``options.length``, by default 4,000 tokens."""
+    """Builds ``options.limit`` lists (50 by default) at each of ``options.length``, by default 4,000 tokens."""
     n = GENERATED if options.limit is None else options.limit
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
     return [_example(index, length, options.seed, count_tokens) for index in range(n) for length in lengths]
@@ -38,7 +38,7 @@ def _example(index: int, length: int, seed: int, count_tokens: CountTokens) -> E
 
 
 def word_list(length: int, count_tokens: CountTokens, seed: str) -> tuple[tuple[str, ...], str, dict[str, int]]:
-    """The common words, the numbered list of up to ``length`` tokens, and how it was made.
+    """Returns the common words, the numbered list of up to ``length`` tokens, and the facts of its making.
 
     Raises InvalidRequestError if no list of the smallest frequencies is that short.
     """
@@ -61,7 +61,7 @@ def _render(n_other: int, frequent: int, rare: int, seed: str) -> tuple[tuple[st
 
 
 def made_up_words(rng: random.Random) -> Iterator[str]:
-    """Words of two or three open syllables that one can say, none twice."""
+    """Yields words of two or three open syllables that one can say, none twice."""
     seen: set[str] = set()
     while True:
         syllables = (rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.choice((2, 3, 3))))
@@ -72,7 +72,7 @@ def made_up_words(rng: random.Random) -> Iterator[str]:
 
 
 def _most(least: int, fits: Callable[[int], bool]) -> int | None:
-    """The largest n from ``least`` on that fits, None if not even that; what fits for n fits for less."""
+    """Returns the largest n from ``least`` on that fits, None if not even that; what fits for n fits for less."""
     if not fits(least):
         return None
     high = least * 2

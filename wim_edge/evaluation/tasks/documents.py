@@ -1,4 +1,4 @@
-"""Whole documents with questions of their own: what a user does, measured.
+"""Whole documents with questions of their own: the use of the program, measured.
 
 A folder holds ``documents`` and ``questions``, each ``.jsonl`` or ``.json``, perhaps with ``.gz``:
 
@@ -29,7 +29,7 @@ from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
-"""Of an answer, in which a right one is looked for: what a reader takes in."""
+"""The first words of an answer, in which a right one is looked for: as many as a reader takes in."""
 _SUFFIXES = (".jsonl.gz", ".jsonl", ".json.gz", ".json")
 
 
@@ -113,9 +113,9 @@ def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
-    """Returns at most ``limit`` questions: from each document in turn, by the seed, of every other one first an
-    answerable one, then one that is not, and so on; of the others the other way round. Those of a document stand
-    together. A larger limit holds all of a smaller one's."""
+    """Returns at most ``limit`` questions, by the seed, from each document in turn. Every other document gives first an
+    answerable one, then one that is not, and so on; the others the other way round. Those of a document stand together.
+    A larger limit holds all of a smaller one's."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
         by_document[row.document][not row.is_answerable].append(row)
@@ -134,9 +134,9 @@ def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> l
 
 
 def score(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a reply. What only answerable questions can have (f1, exact, contains, in_quotes, in_passages) is left
-    out of the others; what the reply does not have (passages of the whole context) is left out too. A failed one (None)
-    is wrong, and nothing is said of how it reads."""
+    """Scores a reply. Scores that only answerable questions can have (f1, exact, contains, in_quotes, in_passages) are
+    left out for the others, and so are those of parts that the reply lacks (passages of the whole context). A failed
+    one (None) is wrong, and nothing is said of how it reads."""
     if reply is None:
         return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
     text = reply.text
@@ -158,7 +158,7 @@ def score(example: Example, reply: Reply | None) -> dict[str, float]:
 
 
 def _beginning(text: str) -> str:
-    """Its first words."""
+    """Returns the first words of a text."""
     words = words_of(text)
     if len(words) <= FIRST_WORDS:
         return text
@@ -173,7 +173,7 @@ def _id(row: Row, number: int) -> str:
 
 
 def _beside(folder: Path, row: Row) -> Path:
-    """The file that a row names. Raises InvalidRequestError for one outside of the folder."""
+    """Returns the file that a row names. Raises InvalidRequestError for one outside of the folder."""
     path = folder / text_of(row["path"])
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InvalidRequestError(f"{row['path']} is outside of {folder}", "Documents stand in the folder.")

@@ -29,17 +29,17 @@ class Records:
 
 
 def load_kv(path: Path) -> list[Records]:
-    """Rows of {ordered_kv_records: [[key, value]], key, value}, as the paper's repository has them."""
+    """Returns rows of {ordered_kv_records: [[key, value]], key, value}, as the paper's repository has them."""
     return parse_rows(path, _parse, "{ordered_kv_records: [[key, value]], key, value}")
 
 
 def generate_kv(k: int, n: int, seed: int) -> list[Records]:
-    """``n`` objects of ``k`` random pairs; the first of them do not depend on ``n``."""
+    """Generates ``n`` objects of ``k`` random pairs; the first of them do not depend on ``n``."""
     return [_generate(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
 
 
 def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """``options.documents`` pairs, the wanted one at each of ``options.positions``."""
+    """Builds examples of ``options.documents`` pairs, the wanted one at each of ``options.positions``."""
     k = one(options.documents, 0, "--documents")
     if options.data is not None:
         rows = take_part(load_kv(options.data), options.part or "all", key=lambda row: row.wanted)[: options.limit]
@@ -69,7 +69,7 @@ def _place(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> Iterato
 
 
 def serialize(pairs: list[Pair], at: int) -> tuple[str, tuple[int, int]]:
-    """A JSON object, a pair a line, as the paper's figure 7 shows it; and the characters of pair ``at``."""
+    """Returns a JSON object, a pair a line, as the paper's figure 7 shows it; and the characters of pair ``at``."""
     lines = [f'"{key}": "{value}"' for key, value in pairs]
     start = 1 + sum(len(line) + 3 for line in lines[:at])  # 3: a comma, the line's end, a space
     return "{" + ",\n ".join(lines) + "}", (start, start + len(lines[at]))

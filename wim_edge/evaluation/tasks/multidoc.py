@@ -19,7 +19,7 @@ from wim_edge.evaluation.tasks.task import Task, TaskOptions, one, positions
 
 
 def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """The gold document at each of ``options.positions`` among ``options.documents``, by default 10."""
+    """Builds examples with gold at each of ``options.positions`` among ``options.documents``, by default 10."""
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)

@@ -1,6 +1,6 @@
 """Question answering at a wanted length: a question's own paragraphs among paragraphs of other questions.
 
-So HotpotQA, MultiHop-RAG and SQuAD are used in Writing in the Margins (section 4), and MuSiQue beside them.
+Writing in the Margins (section 4) uses HotpotQA, MultiHop-RAG and SQuAD in this way; MuSiQue stands beside them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from wim_edge.evaluation.tasks.scoring import score_answer
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 _MISSES = 8
-"""A text is full when so many paragraphs in a row do not fit any more."""
+"""The number of paragraphs in a row that do not fit any more, after which a text is full."""
 
 
 def build(
     questions: list[QAExample], pool: Sequence[Passage], options: TaskOptions, count_tokens: CountTokens
 ) -> list[Example]:
-    """Each question at each of ``options.length``, by default 4,000 tokens."""
+    """Builds an example of each question at each of ``options.length``, by default 4,000 tokens."""
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
     if min(lengths) < 1:
         raise InvalidRequestError(f"--length is {min(lengths)}", "It takes tokens, at least 1.")
@@ -55,9 +55,9 @@ def build(
 def stretch(
     question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """Paragraphs of about ``length`` tokens, titles counted, never more unless the gold ones alone are.
+    """Returns paragraphs of about ``length`` tokens, titles counted, never more unless the gold ones alone have more.
 
-    All gold ones, then the question's others as they fit, then those of the pool. Facts: ``tokens``, and
+    All gold ones come first, then the question's others as they fit, then those of the pool. Facts: ``tokens``, and
     ``longer_than_asked`` if the gold ones exceed the length.
     """
     kept = [passage for passage in question.passages if passage.gold]
@@ -76,7 +76,7 @@ def stretch(
 
 
 def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
-    """Paragraphs of other questions in random order, none of the question's own pages, none with an answer."""
+    """Yields paragraphs of other questions in random order, none of the question's own pages, none with an answer."""
     titles = {passage.title for passage in question.passages}
     telling = [answer for answer in question.answers if normalize(answer) not in ("yes", "no")]
     drawn: set[int] = set()
@@ -90,12 +90,12 @@ def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -
 
 
 def pool_of(questions: Iterable[QAExample]) -> list[Passage]:
-    """Every passage of the questions once, none of them gold."""
+    """Returns every passage of the questions once, none of them gold."""
     return list(dict.fromkeys(Passage(p.title, p.text) for question in questions for p in question.passages))
 
 
 def _article(row: QAExample) -> str:
-    """Returns what keeps rows in one part of the data: the page of those that ask of one page, else the row."""
+    """Returns the key that keeps rows in one part of the data: the page of rows that ask of one page, else the row."""
     return row.passages[0].title if len(row.passages) == 1 else row.id
 
 
@@ -103,7 +103,7 @@ def _task(
     name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
 ) -> Task:  # fmt: skip
-    """``shuffled``: the file goes article by article, and its first questions share one paragraph."""
+    """Returns a task. ``shuffled``: the file goes article by article, and its first questions share one paragraph."""
 
     def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None

@@ -33,29 +33,29 @@ class QAExample:
 
 
 def load_multidoc(path: Path) -> list[QAExample]:
-    """NaturalQuestions as "Lost in the Middle" gives them (``ctxs``, one of them ``isgold``), or rows of
+    """Returns NaturalQuestions as "Lost in the Middle" gives them (``ctxs``, one of them ``isgold``), or rows of
     {question, answers, gold, distractors}. Gold comes first, distractors keep their order."""
     return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
 
 
 def load_hotpotqa(path: Path) -> list[QAExample]:
-    """HotpotQA (Yang et al. 2018): context [[title, [sentences]]] and supporting_facts [[title, sentence]]."""
+    """Returns HotpotQA (Yang et al. 2018): context [[title, [sentences]]], supporting_facts [[title, sentence]]."""
     return _load(path, _hotpotqa, "{question, answer, context: [[title, [sentences]]], supporting_facts}")
 
 
 def load_musique(path: Path) -> list[QAExample]:
-    """MuSiQue (Trivedi et al. 2022)."""
+    """Returns MuSiQue (Trivedi et al. 2022)."""
     layout = "{question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}], answerable}"
     return _load(path, _musique, layout)
 
 
 def load_squad(path: Path) -> list[QAExample]:
-    """SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016): the paragraph is the question's only passage."""
+    """Returns SQuAD 1.1 or 2.0 (Rajpurkar et al. 2016): the paragraph is the question's only passage."""
     return _load(path, _squad, "{data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}")
 
 
 def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample], list[Passage]]:
-    """MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
+    """Returns MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
 
     With a ``library`` (corpus.json) the gold passages are the whole articles that the evidence names; without
     one, or for an article that it lacks, the evidence facts themselves are the passages.
@@ -75,7 +75,7 @@ def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample],
 
 
 def load_passages(path: Path) -> list[Passage]:
-    """A library: rows of {title, text}, or {title, body}. Blank ones are left out."""
+    """Returns a library from rows of {title, text}, or {title, body}. Blank ones are left out."""
 
     def parse(row: Row, _number: int) -> Iterator[Passage]:
         passage = Passage(row["title"], row["text"] if "text" in row else row["body"])

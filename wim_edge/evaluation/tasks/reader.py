@@ -20,7 +20,7 @@ from wim_edge.words import WordIndex
 
 
 def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """The best k passages for each query and each k of ``options.documents``, by default 1, 5, 10 and 20.
+    """Builds examples of the best k passages for each query and k of ``options.documents``, by default 1, 5, 10 and 20.
 
     A query without answers is not asked of the model, but counts for recall.
     """

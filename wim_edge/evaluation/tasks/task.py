@@ -1,4 +1,4 @@
-"""What a task is, and the options that a run gives it."""
+"""A task, and the options that a run gives it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from wim_edge.evaluation.split import Part
 from wim_edge.settings import Settings
 
 GENERATED = 50
-"""Examples of a task that generates its own, where no limit is given."""
+"""The examples of a task that generates its own, where no limit is given."""
 Order = Literal["relevance", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """What examples to build; each task takes some of these. Empty or None: the task's default."""
+    """The options for building examples; each task takes some of these. Empty or None: the task's default."""
 
     data: Path | None = None
     library: Path | None = None
     part: Part | None = None
     """The part of the data set's rows to take the examples from; None: all."""
     limit: int | None = None
-    """Questions; an example more for each value that is swept."""
+    """The most questions; each makes an example for each value that is swept."""
     documents: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
     order: Order | None = None
-    """Of the documents that do not answer: as the data has them, the most relevant first, or at random."""
+    """The order of the documents that do not answer: as the data has them, the most relevant first, or at random."""
     length: tuple[int, ...] = ()
-    """In tokens of the evaluated model."""
+    """The lengths in tokens of the evaluated model."""
     seed: int = Settings.seed
 
 
@@ -54,24 +54,24 @@ class Task:
     metric: str
     """The main one of its scores."""
     swept: Literal["position", "documents", "length"]
-    """What `Example.x` is."""
+    """The meaning of `Example.x`."""
     takes: tuple[str, ...]
     """The fields of `TaskOptions` that it takes, besides limit and seed."""
     needs: tuple[str, ...]
-    """Those of them that it cannot do without."""
+    """The fields among ``takes`` that it cannot do without."""
     build: Callable[[TaskOptions, CountTokens], list[Example]]
     score: Callable[[Example, Reply | None], dict[str, float]]
     """Scores of a reply, 0 to 1, by name; the main one among them. None: the question failed."""
     source_prompt: Callable[[Example], str] = source_qa_prompt
-    """What the condition ``llm:source`` asks."""
+    """Returns the prompt of the condition ``llm:source``."""
     reorders: bool = False
-    """Whether the values of x are orders of the same documents, each a text of its own."""
+    """True if the values of x are orders of the same documents, each a text of its own."""
 
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         """Returns the examples, the same ones for the same options.
 
-        Raises InvalidRequestError for options that the task does not take or that miss one it needs, and for data of
-        another format.
+        Raises InvalidRequestError for an option that the task does not take, for lack of one that it needs, and for
+        data of another format.
         """
         for name in ("data", "library", "part", "documents", "positions", "order", "length"):
             given = getattr(options, name) not in (None, ())
@@ -93,7 +93,7 @@ def one(numbers: tuple[int, ...], default: int, option: str) -> int:
 
 
 def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
-    """Returns where gold is put among k: as asked, or first, in the middle and last. From 0."""
+    """Returns the positions of gold among k: as asked, or first, in the middle and last. From 0."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
     for position in options.positions:
