@@ -24,7 +24,7 @@ class Result:
     document: str
     question: str
     answer: str | None = None
-    """None if it failed."""
+    """The answer's text; None if the question failed."""
     status: str | None = None
     """The answer's status: answered, unsure or not_found; None if the question failed."""
     short: str | None = None

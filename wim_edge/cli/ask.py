@@ -1,4 +1,4 @@
-"""`wim-edge ask`: read documents, watch the margins, get an answer."""
+"""`wim-edge ask`: reads documents, shows the margins, gives an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wim-edge eval`: ask a task's examples with several patterns and compare accuracy and cost."""
+"""`wim-edge eval`: asks a task's examples with several patterns and compares accuracy and cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wim-edge read`: read documents ahead, so that the first question need not wait."""
+"""`wim-edge read`: reads documents ahead, so that the first question need not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wim-edge rpc-serve`: lend this machine's devices to a model that runs on another one."""
+"""`wim-edge rpc-serve`: lends this machine's devices to a model that runs on another one."""
 
 from __future__ import annotations
 

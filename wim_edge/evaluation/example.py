@@ -18,7 +18,7 @@ class Example:
     """One question with its documents."""
 
     id: str
-    """Unique within a run."""
+    """A name that is unique within a run."""
     group: str
     """The question it asks: examples of one group are not independent, and count as one question."""
     documents: tuple[Document, ...]
@@ -36,7 +36,7 @@ class Example:
     unanswerable: bool = False
     """True if the documents do not hold the answer: saying so is right."""
     shelf: str | None = None
-    """The name of what is read, where several questions are asked of it one after the other: it is then read once,
+    """The name of the documents, where several questions are asked of them in turn: they are then read once,
     as `ask` does. None: every question reads as if for the first time."""
 
     @property

@@ -26,7 +26,7 @@ class Query:
 
 
 def load_queries(path: Path) -> list[Query]:
-    """Returns queries from rows of {question, titles, answers}, ``ctxs`` (``isgold`` ones name the titles), or of
+    """Returns queries from rows of {question, titles, answers}, or ``ctxs`` (``isgold`` ones name the titles), or
     KILT (Petroni et al. 2021): ``input`` and ``output``, each with its ``answer`` and its ``provenance``'s titles."""
     return parse_rows(path, _parse, "{question, titles, answers} or {input, output: [{answer, provenance: [{title}]}]}")
 

@@ -254,7 +254,7 @@ def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
             ) -> list[tuple[str, Document]]:  # fmt: skip
-    """Returns so many passages, those that the queries need among them; where there are fewer, others are made up of
+    """Returns ``size`` passages, those that the queries need among them; where there are fewer, others are made up of
     their sentences and of pieces of their titles."""
     if size is None or size == len(passages):
         return list(passages)

@@ -78,7 +78,7 @@ _SOON = 5.0  # seconds after which one who asked for a download has begun to wat
 
 
 class _GoneError(Exception):
-    """Nobody waits for the download any more."""
+    """Is raised where nobody waits for the download any more."""
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
