@@ -8,7 +8,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether this address is reached from this machine only."""
+    """Tells whether this address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:

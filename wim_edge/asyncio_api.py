@@ -11,10 +11,10 @@ from wim_edge.wim.events import Event
 
 
 async def astream(runtime: Runtime, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
-    """The events of ``runtime.stream(*given, **more)``, which runs in a thread of its own.
+    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread of its own.
 
-    Raises what it raises. Leaving the loop, or cancelling the task, cancels the reading within a batch; close the
-    generator (`contextlib.aclosing`) to do so at once.
+    Raises the errors that it raises. Leaving the loop, or cancelling the task, cancels the reading within a
+    batch; close the generator (`contextlib.aclosing`) to do so at once.
     """
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()

@@ -1,7 +1,7 @@
 """Files that are written whole or not at all, whatever ends the process meanwhile.
 
-What is written has another name at first, and is on the disk before it gets its own: after a kill, a full disk or a
-power cut there is the old file or the new one.
+A file has another name while it is written, and is on the disk before it gets its own: after a kill, a full disk or
+a power cut there is the old file or the new one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PART = ".part"
-"""Ending of a file that is being written."""
+"""The ending of a file that is being written."""
 _NAME = re.compile(rf"[0-9a-f]{{32}}{re.escape(PART)}")
 _ABANDONED = 3600.0  # seconds without a change after which such a file is a killed process's
 
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yields an empty file beside ``path``; at the end what was written to it stands under ``path``.
+    """Yields an empty file beside ``path``, which takes the place of ``path`` at the end.
 
-    Whatever is raised meanwhile removes it, and leaves the old file as it was. ``private``: no other user may read it.
-    Removes what killed processes have left in the folder. Raises OSError.
+    Any error meanwhile removes it, and leaves the old file as it was. ``private``: no other user may read it.
+    Removes files that killed processes have left in the folder. Raises OSError.
     """
     _sweep(path.parent)
     part = path.with_name(uuid.uuid4().hex + PART)
@@ -42,7 +42,7 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file. What is no UTF-8, as a path may be, is escaped. Raises OSError."""
+    """Writes a text file; characters that UTF-8 cannot hold, as in some paths, are escaped. Raises OSError."""
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")
 

@@ -1,7 +1,7 @@
-"""Plain data, as JSON and TOML have it, into structs and dataclasses: strictly, by msgspec.
+"""Converts plain data, as JSON and TOML hold it, to structs and dataclasses: strictly, by msgspec.
 
-A bool is no number, a number no text. What does not fit is named with its place, its value and what is taken there,
-in the words of its field's `msgspec.Meta` where it has some.
+A bool is no number, a number no text. An error names the place, the value and what is taken there, in the words of the
+field's `msgspec.Meta` if it has one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _path(kind: type[Any], value: Any) -> Path:
 
 
 def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
-    """Returns what is wrong, and what is taken there."""
+    """Returns the message and the hint: what is wrong, and what is taken there."""
     found = _MESSAGE.fullmatch(message)
     what, place = (found[1], found[2] or "") if found else (message, "")
     if field := _FIELD.fullmatch(what):
@@ -61,14 +61,14 @@ def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
 
 
 def _description(hint: Any) -> str:
-    """Returns what a field's description says that it takes; nothing where it has none."""
+    """Returns the description of what a field takes; an empty text if it has none."""
     if isinstance(hint, msgspec.Meta):
         return hint.description or ""
     return next(filter(None, map(_description, get_args(hint))), "")
 
 
 def _in_words(what: str) -> str:
-    """Returns what msgspec expected, or nothing."""
+    """Returns what msgspec expected, in words; an empty text if it does not say."""
     found = re.match(r"Expected (`([\w| ]+)`(?:(?!, got).)*)", what)
     if not found:
         return ""

@@ -14,7 +14,7 @@
     └── LibraryError             8   a library, or a saved reading, cannot be used or is not there
 
 Each carries a message (what happened) and a hint (what to do), one line each. Exit code 10 means
-that the reader stopped early and got an answer, 11 that the documents do not seem to say, 130 that the
+that the reader stopped early and got an answer, 11 that the documents do not seem to hold one, 130 that the
 reader cancelled; none of these is an error.
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Mapping
 
 
 class WimEdgeError(Exception):
-    """Base of all errors here. ``str()`` is the message; ``hint`` says what to do about it."""
+    """The base of all errors here. ``str()`` is the message; ``hint`` says what to do about it."""
 
     exit_code = 1
 
@@ -33,7 +33,7 @@ class WimEdgeError(Exception):
         self.hint = hint
 
     def to_dict(self) -> dict[str, str]:
-        """Returns the error as JSON has it; `from_dict` makes it again."""
+        """Returns the error as plain data for JSON; `from_dict` makes it again."""
         return {"error": type(self).__name__, "message": str(self), "hint": self.hint}
 
 
@@ -50,13 +50,13 @@ class DocumentError(WimEdgeError):
 
 
 class ModelError(WimEdgeError):
-    """Something about a model."""
+    """An error about a model."""
 
     exit_code = 4
 
 
 class ModelNotFoundError(ModelError):
-    """No model of that name, or its file is not on this disk."""
+    """There is no model of that name, or its file is not on this disk."""
 
 
 class ModelFileError(ModelError):
@@ -76,11 +76,11 @@ class CapacityError(WimEdgeError):
 
 
 class ContextOverflowError(CapacityError):
-    """More tokens than the context holds."""
+    """There are more tokens than the context holds."""
 
 
 class MemoryBudgetError(CapacityError):
-    """More memory than the machine has free."""
+    """The work needs more memory than the machine has free."""
 
 
 class EngineError(WimEdgeError):
@@ -94,13 +94,13 @@ class EngineError(WimEdgeError):
 
 
 class LibraryError(WimEdgeError):
-    """The library cannot be used: its folder, its index, or a reading that is not there."""
+    """A library, or a saved reading, cannot be used or is not there."""
 
     exit_code = 8
 
 
 def from_dict(given: Mapping[str, str]) -> WimEdgeError:
-    """Returns the error that `WimEdgeError.to_dict` wrote down; of a class that is not one of these, EngineError."""
+    """Returns the error that `WimEdgeError.to_dict` wrote down; an EngineError if its class is not one of these."""
     kind = globals().get(given["error"])
     made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
     return made(given["message"], given["hint"])

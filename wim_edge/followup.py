@@ -1,14 +1,14 @@
-"""Follow-up questions: one that does not stand for itself is completed by the question and the answer before it.
+"""Follow-up questions: one that does not stand on its own is completed by the question and the answer before it.
 
-A question is scored against a text word by word, so that "and in 2022?" finds nothing. Rules tell what such a question
-is, so that they can be read and tested:
+A question is scored against a text word by word, so that "and in 2022?" finds nothing. Rules, which can be read and
+tested, tell which questions are of that kind:
 
     it has no words of its own          "Why?", "And who else?", "How much?"
     it is a fragment                    "in 2022?", "what about the pump?", "and the deposit?"
     a pronoun has nothing to refer to   "when did she leave it?", "Is that allowed?"
 
-Where what is replaced is clear, it is replaced (a year by a year, a name by a name, a thing by a thing), and a phrase
-that begins with a preposition is added; else the questions stand one after the other, with the short answers between.
+A fragment takes the place of what it clearly replaces (a year of a year, a name of a name, a thing of a thing), and a
+phrase with a preposition first is added; otherwise the questions follow each other, with the short answers between.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from wim_edge.kinds import kind_of
 
 WHY = "it goes on from the question before"
-"""Why such a question is not asked as it was put."""
+"""The reason, as it is shown, why a follow-up question is not asked as it was put."""
 _REMEMBERED = 2
-"""Turns that a question is completed by at most."""
+"""The most turns that a question is completed by."""
 _ENOUGH = 3
-"""Words of its own with which a question finds its passage, whatever "it" or "they" may be in it."""
+"""The number of words of its own from which a question finds its passage, whatever "it" or "they" may mean in it."""
 _SHORT = 200
-"""Characters of an answer that are shown in a question."""
+"""The most characters of an answer that is shown in a question."""
 _OPENING = re.compile(
     r"\s*(?:(?:and|but|or|so|also|then|und|aber|oder|et|mais|ou|y|pero)\b[\s,]*)?"
     r"(?:(?:what|how) about\b|was ist mit\b|wie ist es mit\b|qu'en est-il d[eu]\b|qué hay de\b)?\s*",
@@ -100,14 +100,14 @@ _DONE = re.compile(
     r"(?P<verb>\w+ed|found|built|wrote|made|took|gave|sold|bought|left|won|lost|paid|sent|said|held|led|met|began|chose"
     r"|kept|brought|caught|taught) (?P<what>(?:the|an?|this|that|his|her|its|their|our|my|[A-Z]\w*|\d+)\b.*)"
 )
-"""What somebody did, of which one may ask when it was done."""
+"""A phrase that says what somebody did, so that one may ask when it was done."""
 _INNER = re.compile(rf"\b(?:between|whether|if|(?!was\b|que\b){_WH})\b", re.IGNORECASE)
-"""What shows that a question speaks of another one, or of two things at once."""
+"""A word which shows that a question speaks of another one, or of two things at once."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A question that was asked, as it was completed, and its answer in a few words, empty where there is none."""
+    """A question that was asked, in its completed form, and its answer in a few words; empty if there is none."""
 
     question: str
     short: str = ""
@@ -120,20 +120,20 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
 
     def complete(self, question: str) -> str:
-        """Returns the question as it is to be asked, completed where it refers to the turns before."""
+        """Returns the question to ask, completed where it refers to the turns before it."""
         return completed(question, self.turns)
 
     def add(self, question: str, short: str) -> None:
-        """Remember a question as it was put, not completed, and its answer."""
+        """Remembers a question, as it was put and not completed, and its answer."""
         joined = _joins(question, self.turns)
-        # Of a chain of such questions the first one says what all of them are about
+        # In a chain of such questions the first one says what all of them are about
         earlier = self.turns[: _REMEMBERED - 1] if joined else []
         own = question if joined else completed(question, self.turns)
         self.turns = [*earlier, Turn(own, short)]
 
 
 def completed(question: str, turns: Sequence[Turn]) -> str:
-    """Returns a question, completed by the turns before it where it does not stand for itself."""
+    """Returns a question, completed by the turns before it if it does not stand on its own."""
     if not turns or stands_for_itself(question):
         return question
     replaced = _replaced(question, turns[-1].question)
@@ -144,15 +144,15 @@ def completed(question: str, turns: Sequence[Turn]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One of the questions that are asked in one: in the words in which it was put, and completed by the other."""
+    """One of two questions that are asked as one: in the words in which it was put, and completed by the other."""
 
     shown: str
     question: str
 
 
 def parts(question: str) -> tuple[Part, ...]:
-    """Returns the two questions that one asks with "and who", "and when", each completed by the other where it is no
-    more than that ("Who may end the contract, and when?"); none where it is one."""
+    """Returns the two questions that one asks with "and who" or "and when", each completed by the other if it is no
+    more than those words ("Who may end the contract, and when?"); none if the question is only one."""
     found = [part.strip(" ?.,") for part in _AND.split(question.strip())]
     if len(found) != 2:
         return ()
@@ -180,7 +180,7 @@ def _asked(part: str) -> str:
 
 
 def stands_for_itself(question: str) -> bool:
-    """Returns whether a question can be asked without the one before it."""
+    """Tells whether a question can be asked without the one before it."""
     plain = question.strip()
     rest = _rest(plain)
     opened = rest != plain
@@ -198,7 +198,7 @@ def stands_for_itself(question: str) -> bool:
 
 
 def _is_left_open(question: str) -> bool:
-    """Returns whether a pronoun comes before anything that it could refer to."""
+    """Tells whether a pronoun comes before anything that it could refer to."""
     found = _PRONOUN.search(question)
     if found is None or _IMPERSONAL.search(question) or _NOUN.search(question[: found.start()]):
         return False
@@ -206,12 +206,12 @@ def _is_left_open(question: str) -> bool:
 
 
 def _joins(question: str, turns: Sequence[Turn]) -> bool:
-    """Returns whether the questions stand one after the other when it is completed."""
+    """Tells whether a question is completed by putting the questions before it in front of it."""
     return bool(turns) and not stands_for_itself(question) and _replaced(question, turns[-1].question) is None
 
 
 def _replaced(question: str, last: str) -> str | None:
-    """Returns the last question with what the fragment names in its place; None where that is not clear."""
+    """Returns the last question with the fragment in the place of what it replaces; None if that is not clear."""
     rest = _rest(question).strip(" ?!.,")
     if not rest or _ASKS.match(rest) or _PRONOUN.search(rest):
         return None

@@ -1,7 +1,7 @@
-"""A run on disk that may go on: one file says which run it is, another has a line for each row that is done.
+"""A run on disk that can go on later: one file says which run it is, another has a line for each row that is done.
 
 A run that was stopped, or killed while it wrote, goes on where it was; a file never mixes two runs, and one
-process at a time writes to it. A later line of the same key counts.
+process at a time writes to it. Of lines with the same key the last one counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUN, LOCK = "run.json", ".lock"
 
 
 class Row(Protocol):
-    """A dataclass that can be written down."""
+    """A dataclass that can be written to the file."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -34,7 +34,7 @@ class Row(Protocol):
 
     @property
     def error(self) -> str | None:
-        """What went wrong; a row that has one is asked again when the run goes on."""
+        """The error, or None; a row that has one is asked again when the run goes on."""
 
 
 R = TypeVar("R", bound=Row)
@@ -44,23 +44,23 @@ MayChange = Callable[[str, Any, Any], bool]
 
 
 class Watcher(Protocol[R_contra]):
-    """Is told how a run goes on."""
+    """An observer of a run."""
 
     def begin(self, kept: Sequence[R_contra], total: int) -> None:
-        """Before the first job: the rows that are there, and how many there will be."""
+        """Receives, before the first job, the rows that are there and how many there will be."""
 
     def add(self, row: R_contra) -> None:
-        """A job was done, or failed."""
+        """Receives the row of a job that was done, or failed."""
 
 
 class Journal(Generic[R]):
-    """A run's folder, open for going on.
+    """The folder of a run, opened to go on with it.
 
     Args:
         file: the name of the file of rows.
-        kind: what a row is; a line of another layout is damage.
-        identity: what makes it this run, as JSON values.
-        may_change: whether a value of it, (name, as it was, as it is), may differ.
+        kind: the class of a row; a line of another layout counts as damage.
+        identity: the facts that tell this run from others, as JSON values.
+        may_change: tells whether a value of the identity may differ, given (name, old value, new value).
 
     Raises InvalidRequestError if the folder holds another run, or damaged rows, or is in use.
     """
@@ -91,15 +91,15 @@ class Journal(Generic[R]):
 
     @property
     def rows(self) -> list[R]:
-        """One for each key."""
+        """The rows, one for each key."""
         return list(self._rows.values())
 
     def run(
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
         watcher: Watcher[R] | None = None,
     ) -> None:  # fmt: skip
-        """Does the jobs, by their rows' keys, that have no row without an error yet; ``work`` yields a row for each, in
-        any order, and is closed whatever ends the run."""
+        """Does the jobs (by their rows' keys) that have no row yet, or one with an error; ``work`` yields a row for
+        each, in any order, and is closed whatever ends the run."""
         done = {row.key: row for row in self.rows if row.error is None}
         if watcher:
             watcher.begin([done[key] for key in jobs if key in done], len(jobs))
@@ -114,13 +114,13 @@ class Journal(Generic[R]):
                     watcher.add(row)
 
     def add(self, row: R) -> None:
-        """Write a row; it is on its way to the disk when this returns."""
+        """Writes a row; it is on its way to the disk when this returns."""
         self._file.write(_line(row))
         self._file.flush()
         self._rows[row.key] = row
 
     def write(self, rows: Sequence[R]) -> None:
-        """Write the file anew, with these rows. All of it or nothing changes."""
+        """Writes the file anew, with these rows; all of it changes, or nothing."""
         self._rows = {row.key: row for row in rows}
         with replace_file(self.path) as part:
             with part.open("wb") as file:
@@ -147,7 +147,7 @@ class Journal(Generic[R]):
 
 
 def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
-    """Settings as they make one run another, but some; of templates what they say."""
+    """Returns the settings that tell one run from another, without those in ``but``; for templates, a digest."""
     found = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(settings).items()
@@ -164,7 +164,7 @@ def read_rows(path: Path, kind: type[R]) -> list[R]:
 
 
 def templates_digest(folder: Path) -> str:
-    """A digest of the templates in a folder."""
+    """Returns a digest of the templates in a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.jinja")):
         digest.update(path.name.encode("utf-8", "surrogateescape") + b"\0" + path.read_bytes() + b"\0")
@@ -176,7 +176,7 @@ def _line(row: Row) -> bytes:
 
 
 def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
-    """The rows by key, and how many bytes of the file they are: a last line that was cut off is none."""
+    """Returns the rows by key, and the bytes of the file that they take: a last line that was cut off is left out."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}
@@ -194,7 +194,7 @@ def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
 
 
 def _row(data: Any, kind: type[R]) -> R:
-    """Raises ValueError for another layout."""
+    """Returns the data as a row. Raises ValueError for another layout."""
     row = msgspec.convert(data, kind)
     if data.keys() - kind.__dataclass_fields__.keys():
         raise ValueError("it has other fields")
@@ -223,7 +223,7 @@ def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], may_chan
 
 
 def _flat(identity: dict[str, Any]) -> dict[str, Any]:
-    """Settings one by one, so that a difference can be named."""
+    """Returns the identity with its settings one by one, so that a difference can be named."""
     return {**{name: value for name, value in identity.items() if name != "settings"}, **identity.get("settings", {})}
 
 

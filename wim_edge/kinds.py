@@ -1,4 +1,4 @@
-"""Kinds of question, told by their words: what is asked for decides how it is answered.
+"""The kinds of question, told by their words: what is asked for decides how it is answered.
 
     fact     a name, number, date, place or clause: pointed at in the best passages
     yesno    a yes or a no, and the quotation that it rests on
@@ -54,7 +54,7 @@ _FREE = re.compile(
 
 
 def kind_of(question: str) -> Kind:
-    """Returns what a question asks for."""
+    """Returns the kind of answer that a question asks for."""
     plain = question.strip().lstrip("¿¡\"'“« ")
     if _SUMMARY.match(plain):
         return "summary"
@@ -66,5 +66,5 @@ def kind_of(question: str) -> Kind:
 
 
 def settle(chosen: str | None, question: str) -> Kind:
-    """Returns the kind that was chosen, or where that is left open (None, auto) what the question asks for."""
+    """Returns the kind that was chosen, or, if that is left open (None, auto), the one that the question asks for."""
     return kind_of(question) if chosen in (None, "auto") else cast(Kind, chosen)
