@@ -1,4 +1,4 @@
-"""What a runtime holds in memory: its models, how they are spoken to, and the context that documents are read in."""
+"""The models that a runtime holds in memory, their chat formats, and the context that documents are read in."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """Which model it is: its name, the fingerprint of its file and of llama.cpp's build; and what else answers depend
-    on that is no setting: the fingerprints of the models that score and embed and of the adapter, the templates."""
+    """A model's identity: its name, the fingerprint of its file and of llama.cpp's build, and what answers depend on
+    besides the settings: the fingerprints of the models that score and embed and of the adapter, and the templates."""
 
     name: str
     fingerprint: str
@@ -44,27 +44,27 @@ class Identity:
 
 
 MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
-"""Settings that a loaded model keeps."""
+"""The settings that cannot change on a loaded model."""
 _LARGE = 600 * 10**6  # bytes of a model's file: about a billion weights in four bits
 _LONG = 1 << 15
-"""Characters. What is shorter is soon counted by the loaded model, and the vocabulary alone costs the context some
-memory."""
+"""A number of characters. The loaded model soon counts the tokens of a shorter text, and loading the vocabulary alone
+costs the context some memory."""
 
 
 class LoadedModels:
     """The models of these settings, each loaded when it is first needed.
 
-    ``model``, ``embedder``: opened ones instead of those that the settings name. They stay the caller's to close.
+    ``model``, ``embedder``: opened ones to use instead of those that the settings name; the caller closes them.
     """
 
     def __init__(self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None) -> None:
         self.settings = settings
-        """As they were given."""
+        """The settings as they were given."""
         self.support = SupportWeights()
-        """What speaks for an answer's being in a document, as was fitted for the model."""
+        """The weights of the evidence that an answer is in a document, as they were fitted for the model."""
         self._model = model
         self._found: ResolvedModel | None = None
-        """The file of the model that reads, once it was looked for."""
+        """The file of the model that reads, once it has been looked for."""
         self._tuned = Tuned()
         self._judge: Scorer | None = None
         self._embedder = embedder
@@ -73,15 +73,15 @@ class LoadedModels:
         self._context: Context | None = None
 
     def model(self) -> Model:
-        """The one that reads. Raises ModelError, CapacityError."""
+        """Returns the model that reads. Raises ModelError, CapacityError."""
         if self._model is None:
             self._model = open_model(self.find(), self.settings)
             self._opened.append(self._model)
         return self._model
 
     def check_room(self, documents: Sequence[Document]) -> None:
-        """Before the weights are loaded, which may take long: raise ContextOverflowError where the pattern reads the
-        documents whole and no context of the model holds them. Raises as `model` too."""
+        """Raises ContextOverflowError if the pattern reads the documents whole and no context of the model holds them,
+        before the weights are loaded, which may take long. Raises what `model` raises too."""
         size = sum(len(document.text) for document in documents)
         if self._model is not None or size < _LONG:
             return
@@ -111,26 +111,26 @@ class LoadedModels:
         return self._found
 
     def resolved(self, automatic: tuple[str, str] | None = None, *, here: bool = True) -> ResolvedSettings:
-        """Returns the settings that a question is answered with, as far as the model is known: one that was given
-        has no entry in models.toml. ``automatic``: see `wim_edge.wim.resolved_settings.resolve`. Not ``here``: without
-        what was tuned for this machine."""
+        """Returns the settings that a question is answered with. Those of models.toml count once `find` has found the
+        model; one that was given has none. ``automatic``: see `wim_edge.wim.resolved_settings.resolve`. ``here``:
+        False leaves out what was tuned for this machine."""
         suggested = self._found.suggested if self._found else {}
         return resolve_settings(self.settings, suggested, self._tuned.settings if here else {}, automatic)
 
     @property
     def chat_variables(self) -> Mapping[str, Any]:
-        """What models.toml sets for the model's chat template."""
+        """The variables that models.toml sets for the model's chat template."""
         return self._found.entry.chat if self._found and self._found.entry else {}
 
     def chat(self) -> tuple[ChatFormat, str | None]:
-        """How a conversation with it is written, and a warning where that was not clear."""
+        """Returns the format of a conversation with the model, and a warning if that was not clear."""
         return chat_format(self.model(), self.chat_variables)
 
     def judge(self, *, alone: bool = False) -> Scorer | None:
-        """The model that scores, where it is not the one that reads. Raises as `model`.
+        """Returns the model that scores, if it is not the one that reads. Raises what `model` raises.
 
-        ``alone``: each segment is scored alone. Where none is named, the embedded model then scores for a large one,
-        if it is on this disk: it finds as well (docs/choices.md), and the large one reads only what it has chosen.
+        ``alone``: each segment is scored alone. If no model is named, the embedded one then scores for a large one,
+        if it is on this disk: it finds as much (docs/choices.md), and the large one reads only what it has chosen.
         """
         name, paths = self.settings.other_judge, Paths.from_environment()
         usual = self.settings.relevance_model is None and alone and has_usual_judge(self.model().info.nbytes, paths)
@@ -148,7 +148,7 @@ class LoadedModels:
         return self._judge if name is not None or usual else None
 
     def embedder(self) -> Embedder | None:
-        """What tells which segments are near to the question, if there is one. Raises as `model`."""
+        """Returns the model that tells which segments are near the question, if any. Raises what `model` raises."""
         if self._embedder is None and self.settings.embedding_model is not None:
             found = resolve(self.settings.embedding_model, Paths.from_environment())
             self._embedder = open_embedder(found, self.settings)
@@ -156,7 +156,7 @@ class LoadedModels:
         return self._embedder
 
     def context(self, n_ctx: int) -> Context:
-        """The one that documents are read in, of at least so many cells. Raises MemoryBudgetError."""
+        """Returns the context that documents are read in, of at least so many cells. Raises MemoryBudgetError."""
         if self._context is not None and self._context.n_ctx < n_ctx:
             self._context.close()
             self._context = None
@@ -165,7 +165,7 @@ class LoadedModels:
         return self._context
 
     def with_changes(self, **changes: object) -> LoadedModels:
-        """With these settings changed, on the same models, which stay this one's.
+        """Returns the same models with these settings changed; this object still closes them.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
@@ -184,7 +184,7 @@ class LoadedModels:
         return other
 
     def close(self) -> None:
-        """Free the context, and the models that were not given."""
+        """Frees the context, and the models that were not given."""
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -200,8 +200,8 @@ class LoadedModels:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
-    """Loads a model's file, in the way that was tuned where the settings leave it open. Raises ModelError,
-    CapacityError, and as `engine.rpc.register`."""
+    """Loads a model's file, with the tuned settings where the given ones leave the choice open. Raises ModelError,
+    CapacityError, and what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
     tuned = tuned_settings.load(Paths.from_environment(), found.path)
@@ -210,7 +210,7 @@ def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
 
 
 def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
-    """Loads an embedding model's file. Raises as `open_model`."""
+    """Loads an embedding model's file. Raises what `open_model` raises."""
     from wim_edge.engine import load_check
     from wim_edge.engine.embedding import EmbeddingModel
 
@@ -220,8 +220,8 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -> Path:
-    """Returns a model's file, or its tuned copy, that can be loaded. One that no catalog vouches for is first tried in
-    a process of its own. Raises as `open_model`."""
+    """Returns the file to load for a model: its own or its tuned copy. A file that no catalog vouches for is first tried
+    in a process of its own. Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights
 
@@ -233,13 +233,13 @@ def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -
 
 
 def _is_unknown(found: ResolvedModel) -> bool:
-    """Whether no catalog vouches for a model's file."""
+    """Tells whether no catalog vouches for a model's file."""
     return found.entry is None or isinstance(found.entry.source, PathSource)
 
 
 def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings that a question would be answered with, without loading the model that they name; where
-    there is none, what is known without one. The pattern may yet depend on the text's length."""
+    """Returns the settings that a question would be answered with, without loading the model that they name; if
+    there is no such model, those known without it. The pattern may still depend on the text's length."""
     loaded = LoadedModels(settings)
     with suppress(ModelError):
         loaded.find()
@@ -247,8 +247,8 @@ def resolved_settings(settings: Settings) -> ResolvedSettings:
 
 
 def portable_settings(settings: Settings) -> Settings:
-    """As every machine takes them: the model by name or path, as which is best may differ, with what models.toml says
-    of it; paths whole. Raises ModelError."""
+    """Returns the settings in a form that is the same on every machine: the model by name or path, as the best one may
+    differ, with what models.toml sets for it; absolute paths. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates
@@ -261,18 +261,18 @@ def portable_settings(settings: Settings) -> Settings:
 
 
 def has_usual_judge(nbytes: int, paths: Paths) -> bool:
-    """Whether the embedded model scores for one of so many bytes, where none is named and each segment is read
-    alone."""
+    """Tells whether the embedded model scores for a model of so many bytes, where none is named and each segment is
+    read alone."""
     return nbytes >= _LARGE and is_here(EMBEDDED, paths)
 
 
 def _whole(model: str | None) -> str | None:
-    """A model's whole path, where it is a file's."""
+    """Returns a model's absolute path if it is a file, else the name as it is."""
     return os.path.abspath(model) if model and os.path.isfile(model) else model
 
 
 def model_identity(settings: Settings) -> Identity:
-    """The model that these settings name, without loading it. Raises ModelError."""
+    """Returns the identity of the model that these settings name, without loading it. Raises ModelError."""
     templates = settings.templates
     name, found = _fingerprint(settings.model)
     judge = settings.other_judge
@@ -287,7 +287,7 @@ def model_identity(settings: Settings) -> Identity:
 
 
 def _digest(file: Path) -> str:
-    """Of a small file's contents. Raises ModelFileError."""
+    """Returns a digest of a small file's contents. Raises ModelFileError."""
     try:
         return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     except OSError as error:
@@ -295,7 +295,7 @@ def _digest(file: Path) -> str:
 
 
 def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
-    """A model's name, and of its file and of llama.cpp's build."""
+    """Returns a model's name, and the fingerprint of its file and of llama.cpp's build."""
     from wim_edge.engine.fingerprint import fingerprint
     from wim_edge.engine.gguf import read_header
 
@@ -307,7 +307,7 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
-    """Raise ModelError unless these settings name the same model here, on the machine ``where``."""
+    """Raises ModelError unless these settings name the same model here, on the machine ``where``."""
     if model_identity(settings) != model:
         raise ModelFileError(
             f"{where} has other files of {model.name}, templates or llama-cpp-python than where the run was begun",
@@ -316,8 +316,8 @@ def check_same(model: Identity, settings: Settings, where: str) -> None:
 
 
 def process_memory(settings: Settings) -> int:
-    """Bytes that a process with this model takes, about: with a context of ``n_ctx``, or of a usual size. Raises
-    ModelError."""
+    """Estimates the bytes that a process with this model takes, with a context of ``n_ctx`` cells or of a usual size.
+    Raises ModelError."""
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import estimate
 

@@ -1,9 +1,9 @@
-"""Work on the machines of a Ray cluster: Ray Data places it, holds it back, and repeats what a lost machine had.
+"""Work on the machines of a Ray cluster: Ray Data places it, holds it back, and repeats the work of a lost machine.
 
-An actor is one model instance. A pool of them takes items as they get free, two at a time so that none waits for its
-next one; results come back one by one, as soon as they are there, in any order. What a lost machine was at is begun
+An actor is one model instance. A pool of actors takes items as they become free, two at a time so that none waits for
+its next one; results come back one by one, as soon as they are there, in any order. Items of a lost machine are begun
 again on another, so that a result may come twice. An actor whose process ends is started again, as often as it takes:
-what may end a process belongs in one of its own (`wim_edge.worker`).
+code that may end a process belongs in a process of its own (`wim_edge.worker`).
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Ray cluster, and what an actor takes of it."""
+    """A Ray cluster, and the resources that an actor takes of it."""
 
     address: str = "auto"
-    """``auto``: the one that runs on this machine; HOST:PORT; ``local``: one of this machine alone, begun for this."""
+    """The address: ``auto`` for the one on this machine, HOST:PORT, ``local`` for a new one of this machine alone."""
     cpus: float | None = None
-    """CPUs of an actor; None: all of the smallest machine that has any, so that machines alike have one each."""
+    """The CPUs of an actor; None: those of the smallest machine that has any, so that equal machines have one each."""
     gpus: float = 0
     memory: int | None = None
-    """Bytes."""
+    """The memory of an actor, in bytes; None: none is set aside."""
     actors: int | None = None
-    """None: as many as the machines hold."""
+    """The number of actors; None: as many as the machines hold."""
 
     def run(
         self,
@@ -53,16 +53,16 @@ class Cluster:
         actor: Callable[[], Callable[[U], Iterable[R]]],
         told: Callable[[str], None] = lambda _: None,
     ) -> Generator[R, None, None]:
-        """The results of all items; closing it ends the work.
+        """Yields the results of all items; closing the generator ends the work.
 
         Args:
-            load: runs on this machine, as far ahead of the actors as Ray's object store has room: what they need of
-                it travels with the item.
+            load: runs on this machine, as far ahead of the actors as Ray's object store has room; its result, with
+                all that they need, travels to them.
             actor: makes an actor, once on each machine that has one.
-            told: is given a line about what the cluster has.
+            told: receives a line about the actors and the machines.
 
-        Raises what an actor raises where that is a WimEdgeError; InvalidRequestError where there is no such cluster, or
-        no room in it; EngineError where Ray gives up.
+        Raises the WimEdgeError that an actor raises; InvalidRequestError if there is no such cluster, or no room in it;
+        EngineError if Ray gives up.
         """
         ray = _require_ray()
         if not items:
@@ -99,7 +99,7 @@ class Cluster:
         )
 
     def _room(self, nodes: Sequence[dict[str, float]], cpus: float) -> int:
-        """How many actors the machines hold."""
+        """Counts the actors that the machines hold. Raises InvalidRequestError if there is no room for one."""
         wanted = {"CPU": cpus, "GPU": self.gpus, "memory": self.memory or 0}
         rooms = [min(int(node.get(name, 0) / need) for name, need in wanted.items() if need) for node in nodes]
         if not sum(rooms):
@@ -114,7 +114,7 @@ class Cluster:
 
 
 class _Load:
-    """What runs where the files are."""
+    """The step that runs on the machine with the files."""
 
     def __init__(self, load: Callable[[Any], Any]) -> None:
         self.load = load
@@ -125,14 +125,14 @@ class _Load:
 
 
 class _Act:
-    """What runs where the model is."""
+    """The step that runs on the machine with the model."""
 
     def __init__(self, actor: Callable[[], Callable[[Any], Iterable[Any]]]) -> None:
         self.actor = actor
 
     @cached_property
     def act(self) -> Callable[[Any], Iterable[Any]]:
-        """Made with the first item: of what is raised before, Ray tells the text alone."""
+        """The actor's function, made with the first item: of an error raised earlier Ray passes on only the text."""
         return self.actor()
 
     def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
@@ -143,7 +143,7 @@ class _Act:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[None]:
-    """To the cluster, while a run lasts; a program that is connected stays so."""
+    """Connects to the cluster while a run lasts; a program that is connected already stays so."""
     if ray.is_initialized():
         yield
         return
@@ -172,7 +172,7 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
 
 @contextmanager
 def _row_by_row() -> Iterator[None]:
-    """How Ray Data works meanwhile: each result is told when it is there, however long it takes, and nothing else."""
+    """Has Ray Data pass on each result as soon as it is there, however long it takes, and report nothing else."""
     from ray.data import DataContext
 
     context = DataContext.get_current()
@@ -190,7 +190,7 @@ def _row_by_row() -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Raise OSError unless somebody listens at HOST:PORT: Ray itself waits for minutes."""
+    """Raises OSError unless somebody listens at HOST:PORT: Ray itself waits for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdecimal():
         if not 0 < int(port) <= 0xFFFF:
@@ -199,12 +199,12 @@ def _knock(address: str) -> None:
 
 
 def same(item: T) -> T:
-    """For `Cluster.run`, where there is nothing to load."""
+    """Returns the item: the ``load`` for `Cluster.run` where there is nothing to load."""
     return item
 
 
 def threads(settings: Settings) -> int:
-    """What a model in this actor may take: as is set, else the CPUs that the actor has, without hyper-threads."""
+    """Returns the threads that a model in this actor may use: those set, else its CPUs without hyper-threads."""
     from wim_edge.engine.model import physical_cores
 
     given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
@@ -212,7 +212,7 @@ def threads(settings: Settings) -> int:
 
 
 def place() -> str:
-    """This process, as results name it: machine, Ray's name for it, number of the process."""
+    """Returns this process's name in results: the machine, Ray's name for it, and the number of the process."""
     ray = _require_ray()
     return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}/{os.getpid()}"
 
@@ -222,7 +222,7 @@ def _many(n: float, what: str) -> str:
 
 
 def _require_ray() -> Any:
-    # It reports to its makers else, and tells what nobody asked
+    # Otherwise it reports to its makers, and logs what nobody asked for
     for name, value in (("USAGE_STATS_ENABLED", "0"), ("DATA_LOG_LEVEL", "ERROR"), ("BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(f"RAY_{name}", value)
     try:
@@ -234,10 +234,10 @@ def _require_ray() -> Any:
 
 
 def _cause(error: Exception) -> WimEdgeError:
-    """What we raised in an actor, or what Ray says."""
+    """Returns the error that our code raised in an actor, else one with what Ray says."""
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own
-    # Of a bug in an actor its own line: Ray's last one is advice
+    # For a bug in an actor its own line: Ray's last one is advice
     why = f"{type(ours).__name__}: {ours}".split("\n")[0] if ours else str(error).strip().split("\n")[-1]
     return EngineError(f"Ray gave up: {why}", "The logs are under /tmp/ray; the same command goes on.")

@@ -40,7 +40,7 @@ class Runtime:
     Args:
         settings: see `wim_edge.settings.Settings`; by default the defaults and ``WIM_EDGE_*`` variables.
         model: an opened engine model (anything that implements `wim_edge.engine.protocols.Model`), instead of
-            the one that ``settings.model`` names. It stays the caller's to close.
+            the one that ``settings.model`` names. The caller closes it.
         embedder: likewise (`wim_edge.engine.protocols.Embedder`), instead of ``settings.embedding_model``.
 
     One question at a time; `answer_now` and `cancel` may be called from any thread.
@@ -51,7 +51,7 @@ class Runtime:
     ) -> None:
         self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder)
         self._asked: QuestionSession | None = None
-        """The last question."""
+        """The last question asked."""
         self._recall = LibraryRecall()
         self._completer: Completer | None = None
         self._control = Control()
@@ -59,11 +59,11 @@ class Runtime:
         self._beginning: int | None = None
         """The thread that is setting a reading up."""
         self._stream: Callable[[], Stream | None] = lambda: None
-        """The reading under way; weak, so that one dropped half-way ends."""
+        """The reading under way, held weakly so that one that is dropped half-way ends."""
 
     @property
     def settings(self) -> Settings:
-        """With what models.toml says of the model, once that is loaded."""
+        """The settings, with those that models.toml names for the model once it is loaded."""
         return self._loaded.resolved(here=False).settings
 
     def resolve(self, documents: Source | Iterable[Source] = ()) -> ResolvedSettings:
@@ -77,7 +77,7 @@ class Runtime:
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
         on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> events.AnswerFinished:  # fmt: skip
-        """Read and answer; the last event of `stream`, which see."""
+        """Reads and answers; returns the last event of `stream`, which describes the arguments."""
         more = {"library": library, "on_margin": on_margin, "verdicts": verdicts, "read_on": read_on}
         for event in self.stream(documents, question, **more):  # type: ignore[arg-type]
             last = event
@@ -88,23 +88,23 @@ class Runtime:
         self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
         on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Read documents and answer a question, yielding events as things happen.
+        """Reads documents and answers a question, yielding events as things happen.
 
         Args:
             documents: a path, ``"-"`` for standard input, a `Document`, or several of them; none with the
                 pattern ``llm``: the model answers from what it knows.
             question: what to find out.
-            library: the name of a library (`wim-edge library add`): what it holds of the question is recalled
+            library: the name of a library (`wim-edge library add`): passages for the question are recalled from it
                 first, and read after the documents, of which there may then be none.
             on_margin: asked after each judged margin whether to go on, answer now, or cancel.
-            verdicts: what the reader says of segments, by number: True, and the answer draws on it; False, and it
-                does not; `judge` adds to them. The last question asked again with them, of the same documents, is
-                answered again without reading anything.
-            read_on: the last question asked again with it, of the same documents, is read on where its reading ended,
+            verdicts: the reader's verdicts on segments, by number: True if the answer draws on the segment, False if
+                not; `judge` adds to them. If the last question is asked again with verdicts, of the same documents, it
+                is answered again without reading anything.
+            read_on: True: if the last question is asked again, of the same documents, reading goes on where it ended,
                 until another segment is the best or all is read; a new answer comes after `events.AnswerRevised`, and
-                none where the best segments are the same. Another question is read from the start.
+                none if the best segments are the same. For another question, reading begins at the start.
 
-        What is wrong with the request raises here, before anything is read: InvalidRequestError,
+        Errors of the request are raised here, before anything is read: InvalidRequestError,
         DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
         """
         query = _asked(question)
@@ -113,17 +113,17 @@ class Runtime:
         return self._begin(partial(self._reading, documents, query, on_margin, verdicts, read_on))
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
-        """Find the passages of a library that may answer a question, without reading on. The last event is
-        `events.PassagesRecalled`, or where it was stopped `events.AnswerFinished`, cancelled. Raises LibraryError,
+        """Finds the passages of a library that may answer a question, and goes no further. The last event is
+        `events.PassagesRecalled`, or, if it was stopped, `events.AnswerFinished`, cancelled. Raises LibraryError,
         ModelError, CapacityError."""
         return self._begin(partial(self._recalling, library, None, _asked(question), None, None))
 
     def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
-        """Read documents ahead, without a question, so that questions need not wait for it.
+        """Reads documents ahead, without a question, so that questions need not wait for it.
 
-        What is read is kept in the library, for this model and the chosen pattern's way of reading (deep
-        or shallow); a known text is not read again. The last event is `events.ReadingFinished`. Raises as
-        `stream`, and LibraryError where nothing can be saved.
+        The reading is saved for this model and the chosen pattern's way of reading (deep or shallow); a known
+        text is not read again. The last event is `events.ReadingFinished`. Raises what `stream` raises, and
+        LibraryError if nothing can be saved.
         """
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
@@ -132,33 +132,33 @@ class Runtime:
     def complete(
         self, prompt: str | Seq[Message], *, top_logprobs: int | None = None
     ) -> Iterator[events.Event]:
-        """Go straight on from a text, or from a conversation of (role, text); no document is read.
+        """Continues a text, or a conversation of (role, text); no document is read.
 
-        Yields `events.ReadingProgress` of the prompt, first what of it was in the cache, `events.CompletionDelta`,
-        and at last `events.CompletionFinished`. What the prompt has in common with the last one is not evaluated again.
-        ``top_logprobs``: log-probabilities of each token and of so many likeliest ones.
+        Yields `events.ReadingProgress` of the prompt, the first for what was in the cache, `events.CompletionDelta`,
+        and at last `events.CompletionFinished`. The beginning shared with the last prompt is not evaluated again.
+        ``top_logprobs``: adds the log-probabilities of each token and of so many likeliest ones.
         Raises InvalidRequestError, ModelError, CapacityError.
         """
         return self._begin(partial(self._completing, prompt, top_logprobs))
 
     def answer_now(self) -> None:
-        """Read no further and answer from what has been read; from any thread."""
+        """Ends the reading and answers from what has been read; may be called from any thread."""
         self._control.request(Decision.ANSWER)
 
     def judge(self, segment: int, accepted: bool | None) -> None:
-        """Has the answer draw on a segment, or not; from any thread, until the answer begins. None: as before."""
+        """Has the answer draw on a segment or not, until the answer begins, from any thread. None: takes that back."""
         self._control.judge(segment, accepted)
 
     def cancel(self) -> None:
-        """Stop reading or answering; from any thread."""
+        """Stops reading or answering; may be called from any thread."""
         self._control.request(Decision.CANCEL)
 
     def open(self) -> Model:
-        """Load the model, if it is not yet loaded. Raises ModelError, CapacityError."""
+        """Loads the model, if it is not yet loaded. Raises ModelError, CapacityError."""
         return self._loaded.model()
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Another runtime with these settings changed, on the same loaded models, which stay this one's.
+        """Returns another runtime with these settings changed, on the same loaded models, which this one closes.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
@@ -167,10 +167,10 @@ class Runtime:
         return other
 
     def close(self) -> None:
-        """Free the model and its cache. A stream under way is abandoned; one that another thread has begun
-        is cancelled, and its thread waited for.
+        """Frees the model and its cache. A stream under way is abandoned; one that another thread has begun
+        is cancelled, and that thread waited for.
 
-        Raises InvalidRequestError inside a policy: it is asked in the middle of the reading.
+        Raises InvalidRequestError if a policy calls it, in the middle of the reading.
         """
         patience = time.monotonic() + _PATIENCE
         while True:
@@ -201,7 +201,7 @@ class Runtime:
     def _begin(
         self, prepared: Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
     ) -> Iterator[events.Event]:
-        """The stream of what is prepared; the runtime is its own until it ends, and the stack with it."""
+        """Returns the stream of what is prepared, which holds the runtime, and keeps the stack open, until it ends."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError(
                 "this runtime is answering another question", "Finish or close its stream, or use another runtime."
@@ -224,7 +224,7 @@ class Runtime:
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
         verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Read documents, and answer if there is a question: the one asked last from what is in the cache."""
+        """Reads documents, and answers if there is a question; the last one, asked again, from the cache."""
         read = _read(documents, self.settings)
         stack.callback(self._forget, unless_read=True)
         with clock.stage("load"):
@@ -249,7 +249,7 @@ class Runtime:
         self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
         verdicts: Mapping[int, bool] | None, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Recall from a library, and go on reading; without documents (None) do not."""
+        """Recalls passages of a library, and goes on to read them unless ``documents`` is None."""
         given = None if documents is None else _read(documents, self.settings)
         library = open_library(name)
 
@@ -290,13 +290,13 @@ class Runtime:
         return stopped_events(model, self._loaded.resolved().pattern.name, clock, asked=asked)
 
     def _forget(self, *, unless_read: bool = False) -> None:
-        """Let go of the last question's reading."""
+        """Closes the last question's reading, with ``unless_read`` only if it was not answered."""
         if self._asked is not None and not (unless_read and self._asked.read):
             self._asked.close()
             self._asked = None
 
     def _free(self) -> None:
-        """Let go of all that holds a context of the models."""
+        """Closes all that holds a context of the models."""
         self._forget()
         self._recall.close()
         if self._completer is not None:

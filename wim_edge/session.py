@@ -45,14 +45,14 @@ class QuestionSession:
     prompts: Prompts
     warnings: list[str]
     request: object = None
-    """What was asked for: one that is equal may be answered from this reading."""
+    """The request; an equal one may be answered from this reading."""
     read: bool = False
-    """Whether it was answered, with all or with what was read when the reader stopped it."""
+    """True if it was answered, from all of the text or from what was read when the reader stopped it."""
     answering: AnswerStage | None = None
-    """Its last answer."""
+    """The stage that gave its last answer."""
 
     def reset(self, control: Control, clock: Timings, *, read_on: bool = False) -> None:
-        """Get ready to answer once more, with ``read_on`` after reading on where it stopped."""
+        """Prepares to answer once more; with ``read_on``, after the reading has gone on where it stopped."""
         reading, window = self.reading, self.reading.cache
         reading.control, self.warnings, reading.reads_on = control, [], read_on
         reading.clock = window.clock = reading.writer.clock = clock
@@ -67,10 +67,10 @@ def prepare(
     loaded: LoadedModels, documents: Seq[Document], query: str | None, on_margin: Policy | None,
     clock: Timings, control: Control,
 ) -> QuestionSession:  # fmt: skip
-    """Settle how the documents are read and the question, if there is one, is answered.
+    """Settles how the documents are read and how the question, if there is one, is answered.
 
-    Raises InvalidRequestError, ModelError, CapacityError, LibraryError where nothing can be saved and that was the
-    purpose, and Interrupted where the reader cancels.
+    Raises InvalidRequestError, ModelError, CapacityError, LibraryError if saving was the purpose and nothing can be
+    saved, and Interrupted if the reader cancels.
     """
     with clock.stage("load"):
         model = loaded.model()
@@ -126,8 +126,8 @@ def prepare(
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings that these documents are read with; where neither the user nor models.toml names a pattern,
-    their length and the model's speed do. Raises as `LoadedModels.model`."""
+    """Returns the settings that these documents are read with; if neither the user nor models.toml names a pattern,
+    their length and the model's speed decide. Raises what `LoadedModels.model` raises."""
     model, resolved = loaded.model(), loaded.resolved()
     if resolved.settings.pattern is not None or not documents:
         return resolved
@@ -141,8 +141,8 @@ def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSetti
 def _saved(
     context: Context, loaded: LoadedModels, resolved: ResolvedSettings, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
-    """Where this reading is kept. None where nothing is to be, or, with the reason, where nothing can be: it is then
-    read anew."""
+    """Returns the saved reading that keeps this one, or None: with no reason if none is wanted, with the reason if none
+    can be kept and the text is read anew."""
     settings = resolved.settings
     if not settings.save or settings.query_first or not plan.documents:
         return None, None  # with the question before the text, a state serves that question alone
@@ -158,7 +158,7 @@ def _saved(
 
 
 def run_session(session: QuestionSession) -> Iterator[events.Event]:
-    """The events of what is prepared."""
+    """Runs a prepared session and yields its events."""
     reading = session.reading
     control, plan = reading.control, reading.plan
     judging = reading.relevance.context if isinstance(reading.relevance, SeparateModelRelevance) else None
@@ -200,7 +200,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
 
 
 def stopped_events(model: str, pattern: str, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-    """The events of what was stopped before it was prepared. ``asked``: there was a question."""
+    """Yields the events of a request that was stopped before it was prepared. ``asked``: it had a question."""
     usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
     if not asked:
         yield events.ReadingFinished(0, 0, model, usage)
@@ -229,7 +229,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
 
 
 def _within(reading: Reading) -> str | None:
-    """Returns how much is read, as `events.ReadingStarted` has it."""
+    """Returns the bound on what is read, in the form of `events.ReadingStarted`."""
     within = reading.resolved.settings.within or AUTO
     if reading.reads_on or within == ALL or (within == AUTO and reading.ranking.unread() is None):
         return None
