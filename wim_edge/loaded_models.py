@@ -220,7 +220,7 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -> Path:
-    """Returns the file to load for a model: its own or its tuned copy. A file that no catalog vouches for is first tried
+    """Returns the file to load for a model: its own or its tuned copy. One that no catalog vouches for is first tried
     in a process of its own. Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights

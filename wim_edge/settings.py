@@ -1,4 +1,4 @@
-"""Every default, once; where files live; and the ``WIM_EDGE_*`` variables.
+"""Every default, in one place; the folders of files; and the ``WIM_EDGE_*`` variables.
 
 Any field of :class:`Settings` can be set through the environment: ``WIM_EDGE_`` and the field's
 name in capitals, for example ``WIM_EDGE_N_CTX=8192``.
@@ -28,9 +28,9 @@ RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
 MARGINS = ("verbatim", "free")
 CHOOSERS = ("bm25", "recall", "hybrid")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
-"""The server's token; no setting, so that nothing shows it."""
+"""The variable of the server's token, which is no setting, so that nothing shows it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
-"""Set to yes: nothing is fetched, and only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
+"""The variable that forbids fetching: only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
@@ -41,49 +41,49 @@ KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
 NO_ADAPTER = "none"
-"""As ``adapter``: the plain model."""
+"""The value of ``adapter`` that means the plain model."""
 ITSELF = "self"
-"""As ``relevance_model``: the model that reads."""
+"""The value of ``relevance_model`` that means the model that reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What is read of a document at most. Above is an error that says so, before it can fill memory or hang."""
+    """The most that is read of a document. More is an error, raised before it can fill memory or hang the process."""
 
     document_bytes: int = 512 * 2**20
-    """Of a file; of what is in a DOCX or EPUB, unpacked; of a file of rows, unpacked."""
+    """The bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
     markup_bytes: int = 64 * 2**20
-    """Of what is parsed of a DOCX or EPUB; it takes many times as much memory."""
+    """The bytes of the parsed parts of a DOCX or EPUB, which take many times as much memory."""
     html_depth: int = 10_000
-    """Of HTML: elements in each other."""
+    """The depth of nested elements in HTML."""
     pdf_pages: int = 100_000
-    """Of a PDF."""
+    """The pages of a PDF."""
     markdown_lines: int = 200_000
-    """Of Markdown; a longer text is read without its headings."""
+    """The lines of Markdown; a longer text is read without its headings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Limits):
-    """What a user can set. Sizes in tokens, unless said otherwise; None means: choose for me."""
+    """All that a user can set. Sizes are in tokens, unless said otherwise; None leaves the choice to wim-edge."""
 
     model: str | None = None
-    """Name in models.toml, or the path of a GGUF file; None: the highest ranked one on this disk that fits."""
+    """A name in models.toml, or the path of a GGUF file; None: the highest ranked model on this disk that fits."""
 
     # The engine
     n_ctx: int | None = None
-    """Context size; None: what the document needs, up to what the model was trained for and what fits."""
+    """The context size; None: what the document needs, up to what the model was trained for and what fits."""
     n_batch: int = 512
-    """Tokens a prefill batch (and its physical batch: 512 measured faster than 2,048 on a CPU)."""
+    """The tokens of a prefill batch (and of its physical batch: 512 measured faster than 2,048 on a CPU)."""
     n_threads: int | None = None
-    """None: the physical cores."""
+    """The number of threads; None: that of the physical cores."""
     n_gpu_layers: int | None = None
-    """Layers on the GPU; None: what fits, -1: all, 0: none."""
+    """The layers on the GPU; None: as many as fit, -1: all, 0: none."""
     rpc: str | None = None
-    """Servers of llama.cpp's RPC whose devices take the layers, HOST:PORT with commas between them."""
+    """The servers of llama.cpp's RPC whose devices take the layers: HOST:PORT, separated by commas."""
     kv_type: str = "f16"
-    """Element type of the KV cache, one of KV_TYPES."""
+    """The element type of the KV cache, one of KV_TYPES."""
     flash_attn: bool | None = None
-    """None: llama.cpp's choice on a GPU, off on a CPU, where it slows decoding at depth."""
+    """True turns flash attention on; None: llama.cpp's choice on a GPU, off on a CPU, where it slows deep decoding."""
 
     adapter: str | None = None
     """A LoRA adapter that points at answers: the name of a shipped one, or the path of a GGUF file made for the model;
@@ -91,57 +91,57 @@ class Settings(Limits):
 
     # The pattern; where it says None, models.toml may name what was chosen for the model
     pattern: str | None = None
-    """One of PATTERNS (`wim_edge.wim.pattern` says what each does, and which it is where nobody names one)."""
+    """One of PATTERNS; `wim_edge.wim.pattern` says what each does, and which one is taken if none is named."""
     relevance: str | None = None
-    """How segments or margins are scored, one of RELEVANCES (`wim_edge.wim.relevance.relevance`)."""
+    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.wim.relevance.relevance`)."""
     relevance_model: str | None = None
-    """Another model that scores them, named as ``model`` is; "self": the model itself. None: itself, but for a large
-    one in shallow reading the embedded model, if it is on this disk."""
+    """Another model that scores them, named as ``model`` is; "self": the model that reads. None: that one too, but for
+    a large one in shallow reading the embedded model, if it is on this disk."""
     embedding_model: str | None = None
-    """An embedding model that helps to tell which segments are read first, named as ``model`` is; None: none."""
+    """An embedding model that helps to choose the segments to read first, named as ``model`` is; None: no model."""
     relevance_threshold: float | None = None
-    """Relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, else 0.1 of the best one's."""
+    """The relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, otherwise 0.1 of the best one's."""
     max_passages: int | None = None
-    """Most segments or margins that the answer is given from."""
+    """The most segments or margins that the answer is given from."""
     margins: str | None = None
-    """verbatim: quotations of the segment; free: the model's own words."""
+    """The kind of margins; verbatim: quotations of the segment, free: the model's own words."""
     query_first: bool = False
-    """Put the question before the context too ("Lost in the Middle", section 5.2)."""
+    """True puts the question before the context too ("Lost in the Middle", section 5.2)."""
     segment_tokens: int | None = None
-    """Longest segment."""
+    """The most tokens of a segment."""
     margin_tokens: int | None = None
-    """Longest margin; None: 128 for a quotation, whose length costs no decoding, 64 in the model's own words."""
+    """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
-    """How much is read for an answer: so many seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
+    """The bound on what is read for an answer: seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
     "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
-    32 at most; else all of it. None: auto."""
+    32 at most; otherwise all of the text. None: auto."""
     answer: str = "auto"
-    """What the question asks for, one of KINDS (`wim_edge.kinds`); auto: its words tell."""
+    """The kind of answer that the question asks for, one of KINDS (`wim_edge.kinds`); auto: told by its words."""
     prose: bool | None = None
-    """The model writes the answer in its own words, beside the short one that it points at; False: for a question of
-    fact it only points, which a small model does better. None: as models.toml says of the model, else it writes."""
+    """True if the model writes the answer in its own words, beside the short one that it points at; False: for a
+    question of fact it only points, which a small model does better. None: what models.toml sets for the model, or True."""
     answer_tokens: int = 256
-    """Longest answer."""
+    """The most tokens of an answer."""
     stop: tuple[str, ...] = ()
-    """Texts that end an answer, and are no part of it."""
+    """The texts that end an answer, and are no part of it."""
     templates: Path | None = None
     """A directory whose templates stand before the shipped ones."""
 
     # The library
     chooser: str = "hybrid"
-    """How passages of a library are found, one of CHOOSERS (`wim_edge.recall.recaller`)."""
+    """The method that finds passages of a library, one of CHOOSERS (`wim_edge.recall.recaller`)."""
     recall_passages: int = 4
-    """Passages of a library that are read for an answer at most."""
+    """The most passages of a library that are read for an answer."""
     save: bool = True
-    """Keep what was read on disk, so that the next question on the same text need not read it again."""
+    """True keeps readings on disk, so that the next question on the same text need not read it again."""
     readings: Path | None = None
     """The folder of saved readings; None: in the user's cache directory."""
     readings_bytes: int | None = None
-    """What saved readings may take; None: a tenth of the disk's free space, at most 20 GB."""
+    """The most bytes that saved readings may take; None: a tenth of the disk's free space, at most 20 GB."""
 
     # Sampling of the answer and the margins; verdicts are never sampled
     temperature: float = 0.0
-    """0: greedy."""
+    """The temperature; 0: greedy."""
     top_p: float = 1.0
     min_p: float = 0.0
     seed: int = 0
@@ -189,18 +189,18 @@ class Settings(Limits):
                 )
 
     def with_changes(self, **changes: object) -> Settings:
-        """A copy with these fields changed; a None leaves the field as it is."""
+        """Returns a copy with these fields changed; a None leaves the field as it is."""
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(self, **given)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Those that are not None, by name, as JSON has them; `from_dict` is the way back."""
+        """Returns the settings that are not None, by name, as plain data for JSON; `from_dict` is the way back."""
         found = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """The defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
+        """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
         environ = os.environ if environ is None else environ
         own = ("WIM_EDGE_" + field.name.upper() for field in fields(cls))
         known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, OFFLINE_VARIABLE, *own]
@@ -236,7 +236,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """A bool is no number here, a whole number is a float, and no text holds a NUL."""
+    """Tells whether a value is of these kinds: a bool is no number, a whole number is a float, no text holds a NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -256,7 +256,7 @@ def _parse(variable: str, text: str, hint: object) -> object:
 
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
-    """As `Settings` has them. Raises InvalidRequestError for a name that is none."""
+    """Returns fields of `Settings` from plain data. Raises InvalidRequestError for a name that is no setting."""
     unknown = given.keys() - {field.name for field in fields(Settings)}
     if unknown:
         raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")
@@ -266,7 +266,7 @@ def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where wim-edge keeps things; ``WIM_EDGE_HOME`` moves all of them into one folder."""
+    """The folders in which wim-edge keeps things; ``WIM_EDGE_HOME`` moves all of them into one folder."""
 
     config: Path
     models: Path
@@ -290,14 +290,14 @@ class Paths:
 
 
 def is_offline() -> bool:
-    """Whether nothing may be fetched. Raises InvalidRequestError on a bad value of its variable."""
+    """Tells whether fetching is forbidden. Raises InvalidRequestError on a bad value of its variable."""
     text = os.environ.get(OFFLINE_VARIABLE, "").strip()
     return bool(text) and _parse(OFFLINE_VARIABLE, text, bool) is True
 
 
 def read_small_file(path: Path) -> bytes:
-    """A small file of ours, in whose place anything may lie by now. Raises OSError, also for a pipe, which would
-    never end, and for more than 16 MiB."""
+    """Reads a small file of ours, in whose place anything may lie by now. Raises OSError, also for a pipe, which would
+    never end, and for a file of more than 16 MiB."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -308,7 +308,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def adapter_file(name: str | None) -> Path | None:
-    """Returns the file of a shipped adapter, or one by its path; None where none is named."""
+    """Returns the file of a shipped adapter, or of one named by its path; None if none is named."""
     if name is None or name == NO_ADAPTER:
         return None
     own = package_file("adapters") / name

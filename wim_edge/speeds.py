@@ -1,6 +1,6 @@
-"""How fast models have read on this machine: what tells whether a text can be read whole in reasonable time.
+"""The speeds of models' readings on this machine, which tell whether a text can be read whole in reasonable time.
 
-One small JSON file in the cache folder. It is a convenience: what cannot be read or written is not known.
+They stand in one small JSON file in the cache folder, as a convenience: if it cannot be read, no speed is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MODELS = 64  # that are remembered
 
 
 def known(model: Model) -> float | None:
-    """Tokens a second, of this model's last reading of some length here; None where there was none."""
+    """Returns the tokens a second of this model's last reading of some length here; None if there was none."""
     try:
         speed = _read().get(model.fingerprint)
     except OSError:
@@ -26,7 +26,7 @@ def known(model: Model) -> float | None:
 
 
 def note(model: Model, tokens: int, seconds: float) -> None:
-    """Remember a reading."""
+    """Remembers the speed of a reading that was long enough to tell it."""
     if tokens < _LEAST or seconds <= 0:
         return
     path = Paths.from_environment().cache / "speeds.json"

@@ -7,11 +7,11 @@ import sys
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """What starts a module of ours. -P: the modules of the working directory are none."""
+    """Returns the command that runs a module of ours; -P keeps out modules of the working directory."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def environment() -> dict[str, str]:
-    """With it: packages are found as they are here, and where llama.cpp ends the process it says so in a line."""
+    """Returns an environment with the packages found here, where llama.cpp says in one line that it ends a process."""
     found = os.pathsep.join(filter(None, sys.path))
     return {**os.environ, "PYTHONPATH": found, "GGML_NO_BACKTRACE": "1"}

@@ -1,4 +1,4 @@
-"""A scripted engine without any native library, for tests of what stands on an engine.
+"""A scripted engine without any native library, for tests of code that uses an engine.
 
 >>> from wim_edge import Document, Runtime, Settings
 >>> from wim_edge.testing import FakeModel
@@ -66,7 +66,7 @@ class FakeModel:
         self.reply, self.n_batch, self.has_adapter = reply, n_batch, False
         self.fingerprint = f"fake-{next(_NUMBERS)}"  # its token ids are its own
         self.history: list[tuple[str, int, int]] = []
-        """(what, sequence, tokens or position), in order: append, fork, truncate, close."""
+        """The calls in order, as (kind, sequence, tokens or position): append, fork, truncate, close."""
         self.contexts: list[FakeContext] = []
         self._ids = {text: index for index, text in enumerate(_SPECIAL)}
         self._texts = list(_SPECIAL)
@@ -86,7 +86,7 @@ class FakeModel:
         return self._ids[word]
 
     def text(self, tokens: Seq[int]) -> str:
-        """The text of tokens, control tokens shown."""
+        """Returns the text of tokens, control tokens shown."""
         return "".join(map(self._texts.__getitem__, tokens))
 
     @cached_property
@@ -129,7 +129,7 @@ class FakeContext:
         self.live: dict[int, FakeSequence] = {}
         self.made = 0
         self.on_append: Callable[[FakeSequence], None] = lambda sequence: None
-        """Called before each evaluated batch; may call `interrupt`."""
+        """A function that is called before each evaluated batch, and may call `interrupt`."""
         self._interrupted = self.closed = False
 
     def sequence(self) -> FakeSequence:
@@ -142,7 +142,7 @@ class FakeContext:
         return self.model.fingerprint
 
     def cells(self) -> int:
-        """Cells in use: shared ones once."""
+        """Counts the cells in use, shared ones once."""
         return sum(len(sequence) - sequence.shared for sequence in self.live.values())
 
     def interrupt(self) -> None:
@@ -184,7 +184,7 @@ class FakeSequence:
 
     @property
     def logits(self) -> Logits:
-        """All weight on the next token of the scripted reply."""
+        """Logits with all weight on the next token of the scripted reply."""
         model = self.context.model
         prompt, said = self.tokens, 0
         if model.info.chat_template is not None:
@@ -276,7 +276,7 @@ class FakeEmbedder:
         self.near, self.closed = near, False
         self.fingerprint = f"fake-embedder-{next(_NUMBERS)}"
         self.embedded: list[str] = []
-        """The texts, in order."""
+        """The embedded texts, in order."""
 
     def query(self, question: str) -> Vector:
         return np.array([1, 0], np.float32)

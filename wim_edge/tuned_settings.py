@@ -1,7 +1,7 @@
-"""What `wim-edge tune` found for a model on this machine, kept for every later run.
+"""The settings that `wim-edge tune` found for a model on this machine, kept for every later run.
 
-One JSON file in the configuration folder, an entry a line, so that damage to one costs no other; an entry counts only
-for the very file, machine and build that it was measured with. What the user sets stands before it.
+They stand in one JSON file in the configuration folder, an entry a line, so that damage to one costs no other; an
+entry counts only for the file, machine and build that it was measured with. The user's own settings come first.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
 
 @dataclass(frozen=True)
 class Tuned:
-    """The way that was fastest: settings, and a copy of the file in another weight type, if one was."""
+    """The fastest way of running a model: settings, and a copy of its file in another weight type if that is faster."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     copy: str | None = None
-    """Its path; None: the file as it is."""
+    """The path of the copy; None: the file as it is."""
 
 
 def load(paths: Paths, model: Path) -> Tuned:
-    """What was found for this file; nothing where it, the machine or the build have changed since."""
+    """Returns what was found for this file; nothing if it, the machine or the build has changed since."""
     entry = _read(paths)[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
         return Tuned()
@@ -50,10 +50,10 @@ def load(paths: Paths, model: Path) -> Tuned:
 
 
 def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
-    """Keep what was found for this file, or with None forget it; the other entries stay as they are.
+    """Keeps what was found for this file, or forgets it if ``tuned`` is None; the other entries stay as they are.
 
-    A damaged file is moved aside, and the entries of it that can be read are kept. Raises LibraryError where what was
-    found cannot be kept.
+    A damaged file is moved aside, and those of its entries that can be read are kept. Raises LibraryError if what
+    was found cannot be kept.
     """
     from wim_edge.engine.tune import machine
 
@@ -75,18 +75,18 @@ def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
 
 
 def copies(paths: Paths, model: Path) -> Path:
-    """The folder of this file's copies in other weight types."""
+    """Returns the folder of this file's copies in other weight types."""
     return paths.models / "tuned" / hashlib.blake2b(os.fsencode(model.absolute()), digest_size=6).hexdigest()
 
 
 def changes(settings: Settings) -> dict[str, Any]:
-    """The tunable settings that are not at their default."""
+    """Returns the tunable settings that are not at their default."""
     default = Settings()
     return {name: getattr(settings, name) for name in TUNABLE if getattr(settings, name) != getattr(default, name)}
 
 
 def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
-    """The entries, and whether the file is damaged: then those whose lines are whole."""
+    """Returns the entries, and whether the file is damaged; if it is, the entries whose lines are whole."""
     try:
         data = read_small_file(_store(paths))
     except OSError as error:

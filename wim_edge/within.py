@@ -1,4 +1,4 @@
-"""How much is read for an answer: until a better passage is unlikely, some seconds, a share of the text, or all."""
+"""The bounds on reading for an answer: until a better passage is unlikely, some seconds, a share of the text, all."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 AUTO, ALL = "auto", "all"
 WANTED = "auto, 20s, 5m, 10% or all"
 PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
-"""The form, as JSON Schema has it."""
+"""The form of a bound, as a regular expression for JSON Schema."""
 UNLIKELY = 0.05
-"""Probability of a better segment below which none is read, where nothing else is said."""
+"""The probability of a better segment below which no further one is read, unless said otherwise."""
 _MAX_SEGMENTS = 32
-"""Where nothing that was read fits the question, the rest seldom does either: what is gained behind so many is in
-docs/choices.md."""
+"""The most segments that auto reads. If none of them fits the question, the rest seldom do either; docs/choices.md
+says what more would gain."""
 
 
 @dataclass(frozen=True)
 class Within:
-    """``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1), ``unread``: the probability
-    of a better segment among the others below which none is read, nor after so many ``segments``. None: no bound."""
+    """The bounds of a reading: ``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1),
+    ``unread``: a better segment's probability below which it ends, or after so many ``segments``. None: no bound."""
 
     seconds: float | None = None
     share: float | None = None
@@ -44,10 +44,10 @@ class Within:
         return cls(seconds=number * _SECONDS[found["unit"]])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns whether no further segment is read after so many seconds, so much of the text and so many segments.
+        """Tells whether no further segment is read after so many seconds, so much of the text and so many segments.
 
-        ``share``: of the text, with the next segment. ``unread``: `Ranking.unread`; where it is None, nothing is known
-        of the others, and auto is all of it.
+        ``share``: that of the text with the next segment. ``unread``: `Ranking.unread`; if it is None, nothing is known
+        of the other segments, and auto reads all of the text.
         """
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))

@@ -1,6 +1,6 @@
 """Words in common with a question: BM25 (Robertson and Zaragoza 2009) over the words that SQLite's FTS5 finds.
 
-Words are stems of English ones; a character of a script that is written without spaces is a word of its own.
+Words are reduced to stems as English ones; a character of a script that is written without spaces is a word of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STOPWORDS = frozenset(
 
 
 _K1, _B = 1.2, 0.75
-"""The usual weights, as FTS5 and Lucene have them: how soon a word's repetition counts no more, and a text's length."""
+"""The usual weights of FTS5 and Lucene: of a word's repetition (how soon it counts no more), and of a text's length."""
 
 
 def any_of_its_words(question: str) -> str | None:
@@ -39,7 +39,7 @@ def any_of_its_words(question: str) -> str | None:
 
 
 class WordIndex:
-    """The words of some texts, in memory; a context manager.
+    """An index of the words of some texts, in memory; a context manager.
 
     Raises InvalidRequestError where this Python's SQLite was built without FTS5.
     """
@@ -63,10 +63,10 @@ class WordIndex:
         self._norms = _K1 * (1 - _B + _B * np.array(lengths) / mean)
 
     def scores(self, question: str) -> dict[int, float]:
-        """Returns the BM25 score, above 0, of each text that shares a word with the question, by its number.
+        """Returns the BM25 score, above 0, of each text that shares a word with the question, by the text's number.
 
-        A word's weight is log(1 + (N - n + 0.5) / (n + 0.5)), n of N texts having it: Lucene's, above 0 for a word that
-        most have, as it is within one document. (FTS5's own is 0 there.)
+        A word's weight is log(1 + (N - n + 0.5) / (n + 0.5)), where n of N texts have it: Lucene's, above 0 even for a
+        word that most have, as happens within one document. (FTS5's own is 0 there.)
         """
         n_texts, scores = len(self._norms), dict[int, float]()
         for stem in self._stems(question):
@@ -101,13 +101,13 @@ class WordIndex:
 
 
 def scores(texts: Iterable[str], question: str) -> dict[int, float]:
-    """Returns as `WordIndex.scores`, of texts that are asked once."""
+    """Returns `WordIndex.scores` of texts that are searched only once."""
     with WordIndex(texts) as index:
         return index.scores(question)
 
 
 def without_endings(text: str) -> set[str]:
-    """Returns the words of a text but for the commonest, in lower case, without accents and without a plural's s."""
+    """Returns the words of a text except the commonest, in lower case, without accents and without a plural's s."""
     plain = text.casefold()
     if not plain.isascii():
         plain = _ACCENT.sub("", unicodedata.normalize("NFD", plain))
@@ -124,7 +124,7 @@ def missing(texts: Iterable[str], question: str) -> float:
 
 
 def _words(question: str) -> list[str]:
-    """Returns its words, each once, without the commonest ones where there are others."""
+    """Returns the question's words, each once, without the commonest ones if there are others."""
     words = list(dict.fromkeys(_WORD.findall(question)))
     return [word for word in words if word.lower() not in _STOPWORDS] or words
 

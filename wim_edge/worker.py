@@ -6,7 +6,7 @@
 ...         print(event)
 
 A worker that crashed, or was killed, is started again with the next request; the one under way raises EngineError.
-The other half, and what goes to and fro, is `wim_edge.server.worker_protocol`.
+The other half, with the messages between the two, is `wim_edge.server.worker_protocol`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Worker:
     """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
 
     One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. The process starts with
-    the first request. ``command``: what is started instead of ``wim-edge worker``.
+    the first request. ``command``: the command to start instead of ``wim-edge worker``.
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
@@ -48,18 +48,18 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self._number: int | None = None
-        """Of the request under way."""
+        """The number of the request under way."""
         self._writing = threading.Lock()
         self._cancelled: float | None = None
-        """When it was asked for first."""
+        """The time at which cancelling was first asked for."""
 
     def stream(
         self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
         library: str | None = None, on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None,
         read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> Generator[events.Event, None, None]:  # fmt: skip
-        """As `Runtime.stream`. Closing the iterator cancels. ``settings`` are changed for this question alone. Raises
-        what the runtime does, and EngineError where the process ended."""
+        """Does what `Runtime.stream` does. Closing the iterator cancels. ``settings`` change for this question alone.
+        Raises what the runtime raises, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},
@@ -69,27 +69,27 @@ class Worker:
     def read(
         self, documents: str | Path | Document | Iterable[str | Path | Document]
     ) -> Generator[events.Event, None, None]:
-        """As `Runtime.read`."""
+        """Does what `Runtime.read` does."""
         return self._events(do="read", documents=_all_shown(documents), settings=self._settings)
 
     def ask(self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, **more: Any
             ) -> events.AnswerFinished:  # fmt: skip
-        """The last event of `stream`."""
+        """Returns the last event of `stream`."""
         *_, last = self.stream(documents, question, **more)
         assert isinstance(last, events.AnswerFinished)
         return last
 
     @property
     def running(self) -> bool:
-        """Whether there is a process; one that has crashed is started with the next request."""
+        """True while there is a process; one that has crashed is started with the next request."""
         return self._process is not None and self._process.poll() is None
 
     def answer_now(self) -> None:
-        """Read no further and answer from what has been read."""
+        """Ends the reading and answers from what has been read."""
         self._control(do="answer_now")
 
     def cancel(self) -> None:
-        """Stop reading or answering. Asked again after five seconds, the process is ended: it may wait for ever for a
+        """Stops reading or answering. Called again after five seconds, ends the process, which may wait for ever for a
         machine that is lost."""
         now = time.monotonic()
         if self._cancelled is None:
@@ -99,11 +99,11 @@ class Worker:
         self._control(do="cancel")
 
     def judge(self, segment: int, accepted: bool) -> None:
-        """The reader's verdict on a margin, while it reads."""
+        """Passes on the reader's verdict on a margin during the reading."""
         self._control(do="judge", segment=segment, accepted=accepted)
 
     def close(self) -> None:
-        """End the process; what is under way is cancelled."""
+        """Ends the process; a request under way is cancelled."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -126,7 +126,7 @@ class Worker:
     def _asking(
         self, policy: Policy, found: Generator[events.Event, None, None]
     ) -> Generator[events.Event, None, None]:
-        """With the policy asked after each margin, while the process goes on."""
+        """Yields the events, and asks the policy after each margin while the process goes on."""
         with closing(found):
             for event in found:
                 yield event
@@ -201,12 +201,12 @@ class Worker:
 
 
 def _verbosity() -> list[str]:
-    """Whether llama.cpp's log is wanted, as here."""
+    """Returns the option for llama.cpp's log if it is wanted here."""
     return ["--debug"] if logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG) else []
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """As JSON has them; None means: as by default."""
+    """Returns the settings as plain data for JSON, without those that are None, which stay at their default."""
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
