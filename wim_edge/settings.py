@@ -119,7 +119,7 @@ class Settings(Limits):
     """The kind of answer that the question asks for, one of KINDS (`wim_edge.kinds`); auto: told by its words."""
     prose: bool | None = None
     """True if the model writes the answer in its own words, beside the short one that it points at; False: for a
-    question of fact it only points, which a small model does better. None: what models.toml sets for the model, or True."""
+    question of fact it only points, which a small model does better. None: the model's in models.toml, else True."""
     answer_tokens: int = 256
     """The most tokens of an answer."""
     stop: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """A LoRA adapter: small weights beside a model's own, applied to what is evaluated while it is on.
 
-What was evaluated before stays as it was: an adapter that is on for the question and the answer alone reads from the
-states that the plain model has left of the text (an activated LoRA), so that kept readings serve both.
+Tokens evaluated before stay as they were: an adapter that is on for the question and the answer alone reads from the
+states that the plain model has left of the text (an activated LoRA), so that saved readings serve both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEAD = b"GGUF"
 
 
 class Adapter:
-    """An adapter, loaded for one model, which frees it. Raises ModelFileError for a file that is none for it."""
+    """An adapter, loaded for one model, which frees it. Raises ModelFileError for a file that is no adapter for it."""
 
     def __init__(self, model_handle: object, path: Path) -> None:
         try:
@@ -38,7 +38,7 @@ class Adapter:
 
     @contextmanager
     def on(self, context_handle: object) -> Iterator[None]:
-        """Apply it to what this context evaluates meanwhile."""
+        """Applies the adapter to what this context evaluates meanwhile."""
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(self.handle)
         lib.llama_set_adapters_lora(context_handle, adapters, 1, (ctypes.c_float * 1)(1.0))
         try:

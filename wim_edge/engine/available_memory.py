@@ -1,4 +1,4 @@
-"""How much memory this process may take: the machine's, or less where somebody has set a limit.
+"""The memory that this process may take: the machine's, or less if somebody has set a limit.
 
 Limits are those of the control groups that the process is in (containers, systemd's MemoryMax; Linux, versions 1
 and 2), and of its address space (``ulimit -v``). Above the first the system kills the process, above the second
@@ -21,13 +21,13 @@ _SLACK = 96 << 20  # of address space: stacks of threads and what allocators set
 
 @dataclass(frozen=True)
 class _Version:
-    """Where a version of control groups keeps its figures."""
+    """The folders and files in which a version of control groups keeps its figures."""
 
     folders: tuple[str, ...]
     limit: str
     used: str
     cached: tuple[str, ...]
-    """Of its statistics: pages of files, given back when asked for."""
+    """The statistics of the pages of files, which are given back when asked for."""
 
 
 _VERSIONS = {
@@ -38,14 +38,14 @@ _VERSIONS = {
 
 
 def total() -> int:
-    """Bytes of memory that this process could have if nothing else were in it."""
+    """Returns the bytes of memory that this process could have if nothing else were in it."""
     import psutil
 
     return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
 
 
 def require_minimum() -> None:
-    """Raises MemoryBudgetError where nothing at all can be read: threads and libraries end without a word there."""
+    """Raises MemoryBudgetError if memory is too small to read anything: threads and libraries would end silently."""
     with suppress(ImportError):  # Windows
         import resource
 
@@ -57,7 +57,7 @@ def require_minimum() -> None:
 
 
 def memory_hint() -> str:
-    """What would give this process more memory."""
+    """Returns advice on how to give this process more memory."""
     import psutil
 
     if any(limit - used < psutil.virtual_memory().available for limit, used in _limits()):
@@ -66,8 +66,8 @@ def memory_hint() -> str:
 
 
 def available(mapped: int = 0) -> int:
-    """Bytes that this process may still take. ``mapped``: of files that are to stay in memory, though to the system
-    their pages are free."""
+    """Returns the bytes that this process may still take. ``mapped``: those of files that must stay in memory, although
+    the system counts their pages as free."""
     import psutil
 
     free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _of_cgroups())]
@@ -75,7 +75,7 @@ def available(mapped: int = 0) -> int:
 
 
 def private_bytes() -> int:
-    """Bytes that this process holds beside the pages of files; those too where the system does not tell them apart."""
+    """Returns the bytes that this process holds without the pages of files, or with them if not told apart."""
     import psutil
 
     held = psutil.Process().memory_info()
@@ -83,12 +83,12 @@ def private_bytes() -> int:
 
 
 def _limits() -> list[tuple[int, int]]:
-    """All limits of this process, and what of each is used, in bytes."""
+    """Returns all limits of this process, each with what of it is used, in bytes."""
     return [*_of_cgroups(), *_of_address_space()]
 
 
 def _of_cgroups() -> Iterator[tuple[int, int]]:
-    """Each limit and what of it is used, in bytes."""
+    """Yields each limit of its control groups with what of it is used, in bytes."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -99,7 +99,7 @@ def _of_cgroups() -> Iterator[tuple[int, int]]:
 
 
 def _of_groups(root: Path, path: Path, version: _Version) -> Iterator[tuple[int, int]]:
-    """Of a group and those around it. In a container the path may be the host's: then only the root is there."""
+    """Yields those of a group and the groups around it; in a container, whose path may be the host's, of the root."""
     for folder in (root / path, *(root / parent for parent in path.parents)):
         with suppress(OSError, ValueError):  # "max" is no limit
             limit, used = int((folder / version.limit).read_text()), int((folder / version.used).read_text())

@@ -1,4 +1,4 @@
-"""How many tokens are cut into batches."""
+"""The cutting of many tokens into batches."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import itertools
 
 
 def batches(n: int, size: int) -> list[tuple[int, int]]:
-    """Where each batch of at most ``size`` of ``n`` tokens starts and ends.
+    """Returns the start and the end of each batch of at most ``size`` of ``n`` tokens.
 
-    A token is not left alone at the end: llama.cpp computes a batch of one by other code than all larger ones, which
-    are the same to the last bit (docs/robustness.md). So what is computed does not depend on ``size``.
+    No token is left alone at the end: llama.cpp computes a batch of one by other code than all larger ones, whose
+    results are the same to the last bit (docs/robustness.md). So results do not depend on ``size``.
     """
     edges = [*range(0, n, size), n]
     if n > size > 2 and n % size == 1:

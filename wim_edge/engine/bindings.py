@@ -19,7 +19,7 @@ from functools import cache
 
 @contextmanager
 def _short_spins() -> Iterator[None]:
-    """Make OpenMP's barriers give up the core soon, while the library that reads this is loaded.
+    """Makes OpenMP's barriers give up the core soon, while the library that reads this is loaded.
 
     llama.cpp puts a barrier after every graph node, and GNU OpenMP spins there for milliseconds when
     another process holds the core. Two readings at once on two cores: 0.2 tokens/s each by default,
@@ -44,7 +44,7 @@ with _short_spins():
 __all__ = ["BUILD", "Device", "base_library", "devices", "ggml_library", "last_errors", "lib", "system_info"]
 
 BUILD: str = llama_cpp.__version__
-"""Of llama-cpp-python, which names the llama.cpp inside."""
+"""The version of llama-cpp-python, which names the llama.cpp inside."""
 
 log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())
@@ -60,7 +60,7 @@ _level = logging.INFO
 
 @lib.llama_log_callback  # type: ignore[untyped-decorator]
 def _on_log(level: int, text: bytes, _: object) -> None:
-    """Collect fragments to whole lines. Must not raise: there is C below."""
+    """Joins fragments to whole lines. It must not raise: its caller is C."""
     global _line, _level
     if level != _CONTINUES:
         _level = _LEVELS.get(level, logging.DEBUG)
@@ -79,7 +79,7 @@ lib.llama_backend_init()
 
 
 def last_errors() -> str:
-    """The latest error lines of llama.cpp, joined, and forgotten."""
+    """Returns the latest error lines of llama.cpp, joined, and forgets them."""
     text = "; ".join(_errors)
     _errors.clear()
     return text
@@ -112,7 +112,7 @@ def ggml_library() -> ctypes.CDLL:
 
 @cache
 def base_library() -> ctypes.CDLL:
-    """What is asked of ggml's devices."""
+    """The library with the functions that describe ggml's devices."""
     base: ctypes.CDLL = llama_library
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
@@ -127,8 +127,8 @@ def base_library() -> ctypes.CDLL:
 
 
 def devices() -> list[Device]:
-    """Every device of this build: the CPU, GPUs where a backend for them was built, and registered ones of other
-    machines."""
+    """Returns every device of this build: the CPU, GPUs where a backend for them was built, and registered ones of
+    other machines."""
     ggml, base = ggml_library(), base_library()
     found = []
     for index in range(ggml.ggml_backend_dev_count()):
@@ -149,5 +149,5 @@ def devices() -> list[Device]:
 
 
 def system_info() -> str:
-    """What this build of llama.cpp uses of the processor (AVX2 = 1, ...)."""
+    """Returns the features of the processor that this build of llama.cpp uses (AVX2 = 1, ...)."""
     return str(lib.llama_print_system_info().decode("utf-8", "replace")).strip()

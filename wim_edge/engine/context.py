@@ -27,7 +27,7 @@ class Context:
     """Implements `wim_edge.engine.protocols.Context`. Made by `Model.context`."""
 
     N_OUTPUTS = 32
-    """Rows of logits a batch: each costs n_vocab floats in the compute buffer."""
+    """The most rows of logits of a batch: each costs n_vocab floats in the compute buffer."""
 
     def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> None:
         settings, self.model, self.n_sequences = model.settings, model, n_sequences
@@ -70,7 +70,7 @@ class Context:
 
     @property
     def fingerprint(self) -> str:
-        """See `protocols.Context.fingerprint`: the model's, and how this cache lays out its numbers."""
+        """The model's fingerprint, with the layout of this cache's numbers (see `protocols.Context.fingerprint`)."""
         settings = self.model.settings
         return f"{self.model.fingerprint}-{settings.kv_type}-{self._flash}"
 
@@ -80,7 +80,7 @@ class Context:
         return Sequence(self, self.take_id())
 
     def take_id(self) -> int:
-        """A free sequence id, its memory empty. Raises EngineError when all are taken."""
+        """Returns a free sequence id, whose memory is empty. Raises EngineError when all are taken."""
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return self._free_ids.pop()
@@ -89,7 +89,7 @@ class Context:
         self._free_ids.append(seq_id)
 
     def append_each(self, parts: Seq[tuple[protocols.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """See `protocols.Context.append_each`."""
+        """Implements `protocols.Context.append_each`."""
         own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
         found = [self._append_batch(batch, all_rows) for batch in self._batches(own, all_rows)]
         return np.concatenate(found) if found else np.zeros((0, self.model.n_vocab), np.float32)
@@ -97,7 +97,7 @@ class Context:
     def _batches(
         self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool
     ) -> Iterator[list[tuple[Sequence, Seq[int]]]]:
-        """Consecutive parts, as many to a batch as it takes; a part that none takes stands alone."""
+        """Yields consecutive parts, as many as a batch takes; a part that is too long for any batch comes alone."""
         batch: list[tuple[Sequence, Seq[int]]] = []
         n_tokens = n_rows = 0
         for sequence, tokens in parts:
@@ -131,11 +131,11 @@ class Context:
     # Evaluation
 
     def adapted(self) -> AbstractContextManager[None]:
-        """See `protocols.Context.adapted`."""
+        """Implements `protocols.Context.adapted`."""
         return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
-        """One `llama_decode` over (sequence id, position, tokens, rows of logits wanted at the end).
+        """Calls `llama_decode` once over (sequence id, position, tokens, rows of logits wanted at the end).
 
         Returns float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError.
         """
@@ -182,7 +182,7 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Let llama.cpp poll our flag after every graph node, where the backend (the CPU) does so.
+        """Has llama.cpp poll our flag after every graph node, if the backend does so (the CPU's does).
 
         The callback is libc's `strlen` on a two-byte buffer: 0 while the first byte is 0, else 1.
         A Python callback would take the GIL some 500 times a batch; this one costs nothing.
@@ -210,7 +210,7 @@ class Context:
 
 
 def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
-    """llama.cpp's number: -1 its own choice, 0 off, 1 on. A quantized V cache needs it on."""
+    """Returns llama.cpp's number: -1 for its own choice, 0 off, 1 on. A quantized V cache needs it on."""
     if wanted is not None and not (kv_type.startswith("q") and not wanted):
         return int(wanted)
     if kv_type.startswith("q"):

@@ -1,7 +1,7 @@
-"""An embedding model loaded by llama.cpp: texts to vectors, of which the nearest mean something alike.
+"""An embedding model loaded by llama.cpp: it turns texts into vectors, of which near ones mean similar things.
 
 BERT and its kin read a text in both directions, and keep no cache; decoders that were trained for it (Qwen3) are taken
-as well. How token vectors become one is what the file says, else their mean.
+as well. The file says how token vectors become one; if it does not, their mean is taken.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _INSTRUCTIONS = (
     ("qwen3-embedding", ("Instruct: Given a question, retrieve passages that answer it\nQuery:", "")),
     ("embeddinggemma", ("task: search result | query: ", "title: none | text: ")),
 )
-"""By a part of the model's name, the first that fits: what stands before a question and before a text, as the models'
-cards say. No file holds it."""
+"""The words to put before a question and before a text, as the models' cards say, by a part of the model's name: the
+first that fits counts. No file holds them."""
 
 
 class EmbeddingModel:
@@ -73,7 +73,7 @@ class EmbeddingModel:
             self.close()
             raise ModelFileError(f"{path}: it reads {self._longest} tokens at once", "Give another embedding model.")
         self.width: int = lib.llama_model_n_embd(self._model)
-        """Dimensions of a vector."""
+        """The number of dimensions of a vector."""
         self._context = self._open(settings.n_threads or physical_cores())
         self._batch = lib.llama_batch_init(self._longest, 0, 1)
         label = re.sub(r"[_ ]", "-", f"{self.header.metadata.get('general.name', '')} {path.name}".lower())
@@ -107,7 +107,7 @@ class EmbeddingModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the file and of llama.cpp's build. Raises OSError."""
+        """The fingerprint of the file and of llama.cpp's build. Raises OSError."""
         return fingerprint(self.header)
 
     def query(self, question: str) -> Vector:
@@ -115,7 +115,7 @@ class EmbeddingModel:
         return next(self._embed([self._before_query + question]))
 
     def texts(self, texts: Sequence[str], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Yields each text's unit vector, float32 (width,); the mean over its parts where it is longer than the model
+        """Yields each text's unit vector, float32 (width,); the mean over its parts if it is longer than the model
         reads. ``check`` is called before each batch, and may raise."""
         return self._embed([self._before_text + text for text in texts], check)
 
@@ -133,7 +133,7 @@ class EmbeddingModel:
             yield _unit(sums.pop(done))
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[tuple[int, list[int]]]]:
-        """Parts of texts, with the texts' numbers, as many at once as are computed together."""
+        """Yields parts of texts, with the texts' numbers, as many at once as are computed together."""
         batch: list[tuple[int, list[int]]] = []
         used = 0
         for number, text in enumerate(texts):
@@ -147,7 +147,7 @@ class EmbeddingModel:
             yield batch
 
     def _parts(self, text: str) -> list[list[int]]:
-        """The text's tokens, in parts that the model can read, each with what it wants at beginnings and ends."""
+        """Returns the text's tokens, in parts that the model can read, each with the tokens it wants at both ends."""
         head, tail = self._frame
         tokens = self._tokenize(text)
         room = self._longest - len(head) - len(tail)
@@ -172,7 +172,7 @@ class EmbeddingModel:
         return list(out[:n])
 
     def _pooled(self, texts: Sequence[Sequence[int]]) -> list[Vector]:
-        """The vectors of these tokens, computed together."""
+        """Returns the vectors of texts given as tokens, computed together."""
         memory = lib.llama_get_memory(self._context)
         if memory:
             lib.llama_memory_clear(memory, True)
@@ -196,7 +196,7 @@ class EmbeddingModel:
         return found
 
     def close(self) -> None:
-        """Free the model; harmless when closed already."""
+        """Frees the model; harmless when closed already."""
         if self._context:
             lib.llama_free(self._context)
             lib.llama_batch_free(self._batch)

@@ -1,7 +1,7 @@
 """A short name for all of a model that shapes a cache: its files, and the build that computes.
 
 A multi-gigabyte file is not hashed whole at every start: its header (architecture, rope, tokenizer,
-chat template, tensors) is, and of the weights as many blocks, evenly spread, as take some milliseconds.
+chat template, tensors) is, and so are as many evenly spread blocks of the weights as take some milliseconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BLOCK, _BLOCKS = 1 << 16, 64
 
 
 def fingerprint(header: GGUFHeader) -> str:
-    """Hexadecimal. Raises OSError."""
+    """Returns the fingerprint of a model with this header, in hexadecimal. Raises OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
     for number, path in enumerate(shards(header.path)):
         weights = sum(tensor.nbytes or 0 for tensor in header.tensors) if number == 0 else 0
@@ -25,7 +25,7 @@ def fingerprint(header: GGUFHeader) -> str:
 
 
 def _update(digest: hashlib.blake2b, path: Path, head: int) -> None:
-    """The file's first ``head`` bytes, blocks of what follows, and its size."""
+    """Adds the file's size, its first ``head`` bytes and blocks of the rest to the digest."""
     size = path.stat().st_size
     digest.update(size.to_bytes(8, "little"))
     with path.open("rb") as file:

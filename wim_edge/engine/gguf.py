@@ -46,7 +46,7 @@ _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor's entry: ``shape`` innermost first, ``nbytes`` None for a type not known here."""
+    """A tensor's entry: ``shape`` has the innermost dimension first, ``nbytes`` is None for a type not known here."""
 
     name: str
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class GGUFHeader:
-    """What a GGUF file says of itself, checked against the file's size."""
+    """The facts that a GGUF file states about itself, checked against the file's size."""
 
     path: Path
     version: int
@@ -65,7 +65,7 @@ class GGUFHeader:
     tensors: tuple[Tensor, ...]
     n_vocab: int
     nbytes: int
-    """Bytes of the file, or of all its shards."""
+    """The bytes of the file, or of all its shards."""
 
     @property
     def architecture(self) -> str:
@@ -77,11 +77,11 @@ class GGUFHeader:
         return template if isinstance(template, str) and template.strip() else None
 
     def arch(self, key: str) -> MetaValue | None:
-        """The value of ``{architecture}.{key}``, or None."""
+        """Returns the value of ``{architecture}.{key}``, or None."""
         return self.metadata.get(f"{self.architecture}.{key}")
 
     def number(self, key: str, default: int = 0) -> int:
-        """``{architecture}.{key}`` as a whole number; the largest, where it is a list over layers."""
+        """Returns ``{architecture}.{key}`` as a whole number; the largest one, if it is a list over layers."""
         return max(self._numbers(key, default), default=default)
 
     def _numbers(self, key: str, default: int) -> list[int]:
@@ -92,16 +92,16 @@ class GGUFHeader:
             raise ModelFileError(f"{self.path}: {key} is {value!r}, not a number", _REFUSED) from None
 
     def per_layer(self, key: str, default: int = 0) -> list[int]:
-        """``{architecture}.{key}`` for every layer, one number repeated where it is not a list."""
+        """Returns ``{architecture}.{key}`` for every layer, one number repeated if it is not a list."""
         n = self.number("block_count")
         numbers = self._numbers(key, default)
         return (numbers + [numbers[-1] if numbers else default] * n)[:n]
 
 
 def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
-    """Read and check the header. Raises ModelFileError for anything that is not a whole, usable GGUF model.
+    """Reads and checks the header. Raises ModelFileError for anything that is not a whole, usable GGUF model.
 
-    ``embeds``: an embedding model is wanted, else one that generates text.
+    ``embeds``: True if an embedding model is wanted, False for one that generates text.
     """
     path = Path(path)
     hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
@@ -147,7 +147,7 @@ class _Cursor:
         return int(self.scalar(code))
 
     def strings(self, n: int) -> Iterator[bytes]:
-        """So many in a row; a vocabulary has hundreds of thousands."""
+        """Yields so many strings in a row; a vocabulary has hundreds of thousands."""
         data, size, length_at = self.data, self.size, _LENGTH.unpack_from
         for _ in range(n):
             start = self.at + _LENGTH.size
@@ -169,7 +169,7 @@ class _Cursor:
         raise IndexError(f"unknown value type {kind}")
 
     def array(self, key: str) -> MetaValue | None:
-        """A short list, or None for one that is only walked over."""
+        """Returns a short list, or None for a long one, which is only skipped."""
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
             code, start = _SCALARS[kind], self.at
@@ -248,7 +248,7 @@ def _tensor(cursor: _Cursor) -> Tensor:
 
 
 def shards(path: Path) -> list[Path]:
-    """The files of a model, where this is the first of several (``-00001-of-00003.gguf``). Raises ModelFileError."""
+    """Returns a model's files: this one, or several if it is ``-00001-of-00003.gguf``. Raises ModelFileError."""
     match = re.fullmatch(r"(.*)-(\d{5})-of-(\d{5})\.gguf", path.name)
     if not match:
         return [path]
@@ -263,7 +263,7 @@ def shards(path: Path) -> list[Path]:
 
 
 def _check(header: GGUFHeader) -> None:
-    """Refuse what llama.cpp would abort on (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
+    """Refuses a header that llama.cpp would abort on (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
 
     def refuse(why: str) -> NoReturn:
         raise ModelFileError(f"{header.path}: {why}", _REFUSED)

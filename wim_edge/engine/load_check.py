@@ -1,8 +1,8 @@
-"""Whether llama.cpp can load and use a file, tried in a process of its own.
+"""A check, in a process of its own, that llama.cpp can load and use a file.
 
 The header is checked in Python (`gguf.py`), but llama.cpp aborts the process for more than can be foreseen there: a
 tokenizer without its bytes, weights of another shape than the architecture computes with. So a file that nobody
-vouches for is loaded and used a little by a child first. What lived is remembered by the file's size and time.
+vouches for is first loaded and used a little by a child. A file that passes is remembered by its size and time.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _HINT = "It is damaged, or not made for this build of llama.cpp; fetch another m
 
 
 def check(path: Path, *, embeds: bool = False) -> None:
-    """Raises ModelFileError, or what else loading it raises, where a child could not load and use the file.
+    """Raises ModelFileError, or another error of loading it, if a child could not load and use the file.
 
-    ``embeds``: as an embedding model.
+    ``embeds``: True if it is used as an embedding model.
     """
     # Frozen, sys.executable is no Python; and unlike Path.exists these never raise
     if getattr(sys, "frozen", False) or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
@@ -66,7 +66,7 @@ def check(path: Path, *, embeds: bool = False) -> None:
 
 
 def use(path: Path, *, embeds: bool = False) -> None:
-    """Load the file and use it a little. What cannot be used raises ModelFileError, if the process lives."""
+    """Loads the file and uses it a little. Raises ModelFileError if it cannot be used, unless the process ends."""
     if embeds:
         from wim_edge.engine.embedding import EmbeddingModel
 
@@ -89,7 +89,7 @@ def use(path: Path, *, embeds: bool = False) -> None:
 
 
 def _known(path: Path, embeds: bool) -> Path:
-    """The mark that it was tried with this build, and lived."""
+    """Returns the path of the mark that the file was tried with this build, and passed."""
     from importlib.metadata import version
 
     state = os.stat(path)
@@ -99,12 +99,12 @@ def _known(path: Path, embeds: bool) -> Path:
 
 
 def _seconds(path: Path) -> float:
-    """It may take so long, of a processor."""
+    """Returns the seconds of processor time that loading and using the file may take."""
     return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
 
 
 def _limit(path: Path) -> None:
-    """Of this process, where the system knows such limits: also of its time, should nobody wait for it any more."""
+    """Limits this process's memory if the system can, and its time too, in case nobody waits for it any more."""
     try:
         import resource
     except ImportError:

@@ -1,7 +1,7 @@
-"""How much memory a context needs, estimated from the GGUF header.
+"""The memory that a context needs, estimated from the GGUF header.
 
 llama.cpp finds out by allocating, and on a small machine the system's answer is to kill the process;
-so the need is compared with what is free (`budget`) before anything is created. Formulas: LLAMA's KV cache is
+so the need is compared with what is free before anything is created. Formulas: LLAMA's KV cache is
 cells x layers x heads x (key + value length); the compute buffer is dominated by the attention scores
 of one batch and by the logits.
 """
@@ -23,7 +23,7 @@ _FIXED = 32 << 20  # graph, output buffers and allocator slack seen on every mod
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Bytes that a context needs, by part."""
+    """The bytes that a context needs, by part."""
 
     weights: int
     kv: int
@@ -36,7 +36,7 @@ class MemoryNeed:
 
 @dataclass(frozen=True)
 class FreeMemory:
-    """Bytes that a model and its context may take: of main memory, and of the GPUs' for the layers that are there."""
+    """The bytes that a model and its context may take of main memory, and of GPU memory for the layers on GPUs."""
 
     main: int
     gpu: int = 0
@@ -44,7 +44,7 @@ class FreeMemory:
     """The share of the layers that is on the GPUs, 0 to 1."""
 
     def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
-        """The memory that does not hold its part, the bytes needed of it and the bytes free; None where all fits."""
+        """Returns the memory that does not hold its part, the bytes needed of it and those free; None if all fits."""
         layers = need.weights + need.kv
         parts = (("memory", 1 - self.offloaded, self.main), ("GPU memory", self.offloaded, self.gpu))
         for name, share, free in parts:
@@ -54,14 +54,14 @@ class FreeMemory:
 
 
 def padded(n_ctx: int) -> int:
-    """llama.cpp's own rounding of the context size."""
+    """Returns the context size as llama.cpp rounds it."""
     return -(-n_ctx // 256) * 256
 
 
 def kv_bytes(
     header: GGUFHeader, n_ctx: int, kv_type: str = Settings.kv_type, swa_full: bool = True, n_seq_max: int = 1
 ) -> int:
-    """Bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
+    """Returns the bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
     heads = header.per_layer("attention.head_count_kv", header.number("attention.head_count"))
     n_head = max(1, header.number("attention.head_count", 1))
     default_length = header.number("embedding_length") // n_head
@@ -89,7 +89,7 @@ def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
 
 
 _OUTPUTS = 32
-"""Rows of logits a batch (`Context.N_OUTPUTS`)."""
+"""The most rows of logits of a batch (`Context.N_OUTPUTS`)."""
 
 
 def estimate(
@@ -100,7 +100,7 @@ def estimate(
     swa_full: bool = True,
     n_seq_max: int = 1,
 ) -> MemoryNeed:
-    """What a context of ``n_ctx`` cells needs, in bytes."""
+    """Estimates what a context of ``n_ctx`` cells needs, in bytes."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     wide = max(4 * width, header.number("feed_forward_length"))
     scores = n_head * padded(n_ctx) * n_batch * 4 + padded(n_ctx) * n_batch * 4
@@ -111,5 +111,5 @@ def estimate(
 
 
 def readable(n: int) -> str:
-    """Bytes as a person reads them."""
+    """Returns bytes in a form for people."""
     return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"

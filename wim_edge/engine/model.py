@@ -84,7 +84,7 @@ class Model:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the file and of llama.cpp's build (see `fingerprint.py`). Raises OSError."""
+        """The fingerprint of the file and of llama.cpp's build (see `fingerprint.py`). Raises OSError."""
         return fingerprint(self.header)
 
     def _memory_kind(self) -> MemoryKind:
@@ -112,7 +112,7 @@ class Model:
         return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
 
     def _tokenize_exactly(self, text: str) -> list[int]:
-        """Without the space that SentencePiece models put before a text: a segment is not a beginning."""
+        """Tokenizes without the space that SentencePiece models put before a text: a segment is not a beginning."""
         if self._line_end and text:
             tokens = self._tokenize("\n" + text, False)
             if tokens[: len(self._line_end)] == self._line_end:
@@ -142,7 +142,7 @@ class Model:
         return (text[a:b] for a, b in itertools.pairwise(edges))
 
     def _reserved_tokens(self) -> frozenset[int]:
-        """Tokens that no document may produce: control tokens, and user-defined ones of the chat template."""
+        """Returns the tokens that no document may produce: control tokens, and user-defined ones of the template."""
         template = self.header.chat_template or ""
         reserved = set()
         for token in range(self.n_vocab):
@@ -193,7 +193,7 @@ class Model:
     def context(
         self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None
     ) -> Context:
-        """See `api.Model.context`. ``swa_full`` None: a sliding-window cache of full size where
+        """Implements `protocols.Model.context`. ``swa_full`` None: a sliding-window cache of full size if
         memory allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
         swa_full, n_batch = self._layout(n_ctx, n_sequences, swa_full)
@@ -212,26 +212,26 @@ class Model:
         return context
 
     def need(self, n_ctx: int) -> MemoryNeed:
-        """What `context` would take, in bytes."""
+        """Estimates what `context` would take, in bytes."""
         return self._need(n_ctx, *self._layout(n_ctx, N_SEQUENCES, None))
 
     def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int]:
-        """Whether sliding windows are kept whole, and how many tokens a batch has: the first that fits, else the
-        smallest. The attention scores of a batch are much of the memory where the context is long, and smaller
+        """Tells whether sliding windows are kept whole, and how many tokens a batch has: the first choice that fits,
+        else the smallest. The attention scores of a batch are much of the memory if the context is long, and smaller
         batches give the same numbers at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         ways = list(itertools.product(wholes, batches(self.settings)))
         return next((way for way in ways if not free.shortage(self._need(n_ctx, *way, n_sequences))), ways[-1])
 
     def _smaller(self, n_ctx: int) -> str:
-        """What to do where a context of ``n_ctx`` cells does not fit."""
+        """Returns advice for a context of ``n_ctx`` cells that does not fit."""
         largest = self.largest_n_ctx()
         if largest >= n_ctx or self._free().shortage(self._need(largest, False, batches(self.settings)[-1])):
             return f"Use a smaller model, or {available_memory.memory_hint()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:
-        """The context is closed."""
+        """Forgets a context that is closed."""
         self._contexts.remove(context)
 
     def _need(
@@ -240,11 +240,11 @@ class Model:
         return estimate(self.header, n_ctx, n_batch, self.settings.kv_type, swa_full, n_sequences)
 
     def _free(self) -> FreeMemory:
-        """For a context and for the weights, which are there already or on the way."""
+        """Returns the memory for a context and for the weights, which are loaded already or just being loaded."""
         return free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
-        """Free contexts and weights; harmless when closed already."""
+        """Frees contexts and weights; harmless when closed already."""
         for context in list(self._contexts):
             context.close()
         if self.handle:
@@ -259,15 +259,15 @@ class Model:
 
 
 def _adds_space(header: GGUFHeader) -> bool:
-    """Whether the tokenizer puts a space before every text: llama.cpp's default for SentencePiece."""
+    """Tells whether the tokenizer puts a space before every text: llama.cpp's default for SentencePiece."""
     return header.metadata.get("tokenizer.ggml.model") == "llama" and bool(
         header.metadata.get("tokenizer.ggml.add_space_prefix", True)
     )
 
 
 def physical_cores() -> int:
-    """Cores that this process may use, as many as OMP_NUM_THREADS names at most; hyper-threads slow the barrier after
-    every graph node."""
+    """Counts the cores that this process may use, at most as many as OMP_NUM_THREADS says, without hyper-threads, which
+    slow the barrier after every graph node."""
     import psutil
 
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
