@@ -19,14 +19,14 @@ from wim_edge.wim.reading import Reading
 from wim_edge.wim.whole import counted_answer, summary
 
 _EVALUATED = 16
-"""Tokens of a joined passage that see what stands before it: the ones that a text's attention comes back to."""
+"""The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
 
 
 @dataclass
 class AnswerStage:
-    """Puts the question to what was read. Iterate `run`; afterwards the fields hold the outcome.
+    """Puts the question to the text that was read. Iterate `run`; afterwards the fields hold the outcome.
 
-    ``before``: the answer that was given before the reading went on; it stands where the best segments are the same.
+    ``before``: the answer that was given before the reading went on; it stands if the best segments are the same.
     """
 
     reading: Reading
@@ -37,12 +37,12 @@ class AnswerStage:
     the most relevant last, where small models look ("Lost in the Middle", section 6)."""
     answer: Answer | None = None
     n_tokens: int = 0
-    """Decoded for it, besides those of margins."""
+    """The tokens decoded for the answer, besides those of margins."""
     finish_reason: events.FinishReason = "stop"
     stands: bool = False
-    """Whether it is the one of before."""
+    """True if it is the answer of ``before``."""
     _of_parts: list[int] = field(default_factory=list)
-    """Segments that no margin was written for, but that a part of the question is answered from."""
+    """The segments without a margin from which a part of the question is answered."""
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,17 +50,17 @@ class AnswerStage:
 
     @property
     def is_of_whole(self) -> bool:
-        """Whether no passage has to be found for it: the words are counted, or the text's beginning tells."""
+        """Tells whether the answer needs no passage: words are counted, or the text is summed up by sentences of it."""
         return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:
-        """Prefill the final prompt and decode the answer. Raises Interrupted, ContextOverflowError."""
+        """Prefills the final prompt and decodes the answer. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
         if self._of_whole is not None:
             self.answer = self._of_whole
             yield events.AnswerDelta(self.answer.text)
             return
-        yield from reading.flush_margins()  # of one stopped while known segments were scored: theirs were to come
+        yield from reading.flush_margins()  # they still wait if it stopped while known segments were scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
         focus = bool(reading.ranking.known) and from_passages
         yield from self._choose(focus)
@@ -94,21 +94,21 @@ class AnswerStage:
                 sequence.close()
 
     def keep_before(self) -> None:
-        """Let the answer of before stand, if there is one."""
+        """Lets the answer of ``before`` stand, if there is one."""
         if self.before is not None:
             self.used, self._of_parts = self.before.used, self.before._of_parts
             self.answer, self.stands = self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
     def _answer_of_whole(self) -> Answer | None:
-        """The answer that needs no reading, else None."""
+        """Returns the answer that needs no reading, else None."""
         reading, plan = self.reading, self.reading.plan
         if reading.kind == "list":
             return counted_answer(plan.documents, plan.query)
         return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
 
     def _known(self) -> Answer | None:
-        """The answer where it need not be written: found in the text by its margins; else None."""
+        """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
         reading, plan = self.reading, self.reading.plan
         if reading.resolved.prose:
             return self._not_there()
@@ -121,7 +121,7 @@ class AnswerStage:
         return pointed_answer(reading, self.used)
 
     def _not_there(self) -> Answer | None:
-        """That the documents do not say it, where a model is not to write what nothing speaks for; else None."""
+        """Returns the answer "not found" if nothing speaks for one, so that the model does not write one; else None."""
         reading = self.reading
         if not reading.ranking.known or reading.ranking.independent or reading.kind in ("list", "summary", "free"):
             return None
@@ -131,7 +131,7 @@ class AnswerStage:
         return answer if answer.status == "not_found" and answer.quotes else None
 
     def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
-        """The answer to a question with parts, each of which is put to all passages whose states are kept."""
+        """Returns the answer to a question with parts, each of which is put to all passages whose states are kept."""
         reading = self.reading
         passages = [*self.used, *(index for index in reading.snapshots if index not in self.used)]
         found: list[tuple[followup.Part, dict[int, Pointed]]] = []
@@ -150,7 +150,7 @@ class AnswerStage:
         return answer
 
     def sources(self) -> tuple[events.Source, ...]:
-        """What the answer drew on: where it stands first, then most relevant first."""
+        """Returns the places that the answer draws on: those with its first quotation, then the most relevant ones."""
         ranking, found, order = self.reading.ranking, [], self.reading.ranking.order()
         quotes = self.answer.quotes[:1] if self.answer else ()
         from_it = {index for index in (*self.used, *self._of_parts) if any(self._holds(index, one) for one in quotes)}
@@ -160,7 +160,7 @@ class AnswerStage:
             margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
             text, quote = (margin.text, margin.quote) if margin else ("", None)
             shown = next((one for one in self.answer.quotes if self._holds(index, one)), None) if self.answer else None
-            if shown is not None:  # of this passage the answer quotes that, which may be another sentence
+            if shown is not None:  # the answer's quotation, which may be another sentence than the margin
                 text, quote = shown.text, shown.chars
             place, relevance = document.place(*(quote or chars)), ranking.relevance(index)
             found.append(
@@ -172,7 +172,7 @@ class AnswerStage:
         return tuple(found)
 
     def _holds(self, index: int, quote: events.Quote) -> bool:
-        """Whether a segment holds a quotation, at least its beginning."""
+        """Tells whether a segment holds a quotation, or at least its beginning."""
         plan = self.reading.plan
         segment = plan.segments[index].segment
         is_of = plan.documents[segment.document].name == quote.document
@@ -214,7 +214,7 @@ class AnswerStage:
         return events.RankedSegment(index, name, chars, ranking.relevance(index), chosen, ranking.scores.get(index))
 
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
-        """As many of these, most relevant first, as the final prompt holds; in its order."""
+        """Returns as many of the chosen segments, most relevant first, as the final prompt holds; in its order."""
         reading, plan = self.reading, self.reading.plan
         held = len(plan.opening) if focus else len(reading.cache.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
@@ -249,9 +249,9 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _focus(self, used: Seq[int]) -> Sequence:
-        """A sequence that holds the opening and these passages.
+        """Returns a sequence that holds the opening and these passages.
 
-        Where the cache has room for both, the context stays in it. In shallow reading the passages come from their
+        If the cache has room for both, the context stays in it. In shallow reading the passages come from their
         kept states: the first as it is, the others behind it.
         """
         reading, plan = self.reading, self.reading.plan
@@ -280,7 +280,7 @@ class AnswerStage:
         return sequence
 
     def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
-        """Whether the rest of a passage now stands in the sequence without having been evaluated again."""
+        """Appends the rest of a passage from its kept state, not evaluated again; tells whether that was possible."""
         kept = self.reading.snapshots.get(index)
         at = len(kept.tokens) - len(rest) if kept else 0
         return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)

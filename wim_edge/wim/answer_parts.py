@@ -1,4 +1,4 @@
-"""What an answer consists of: the short answer, the quotation that carries it, how well it is supported, the text."""
+"""The parts of an answer: the short answer, the quotation that carries it, its support, and the text."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from wim_edge.wim.tables import cell_of_column, extreme_cells, table_cell
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1
-"""Support below which the nearest passage is hardly an answer either."""
+"""The support below which even the nearest passage is hardly an answer."""
 _NAMED = 3.0
-"""Log-odds of a passage's answering whose table has the cell that is asked for: 20 to 1, as of the surest others."""
+"""The log-odds that a passage answers if its table has the cell that is asked for: 20 to 1, as of the surest others."""
 _UNSURE = (NOT_FOUND + ANSWERED) / 2
 _NEAR = 0.08
-"""Share of the best passage's probability from which another one's run is an item of a list too."""
+"""The share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
-"""Words of a short answer that is not said beside the quotation that holds it."""
+"""The number of words from which a short answer is not repeated beside the quotation that holds it."""
 _WORD = re.compile(r"\w+")
 _CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
 _UNIT = re.compile(
@@ -55,7 +55,7 @@ _UNIT = re.compile(
 )
 _BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
 _IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
-"""With which a sentence goes on to an answer, which it is no part of."""
+"""The verb that leads from a sentence's subject to an answer, and is no part of the answer."""
 _HELPS = words.without_endings("can could may might must shall should will would any there i you we it they")
 _WHAT = re.compile(r"\W*(?:what|which|was|welche\w?|que|quels?|quelles?|qué|cuáles)\b", re.IGNORECASE)
 """A question whose answer may be a list, though its words do not ask for one."""
@@ -78,10 +78,10 @@ class Answer:
 def pointed_answer(
     reading: Reading, used: Seq[int], found: dict[int, Pointed] | None = None, question: str | None = None
 ) -> Answer:
-    """Returns the likeliest run of the passages, or what else the question asks for that stands in them; its quotation;
-    and how well it is supported.
+    """Returns the likeliest run of the passages, or another answer of the asked kind (cell, list, yes or no), with its
+    quotation and its support.
 
-    ``found`` and ``question``: a part of the question, and what it made the model point at; None: all of it.
+    ``found`` and ``question``: the runs pointed at for a part of the question, and that part; None: the whole question.
     """
     question, is_part = question or reading.plan.query, found is not None
     if found is None:
@@ -103,8 +103,8 @@ def pointed_answer(
 
 
 def _most(reading: Reading, first: AnswerCandidate, best: AnswerCandidate, question: str) -> float:
-    """The support at most of the best run that has the form that is asked for (a number, say), the first where none has
-    it: unsure where it is not the first, or only its sentence has the form; no answer where that has it neither."""
+    """Returns the most support for ``best``: 1 if it has the form asked for (a number, say) and is the likeliest
+    run, ``first``; unsure if it is not the likeliest, or only its sentence has the form; else hardly any."""
     if not fits(question, best.text):
         return _UNSURE if fits(question, carrier(reading, best).text) else _HARDLY
     return 1.0 if best is first else _UNSURE
@@ -152,7 +152,7 @@ def _pointed(
 
 
 def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
-    """Returns the answers to the parts of a question, one below the other, each in the words that were asked."""
+    """Returns the answers to the parts of a question, one below the other, each after the part's own words."""
     found = [(part, pointed_answer(reading, used, pointed, part.question)) for part, pointed in parts]
     told = [own for _, own in found if own.status != "not_found"]
     best = max((own for _, own in found), key=lambda own: own.support or 0.0)
@@ -192,22 +192,22 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
 
 
 def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
-    """Returns what an answer can be taken from: the chosen passages, all documents where none was chosen."""
+    """Returns the texts that an answer can be taken from: the chosen passages, or all documents if none was chosen."""
     passages = [reading.plan.segments[index].text for index in used]
     return passages or [document.text for document in reading.plan.documents]
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes and addresses of a text that stand in none of the known ones."""
+    """Returns the numbers, codes and addresses of a text that stand in none of the known texts."""
     plain = re.sub(r"[\s,]", "", "\n".join(known)).casefold()
     found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
     return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
 
 
 def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[AnswerCandidate]:
-    """The runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. What
-    several passages say counts for each of them. For a part of the question counts, where an adapter tells it, whether
-    the passage answers that, and not its relevance to the whole."""
+    """Returns the runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. A
+    run that several passages have counts once for each. For a part of the question, the adapter's probability that the
+    passage answers that part takes the place of its relevance to the whole, if there is an adapter."""
     of_part = is_part and reading.model.has_adapter
     own = [
         _candidate(reading, index, run, _odds(pointed) if of_part else reading.ranking.relevance(index))
@@ -221,8 +221,8 @@ def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = Fal
 
 
 def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[AnswerCandidate]:
-    """The cell of a table that the question names by its row and its column, or by a superlative (the cells of rows
-    that have the same value)."""
+    """Returns the cell of a table that the question names by its row and its column, or by a superlative (several cells
+    if their rows have the same value)."""
     for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)):
         segment = reading.plan.segments[index].segment
         document = reading.plan.documents[segment.document]
@@ -244,7 +244,7 @@ def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -
 
 
 def _odds(pointed: Pointed) -> float:
-    """The probability that a passage answers at all, as an adapter tells it."""
+    """Returns the probability that a passage answers at all, as an adapter tells it."""
     return 1 / (1 + exp(-pointed.answers))
 
 
@@ -253,7 +253,7 @@ def _key(text: str) -> str:
 
 
 def _evidence(reading: Reading, found: dict[int, Pointed], question: str, named: bool) -> Evidence:
-    """What speaks for an answer's being in these passages; ``named``: a table has the cell that is asked for."""
+    """Returns the evidence that these passages hold an answer; ``named``: a table has the cell that is asked for."""
     answers = 0.0
     if reading.model.has_adapter and found:
         answers = max(pointed.answers for pointed in found.values())
@@ -265,13 +265,13 @@ def _evidence(reading: Reading, found: dict[int, Pointed], question: str, named:
 
 
 def _negated(reading: Reading, run: AnswerCandidate, quote: events.Quote) -> bool:
-    """Whether the sentence that carries the run says no."""
+    """Tells whether the sentence that carries the run says no."""
     start = quote.chars[0]
     return negates(reading.plan.query, quote.text, run.start - start, run.end - start)
 
 
 def _aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCandidate:
-    """The run, or what stands in its row in the column, or in its sentence for the thing, that the question names."""
+    """Returns the run, the value or cell beside it that the question names, or the run with the number before it."""
     text = run.document.text
     segment = reading.plan.segments[run.index].segment
     around = quotation(run.document, segment, run.start, run.end, len(segment.text))
@@ -284,7 +284,7 @@ def _aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCan
 
 
 def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
-    """Whether the clause around the run says that it is not so: "does not open on Mondays"."""
+    """Tells whether the clause around the run denies it: "does not open on Mondays"."""
     sentence = carrier(reading, run)
     at, end = run.start - sentence.chars[0], run.end - sentence.chars[0]
     left = max((mark.end() for mark in _CLAUSE.finditer(sentence.text, 0, max(at, 0))), default=0)
@@ -294,7 +294,7 @@ def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
 
 
 def _of_the_question(reading: Reading, candidates: Seq[AnswerCandidate], question: str) -> tuple[AnswerCandidate, bool]:
-    """The run whose sentence has most of the question's words, the likelier of two; whether it has a third of them."""
+    """Returns the run whose sentence has most of the question's words, the likelier of two; True if it has a third."""
     asked = words.without_endings(question) - _HELPS
     shared = [len(asked & words.without_endings(carrier(reading, one).text)) for one in candidates]
     most = max(shared)
@@ -302,7 +302,7 @@ def _of_the_question(reading: Reading, candidates: Seq[AnswerCandidate], questio
 
 
 def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
-    """The log-odds of Yes, of the passages by their relevance and by whether they answer at all."""
+    """Returns the log-odds of Yes over the passages, weighted by relevance and by their probability of answering."""
     weights = {
         index: reading.ranking.relevance(index) * (_odds(pointed) if reading.model.has_adapter else 1)
         for index, pointed in found.items()
@@ -318,9 +318,9 @@ def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
 def _items(
     reading: Reading, candidates: Seq[AnswerCandidate], found: dict[int, Pointed]
 ) -> tuple[list[AnswerCandidate], bool]:
-    """All items of the list or rows of the table in which the best run stands, or of those the ones that share most
-    words with the question; what its sentence lists; else the best run of each passage that is nearly as likely, in
-    the order of the documents. And whether they stand together."""
+    """Returns all items of the list or rows of the table in which the best run stands, or those of them that share most
+    words with the question; else the items that its sentence lists; else the best run of each passage that is nearly as
+    likely, in the order of the documents. Returns also whether they stand together."""
     best = candidates[0]
     told = {index for index, pointed in found.items() if pointed.answers > 0 or not reading.model.has_adapter}
     around = items_around(best.document.text, best.start, best.end) or _below(best)
@@ -340,8 +340,8 @@ def _items(
 
 
 def _each(candidates: Seq[AnswerCandidate], told: Container[int]) -> list[AnswerCandidate]:
-    """The best run of each passage that answers and is nearly as likely as the best of all, if it says something
-    else."""
+    """Returns the best run of each passage that answers and is nearly as likely as the best of all, without those that
+    say the same."""
     each: dict[str, AnswerCandidate] = {}
     for one in candidates:
         if one.index not in told or one.share < _NEAR * candidates[0].share:
@@ -352,12 +352,12 @@ def _each(candidates: Seq[AnswerCandidate], told: Container[int]) -> list[Answer
 
 
 def _below(run: AnswerCandidate) -> list[events.Chars]:
-    """The list that the run introduces."""
+    """Returns the items of the list that the run introduces."""
     return introduced(run.document.text, run.start, run.end)
 
 
 def _listed_within(reading: Reading, run: AnswerCandidate) -> list[events.Chars]:
-    """What the sentence lists by marks, "(a) ..."; else what the run joins."""
+    """Returns the items that the sentence lists by marks, "(a) ..."; else those that the run joins."""
     segment = reading.plan.segments[run.index].segment
     whole = quotation(run.document, segment, run.start, run.end, len(segment.text))
     marked = enumerated(run.document.text, whole.start, whole.end)

@@ -1,4 +1,4 @@
-"""Runs that may answer, the quotations that carry them, and how those are shown."""
+"""Runs that may answer, the quotations that carry them, and the text that shows those to a person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wim_edge.wim.reading import Reading
 from wim_edge.wim.tables import ROW, labelled
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
-"""Behind which a quotation begins, or with which it ends, that is not cut."""
+"""The characters before or at the end of a quotation that show that it is not cut there."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class AnswerCandidate:
     start: int
     end: int
     share: float
-    """Probability of this run in this passage's being the answer, as far as the passages go."""
+    """The probability that this run in this passage is the answer, given the passages."""
 
     @property
     def text(self) -> str:
@@ -33,7 +33,7 @@ class AnswerCandidate:
 
 
 def carrier(reading: Reading, run: AnswerCandidate) -> events.Quote:
-    """The quotation that carries a run."""
+    """Returns the quotation that carries a run."""
     found = reading.writer.quotation(run.index, run.start, run.end)
     place = run.document.place(found.start, found.end)
     text = run.document.text[found.start : found.end]
@@ -42,7 +42,7 @@ def carrier(reading: Reading, run: AnswerCandidate) -> events.Quote:
 
 
 def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
-    """The margins of these segments that are quotations."""
+    """Returns the margins of these segments that are quotations."""
     quotes = []
     for index in order:
         margin = reading.margins.get(index)
@@ -57,7 +57,7 @@ def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]
 
 
 def _with_cuts(text: str, quote: events.Quote) -> str:
-    """A quotation on one line, with an ellipsis where it begins or ends within a sentence."""
+    """Returns a quotation on one line, with an ellipsis where it begins or ends within a sentence."""
     before, after = text[: quote.chars[0]].rstrip(" ")[-1:], text[quote.chars[1] :].lstrip(" ")[:1]
     begins = not before or before in _ENDS or ROW.search(quote.text)
     ends = not after or after in "\n|" or quote.text[-1:] in _ENDS or ROW.search(quote.text)
@@ -65,13 +65,13 @@ def _with_cuts(text: str, quote: events.Quote) -> str:
 
 
 def shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
-    """Quotations with their places, as a person reads them."""
+    """Returns quotations with their places, in the form for a person."""
     shown = []
     for quote in quotes:
         document = next(one for one in reading.plan.documents if one.name == quote.document)
         place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
         row = labelled(quote.header, quote.text) if quote.header else ""
-        # A row with other cells than the table's labels: what they say, without the pipes
+        # A row whose cells do not match the table's labels: its text, without the pipes
         cells = " · ".join(cell for part in quote.text.split("|") if (cell := on_one_line(part)))
         text = row or (cells if quote.header else f"“{_with_cuts(document.text, quote)}”")
         shown.append(f"{text}{f' ({place})' if place else ''}")

@@ -1,7 +1,7 @@
 """The frame of a prompt: the model's own chat template, cut open where our text goes.
 
 The template is rendered once with marks in place of the system text and the user text, and split at
-the marks. What lies between is the template's own and may hold control tokens; what goes in is data
+the marks. The text between them is the template's own and may hold control tokens; the text put in is data
 and is tokenized as plain text, so no document and no question can forge a turn.
 """
 
@@ -17,17 +17,17 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.wim.chat_template import TemplateError, rendered
 
 Message = tuple[str, str]
-"""Role (system, user, assistant) and text."""
+"""A role (system, user, assistant) and a text."""
 Render = Callable[[Seq[Message]], str]
 _SYSTEM, _USER = "[[wim-edge:system]]", "[[wim-edge:user]]"
 
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """Token runs around the system text and the user text of a prompt.
+    """The runs of tokens around the system text and the user text of a prompt.
 
     ``before_system + system text + before_user + user text + after_user``; then the model answers.
-    A base model's runs are empty (but for BOS), and its answers end at a blank line.
+    A base model's runs are empty (except for BOS), and its answers end at a blank line.
     """
 
     is_chat: bool
@@ -35,11 +35,11 @@ class ChatFormat:
     before_user: tuple[int, ...]
     after_user: tuple[int, ...]
     system_in_user: bool = False
-    """The template takes no system text: it stands at the head of the user text."""
+    """True if the template takes no system text, which then stands at the head of the user text."""
     stops: tuple[str, ...] = ()
 
     def opening(self, model: Model, system: str) -> list[int]:
-        """Tokens up to where the user text begins."""
+        """Returns the tokens up to the beginning of the user text."""
         text = model.tokenize(system)
         if self.system_in_user:
             return [*self.before_system, *self.before_user, *text, *model.tokenize("\n\n")]
@@ -47,7 +47,7 @@ class ChatFormat:
 
 
 def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tuple[ChatFormat, str | None]:
-    """The format of a model, and a warning if its template could not be used."""
+    """Returns the format of a model, and a warning if its template could not be used."""
     template = model.info.chat_template
     bos = tuple(model.bos_tokens)
     base = ChatFormat(False, bos, model_newlines(model), (), stops=("\n\n", "\nQuestion:", "\nNote:", "\nAnswer:"))
@@ -65,14 +65,14 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
 
 
 def model_newlines(model: Model) -> tuple[int, ...]:
-    """A blank line, as tokens."""
+    """Returns a blank line, as tokens."""
     return tuple(model.tokenize("\n\n"))
 
 
 def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, Any] | None = None) -> list[int]:
-    """A conversation as tokens, up to where the model answers. What messages say is data, as everywhere.
+    """Returns a conversation as tokens, up to the model's answer. The texts of messages are data, as everywhere.
 
-    Where the template takes no system turn, its text stands at the head of the first user turn. A base model sees
+    If the template takes no system turn, its text stands at the head of the first user turn. A base model sees
     the turns as lines of plain text. Raises InvalidRequestError for a conversation that the template cannot show.
     """
     template, bos = model.info.chat_template, list(model.bos_tokens)
@@ -103,7 +103,7 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 
 
 def _around(render: Render, messages: Seq[Message]) -> list[str]:
-    """What the template writes before, between and after the messages' texts."""
+    """Returns the texts that the template writes before, between and after those of the messages."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
     rest = render([(role, mark) for (role, _), mark in zip(messages, marks, strict=True)])
     runs = []
@@ -114,7 +114,7 @@ def _around(render: Render, messages: Seq[Message]) -> list[str]:
 
 
 def _without_system(messages: Seq[Message]) -> list[Message]:
-    """System texts at the head of the first user turn."""
+    """Returns the messages with the system texts at the head of the first user turn."""
     system = [text for role, text in messages if role == "system"]
     rest = [message for message in messages if message[0] != "system"]
     if system and rest and rest[0][0] == "user":
@@ -123,7 +123,7 @@ def _without_system(messages: Seq[Message]) -> list[Message]:
 
 
 def _cut(template: str, bos: str, eos: str, variables: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """Render with marks and split: [before system, before user, after user], and whether there is no system turn."""
+    """Returns [before system, before user, after user], cut at the marks, and True if there is no system turn."""
     user = ("user", _USER)
     try:
         head, rest = _split(rendered(template, [("system", _SYSTEM), user], bos, eos, variables), _SYSTEM)

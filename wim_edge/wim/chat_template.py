@@ -1,8 +1,8 @@
 """A model's chat template, rendered in a process of its own.
 
-The template comes with the model's file and is a program of whoever made that. Jinja's sandbox keeps it from the
-machine's files, not from running for ever or taking all memory; so a child renders it, which has limits and whose end
-harms nobody. This file is also what the child runs: it then imports nothing of this package.
+The template comes with the model's file and is a program of that file's author. Jinja's sandbox keeps it from the
+machine's files, but not from running for ever or taking all memory; so a child process renders it, which has limits and
+whose end harms nobody. The child runs this file too, which then imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from collections.abc import Sequence as Seq
 from typing import Any, NoReturn
 
 SECONDS, MEMORY_BYTES, LONGEST = 3, 512 * 1024**2, 4 * 1024**2
-"""What a template may take; ``LONGEST`` in characters of what it renders."""
+"""The most seconds and bytes that a template may take, and the most characters that it may render."""
 
 
 class TemplateError(Exception):
-    """The template cannot be used: why."""
+    """The template cannot be used; the message says why."""
 
 
 def rendered(
     template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, variables: Mapping[str, Any]
 ) -> str:
-    """The text of a conversation of (role, text), up to where the model answers. Raises TemplateError."""
+    """Returns the text of a conversation of (role, text), up to the model's answer. Raises TemplateError."""
     values = {
         "messages": [{"role": role, "content": text} for role, text in messages],
         "add_generation_prompt": True, "bos_token": bos, "eos_token": eos, **variables,
@@ -41,7 +41,7 @@ def rendered(
 
 @functools.lru_cache(maxsize=256)
 def _rendered(job: str, _today: datetime.date) -> dict[str, str]:
-    """``_today``: a template may ask for the date."""
+    """Renders in a child process. ``_today`` is part of the cache's key, since a template may ask for the date."""
     if getattr(sys, "frozen", False):  # sys.executable is no Python then
         return _render(json.loads(job))
     command = [sys.executable, "-I", __file__]
@@ -80,7 +80,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _limit() -> None:
-    """Of this process, where the system knows such limits."""
+    """Limits the time and memory of this process, if the system knows such limits."""
     try:
         import resource
     except ImportError:

@@ -1,6 +1,6 @@
-"""Straight to the model: a conversation, or a text, goes on; no document is read.
+"""Completions: a conversation, or a text, goes on straight from the model; no document is read.
 
-What the prompt has in common with the last one, and with its answer, is still in the cache and is not evaluated again.
+The tokens that the prompt shares with the last one and its answer are still in the cache and are not evaluated again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BASE_STOPS = ("\nUser:", "\nSystem:")
 
 
 class Completer:
-    """Goes on from prompts; holds a context with the last one, which `close` frees."""
+    """Goes on from prompts; holds a context with the last prompt, which `close` frees."""
 
     def __init__(self, model: Model, variables: Mapping[str, Any]) -> None:
         self._model, self._variables = model, variables
@@ -36,8 +36,8 @@ class Completer:
         self._sequence: Sequence | None = None
 
     def tokens(self, prompt: str | Seq[Message]) -> list[int]:
-        """The prompt's. Raises InvalidRequestError for a conversation that the model's template cannot show, and for
-        no prompt at all."""
+        """Returns the prompt's tokens. Raises InvalidRequestError for a conversation that the model's template cannot
+        show, and for an empty prompt."""
         if isinstance(prompt, str):
             tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
         else:
@@ -47,7 +47,7 @@ class Completer:
         return tokens
 
     def open(self, tokens: Seq[int], settings: Settings) -> Context:
-        """The context for this prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
+        """Returns the context for this prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
         need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
         if need > most:
             raise ContextOverflowError(
@@ -62,7 +62,7 @@ class Completer:
     def run(
         self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, *, chat: bool
     ) -> Iterator[events.Event]:
-        """Evaluate the prompt and decode; ``top``: so many likeliest tokens are told for each, None: none at all."""
+        """Evaluates the prompt and decodes. ``top``: the likeliest tokens told for each; None: no log-probabilities."""
         clock, model, context = Timings(), self._model, self._context
         assert context is not None
         cached = self._reuse(context, tokens)
@@ -97,7 +97,7 @@ class Completer:
             self._context = self._sequence = None
 
     def _reuse(self, context: Context, tokens: Seq[int]) -> int:
-        """Leave in the sequence what it has in common with the prompt, but its last token; how much that is."""
+        """Truncates the sequence to the tokens it shares with the prompt, less the prompt's last; returns how many."""
         if self._sequence is None:
             self._sequence = context.sequence()
         common = min(common_prefix_length(self._sequence.tokens, tokens), len(tokens) - 1)
@@ -106,13 +106,13 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that remembers how likely its resolved were."""
+    """A sampler that remembers how likely its tokens were."""
 
     def __init__(self, model: Model, settings: Settings, top: int | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
         self._model, self._top = model, top
         self._found: list[events.TokenLogprob] = []
-        self._chars = 0  # of those that were taken
+        self._chars = 0  # of the tokens that were taken
 
     def __call__(self, logits: Logits) -> int:
         token = super().__call__(logits)
@@ -124,7 +124,7 @@ class _Recorder(Sampler):
         return token
 
     def taken(self, chars: int) -> tuple[events.TokenLogprob, ...]:
-        """What was recorded since the last time, of the tokens that begin in the first ``chars`` of the text."""
+        """Returns the tokens recorded since the last call that begin in the first ``chars`` characters of the text."""
         taken = []
         while self._found and self._chars < chars:
             taken.append(self._found.pop(0))
