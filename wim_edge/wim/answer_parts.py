@@ -294,7 +294,7 @@ def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
 
 
 def _of_the_question(reading: Reading, candidates: Seq[AnswerCandidate], question: str) -> tuple[AnswerCandidate, bool]:
-    """Returns the run whose sentence has most of the question's words, the likelier of two; True if it has a third."""
+    """Returns the likeliest run whose sentence has most of the question's words, and whether it has a third of them."""
     asked = words.without_endings(question) - _HELPS
     shared = [len(asked & words.without_endings(carrier(reading, one).text)) for one in candidates]
     most = max(shared)

@@ -1,4 +1,4 @@
-"""What a reader says while it is read: to stop early, from another thread or after a margin, and verdicts on margins.
+"""The reader's word during a reading: an early stop, from another thread or after a margin, and verdicts on margins.
 
 Early exit is the paper's interactive retrieval (Writing in the Margins, section 5): the margins show
 progress, and the answer may be asked for as soon as they suffice.
@@ -17,21 +17,21 @@ from wim_edge.wim.events import MarginJudged
 
 
 class Decision(IntEnum):
-    """What to do now; the larger one wins."""
+    """The next step of the engine; of several the larger one wins."""
 
     CONTINUE = 0
     ANSWER = 1
-    """Read no further, answer from what has been read."""
+    """The engine reads no further, and answers from the text read so far."""
     CANCEL = 2
-    """Stop without an answer."""
+    """The engine stops without an answer."""
 
 
 Policy = Callable[[MarginJudged], "Decision | None"]
-"""Called after each judged margin; None means CONTINUE."""
+"""A function that is called after each judged margin; None means CONTINUE."""
 
 
 def stop_after(n: int) -> Policy:
-    """Answer once ``n`` relevant margins are there. One policy serves one question."""
+    """Returns a policy that answers once there are ``n`` relevant margins. One policy serves one question."""
     if n < 1:
         raise ValueError("stop_after takes at least 1")
     seen = 0
@@ -45,7 +45,7 @@ def stop_after(n: int) -> Policy:
 
 
 def stop_at(relevance: float) -> Policy:
-    """Answer as soon as a margin reaches this relevance (0 to 1). Raises InvalidRequestError for another number."""
+    """Returns a policy that answers once a margin reaches this relevance. Raises InvalidRequestError if not 0 to 1."""
     if not 0 <= relevance <= 1:
         raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
     return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.CONTINUE
@@ -57,13 +57,13 @@ class Control:
     def __init__(self) -> None:
         self.requested = Decision.CONTINUE
         self.verdicts: dict[int, bool] = {}
-        """What the reader says of segments: whether the answer is to draw on them."""
+        """The reader's verdicts by segment: True if the answer should draw on it, False if not."""
         self._contexts: tuple[Context, ...] = ()
         self._answering = False
         self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it
 
     def request(self, decision: Decision) -> None:
-        """Stop what the engine does now, and go on as decided. An answer under way is not stopped by ANSWER."""
+        """Stops the engine's current work, and goes on as decided. ANSWER does not stop an answer under way."""
         with self._lock:
             self.requested = max(self.requested, decision)
             begun = self._answering and decision is Decision.ANSWER
@@ -78,12 +78,12 @@ class Control:
             self.verdicts[segment] = accepted
 
     def check(self) -> None:
-        """Raise Interrupted if the reader wishes to stop."""
+        """Raises Interrupted if the reader wishes to stop."""
         if self.requested:
             raise Interrupted
 
     def attach(self, *contexts: Context) -> None:
-        """Interrupt these from now on; a wish uttered earlier counts."""
+        """Makes a wish interrupt these contexts from now on; one uttered earlier counts."""
         with self._lock:
             self._contexts = contexts
             self._each("interrupt" if self.requested else "resume")
@@ -93,7 +93,7 @@ class Control:
             self._contexts = ()
 
     def begin_answer(self) -> None:
-        """Let the engine work again, unless the reader cancelled. Raises Interrupted then."""
+        """Lets the engine work again. Raises Interrupted if the reader has cancelled."""
         with self._lock:
             if self.requested is Decision.CANCEL:
                 raise Interrupted

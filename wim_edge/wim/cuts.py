@@ -3,7 +3,7 @@
     Repeats   the text ends where a run of eight words would come a second time, or a shorter one a third time in turn
     Echoes    it ends before a line that begins with one of our prompt's labels; one at its head is dropped
 
-Both take a text in pieces and hand out what is clear: what may become a cut is held back until it is decided.
+Both take a text in pieces and hand out its clear part: what may become a cut is held back until that is decided.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 RUN = 8
-"""Words that do not come twice in a row."""
+"""The number of words of a run that may not come twice."""
 LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
-"""With which the prompts begin a line (`templates/`)."""
+"""The labels with which the prompts begin a line (`templates/`)."""
 _INLINE = ("Question:", "Answer:")
-"""That are an echo also behind the end of a sentence."""
+"""The labels that are an echo also behind the end of a sentence."""
 _SENTENCE_END = tuple('.!?…”"')
 _WORD = re.compile(r"\S+")
 _EDGES = re.compile(r"^\W+|\W+$")
@@ -26,25 +26,25 @@ _NUMBERING = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}[.)]?|[-*•–])\Z")
 
 @dataclass
 class Repeats:
-    """Hands out a text up to where a run of `RUN` words comes a second time, without the numbering before it."""
+    """Hands out a text up to the second occurrence of a run of `RUN` words, without the numbering before it."""
 
     ended: bool = False
     _text: str = ""
     _out: int = 0
-    """Characters that were handed out."""
+    """The number of characters that were handed out."""
     _at: int = 0
-    """Where the first word begins that is not known to be whole."""
+    """The place of the first word that is not known to be whole."""
     _words: list[tuple[str, int]] = field(default_factory=list)
-    """The whole words in their order, in lower case and without punctuation around them, and where each begins."""
+    """The whole words in their order, in lower case and without punctuation around them, each with its place."""
     _seen: set[tuple[str, ...]] = field(default_factory=set)
     """The runs of 1 to `RUN` whole words."""
     _known: set[str] = field(default_factory=set)
     """The whole words."""
     _matched: int = 0
-    """Words at the end that came before in this order."""
+    """The number of words at the end that came before in this order."""
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Returns what is clear now; with ``last`` all that is left."""
+        """Returns the text that is clear now; with ``last`` all that is left."""
         if self.ended:
             return ""
         self._text += piece
@@ -73,8 +73,8 @@ class Repeats:
         self._known.add(word)
 
     def _in_turn(self) -> int:
-        """The words from the second time on of a run that has just come three times, each directly behind the last:
-        two words or more, or one with a digit; 0 where none has."""
+        """Counts the words from the second time on of a run that has just come three times, each directly behind the
+        last: of two words or more, or of one with a digit; 0 if there is no such run."""
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
@@ -84,7 +84,7 @@ class Repeats:
         return 0
 
     def _undecided(self) -> int:
-        """Where the part begins that may yet be cut away."""
+        """Returns the place where the part begins that may yet be cut away."""
         rest = self._text[self._at :].strip()
         plain = _EDGES.sub("", rest.casefold())
         if rest and not any(word.startswith(plain) for word in self._known):
@@ -93,7 +93,7 @@ class Repeats:
         return self._cut(self._words[-self._matched][1] if self._matched else begun)
 
     def _cut(self, start: int) -> int:
-        """The end of the text before a word: without white space, a bracket or a number of a list before it."""
+        """Returns the end of the text before a word, without white space, a bracket or a list's number before it."""
         before = self._text[:start]
         attached = re.search(r"\S*\Z", before)
         assert attached is not None
@@ -108,12 +108,12 @@ class Echoes:
     ended: bool = False
     _text: str = ""
     _out: int = 0
-    """Characters that were handed out, or dropped."""
+    """The number of characters that were handed out, or dropped."""
     _begun: bool = False
-    """Whether the text's head is known to hold no label any more."""
+    """True if the text's head is known to hold no more labels."""
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Returns what is clear now; with ``last`` all that is left."""
+        """Returns the text that is clear now; with ``last`` all that is left."""
         if self.ended:
             return ""
         self._text += piece
@@ -128,14 +128,14 @@ class Echoes:
         return given
 
     def _found(self) -> Iterator[int]:
-        """Where labels stand that begin a line, or end an answer within it; with the white space before them."""
+        """Yields the places of labels that begin a line, or end an answer in it, with the white space before them."""
         for at in range(self._out, len(self._text)):
             label = next((one for one in self.labels if _is_at(self._text, at, one)), None)
             if label is not None and self._may_stand(at, label):
                 yield len(self._text[:at].rstrip())
 
     def _undecided(self) -> int:
-        """Where the end begins that may become a label, with the white space before it."""
+        """Returns the place where an end begins that may become a label, with the white space before it."""
         for n in range(max(map(len, self.labels), default=0), 0, -1):
             end, at = self._text[-n:].casefold(), len(self._text) - n
             if at >= self._out and any(
@@ -145,13 +145,13 @@ class Echoes:
         return len(self._text.rstrip())
 
     def _may_stand(self, at: int, label: str) -> bool:
-        """Whether it would be an echo there: at a line's beginning, some also behind the end of a sentence."""
+        """Tells whether a label is an echo there: at a line's beginning, or for some also behind a sentence's end."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))
 
     def _drop_head(self, last: bool) -> None:
-        """Drop labels at the text's head, a question with its line; ``_begun`` once that is done."""
+        """Drops labels at the text's head, a question with its line; sets ``_begun`` once that is done."""
         while True:
             head = self._text[self._out :].lstrip()
             label = next((one for one in self.labels if _is_at(head, 0, one)), None)
@@ -180,7 +180,7 @@ class Cuts:
         self.echoes = Echoes(self.labels)
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Returns what is clear now; with ``last`` all that is left."""
+        """Returns the text that is clear now; with ``last`` all that is left."""
         clear = self.echoes.feed(piece, last=last)
         return self.repeats.feed(clear, last=last or self.echoes.ended)
 
@@ -190,7 +190,7 @@ class Cuts:
 
 
 def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns the labels that stand in none of these texts: one of a document's own is no echo."""
+    """Returns the labels that stand in none of these texts: a document's own label is no echo."""
     known = list(texts)
     return tuple(
         label for label in LABELS
@@ -199,7 +199,7 @@ def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without_numbering(text: str) -> str:
-    """Without a list's number or dash at its end, if anything stands before it."""
+    """Returns the text without a list's number or dash at its end, if anything stands before it."""
     shorter = _NUMBERING.sub("", text)
     return shorter.rstrip() if shorter.strip() and shorter != text else text
 

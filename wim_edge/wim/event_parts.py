@@ -1,4 +1,4 @@
-"""What events are made of: their base, and the places, quotations, tokens and costs that they tell."""
+"""The parts of events: their base, and the places, quotations, tokens and costs that they tell."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 FinishReason = Literal["stop", "length", "repeated", "early_exit", "cancelled"]
 Status = Literal["answered", "unsure", "not_found"]
 Chars = tuple[int, int]
-"""[start, end) in characters of the document's extracted text."""
+"""The range [start, end), in characters of the document's extracted text."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Base of all events; ``type`` is its name in JSON."""
+    """The base of all events; ``type`` is its name in JSON."""
 
     type: ClassVar[str]
 
@@ -22,13 +22,13 @@ class Event:
         return {"type": self.type, **asdict(self)}
 
     def to_json(self) -> str:
-        """One line of JSON, without a line end."""
+        """Returns one line of JSON, without a line end."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
 class RecalledPassage:
-    """A passage of the library, its document's name there and title; ``chars`` are those of the document."""
+    """A passage of the library, with its document's name there and title; ``chars`` are those of the document."""
 
     document: str
     title: str
@@ -38,13 +38,13 @@ class RecalledPassage:
     chars: Chars
     text: str
     score: float
-    """The weighted sum of what speaks for it."""
+    """The weighted sum of ``scores``."""
     scores: dict[str, float]
-    """By voice: bm25, title, passage, likelihood (`wim_edge.recall.recaller`)."""
+    """The scores by voice: bm25, title, passage, likelihood (`wim_edge.recall.recaller`)."""
     chosen: bool
-    """Whether it is read for the answer; those far behind the best one are not."""
+    """True if it is read for the answer; those far behind the best one are not."""
     last_page: int | None = None
-    """``page`` is that of its beginning."""
+    """The page of its end; ``page`` is that of its beginning."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class RankedSegment:
     chars: Chars
     relevance: float
     chosen: bool
-    """Whether the answer draws on it."""
+    """True if the answer draws on it."""
     score: float | None = None
-    """What the relevance method gave it: nats by which it makes the question likelier (likelihood), log-odds
-    (verdict), BM25. Unlike the relevance no share among segments: comparable over documents. None where an adapter
-    tells the segments apart, and it was not among the first when it was read."""
+    """The relevance method's score: nats by which the segment makes the question likelier (likelihood), log-odds
+    (verdict), or BM25. Unlike the relevance it is no share among segments: it is comparable over documents. None if an
+    adapter tells the segments apart, and the segment was not among the first when it was read."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Source:
     chars: Chars
     relevance: float
     margin: str
-    """Empty where the pattern writes none."""
+    """The margin's text; empty if the pattern writes none."""
     quote: Chars | None
-    """Where the margin stands in the document, word for word."""
+    """The margin's place in the document, word for word; None if it has none there."""
     path: str | None = None
     """The document's file, if it has one."""
     line: int | None = None
@@ -92,27 +92,27 @@ class Quote:
     section: str | None
     chars: Chars
     header: str = ""
-    """Of a row of a table, the row that heads it."""
+    """The header of the table, if the quotation is a row of one; else empty."""
     line: int | None = None
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What it cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
+    """The cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
 
     prefilled_tokens: int
-    """Document tokens evaluated now, those read again for the answer too."""
+    """The document tokens evaluated now, including those read again for the answer."""
     reused_tokens: int
-    """Document tokens restored from a saved reading."""
+    """The document tokens restored from a saved reading."""
     decoded_tokens: int
-    """Tokens generated: margins and answer."""
+    """The tokens generated: margins and answer."""
     seconds: dict[str, float]
     peak_rss_bytes: int
 
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A decoded token, its bytes (perhaps part of a character), its log-probability in nats, and the likeliest ones
+    """A decoded token, its bytes (perhaps part of a character), its log-probability in nats, and the likeliest tokens
     at its place."""
 
     text: str

@@ -1,4 +1,4 @@
-"""What a reading tells its reader, as it happens: frozen dataclasses, and their JSON form.
+"""The events that a reading tells as it happens: frozen dataclasses, and their JSON form.
 
 One generator of these events is the runtime's spine; the command line, and any host application,
 are only consumers of it. `to_json` gives an object with ``type`` first; docs/events.md describes each.
@@ -25,8 +25,8 @@ from wim_edge.wim.event_parts import Usage as Usage
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """A question is not asked as it was put: it is completed by what was asked and answered before it, or it was not
-    clear what of a message is the question."""
+    """The question is not asked as it was put: it was completed by earlier questions and answers, or it was not clear
+    which part of a message is the question."""
 
     type = "question.settled"
     question: str
@@ -36,7 +36,7 @@ class QuestionSettled(Event):
 
 @dataclass(frozen=True)
 class RecallStarted(Event):
-    """A library is searched for what may answer the question."""
+    """A library is searched for passages that may answer the question."""
 
     type = "recall.started"
     library: str
@@ -47,7 +47,7 @@ class RecallStarted(Event):
 
 @dataclass(frozen=True)
 class TitlesRecalled(Event):
-    """The titles that the model recalls, the best first, and how much likelier the question makes each, nats."""
+    """The titles that the model recalls, the best first, and how much likelier the question makes each, in nats."""
 
     type = "recall.titles"
     titles: tuple[tuple[str, float], ...]
@@ -55,20 +55,20 @@ class TitlesRecalled(Event):
 
 @dataclass(frozen=True)
 class PassagesRecalled(Event):
-    """The passages, the best first; the last event of a recall."""
+    """The recalled passages, the best first; the last event of a recall."""
 
     type = "recall.passages"
     passages: tuple[RecalledPassage, ...]
     decoded_tokens: int
-    """Evaluated for the beams."""
+    """The tokens evaluated for the beams."""
     prefilled_tokens: int
-    """Of passages that were read to judge them."""
+    """The tokens of passages that were read to judge them."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class ReadingStarted(Event):
-    """The plan, before the first token is read. Sizes in tokens."""
+    """The plan, before the first token is read. Sizes are in tokens."""
 
     type = "reading.started"
     model: str
@@ -78,23 +78,23 @@ class ReadingStarted(Event):
     tokens: int
     n_ctx: int
     windows: int
-    """1: the whole context is in the cache at the end; more: it is longer than the cache; 0: each segment
-    is read alone."""
+    """The number of windows. 1: the whole context is in the cache at the end; more: it is longer than the cache;
+    0: each segment is read alone."""
     relevance: str | None
-    """The method that scores; None where nothing is scored."""
+    """The method that scores; None if nothing is scored."""
     within: str | None = None
-    """How much is read at most (`Settings.within`); None: all, and "auto" where the order is free."""
+    """The reading limit (`Settings.within`): "auto" where the order is free, or as asked for; None: all is read."""
     read_segments: int = 0
-    """Segments that were read before, where the reading goes on after an answer."""
+    """The number of segments that were read before, if the reading goes on after an answer."""
     why: str | None = None
-    """Why it is this pattern; None where the user has chosen it."""
+    """The reason for the pattern; None if the user has chosen it."""
     judge: str | None = None
-    """The model that scores, where it is not the one that reads."""
+    """The model that scores, if it is not the one that reads."""
 
 
 @dataclass(frozen=True)
 class ReadingOrder(Event):
-    """The segments in the order in which they are read, where that is not the document's."""
+    """The segments in the order in which they are read, if that is not the document's."""
 
     type = "reading.order"
     segments: tuple[int, ...]
@@ -102,7 +102,7 @@ class ReadingOrder(Event):
 
 @dataclass(frozen=True)
 class SegmentsEmbedded(Event):
-    """So many segments are embedded, of so many that are to be before they are read; a new order follows."""
+    """The number of segments embedded so far, of those that come before they are read; a new order follows."""
 
     type = "segments.embedded"
     segments: int
@@ -111,7 +111,7 @@ class SegmentsEmbedded(Event):
 
 @dataclass(frozen=True)
 class ReadingProgress(Event):
-    """So many document tokens are read, of so many; after every prefill batch."""
+    """The number of document tokens read so far, of all; after every prefill batch."""
 
     type = "reading.progress"
     tokens: int
@@ -131,12 +131,12 @@ class SegmentRead(Event):
     chars: Chars
     tokens: int
     line: int | None = None
-    """Of the document's text, from 1, in which it begins; None: not known."""
+    """The line of the document's text, from 1, in which it begins; None: not known."""
 
 
 @dataclass(frozen=True)
 class SegmentScored(Event):
-    """How much a segment matters, as of what has been read so far (0 to 1)."""
+    """The relevance of a segment, 0 to 1, as of all that has been read so far."""
 
     type = "segment.scored"
     segment: int
@@ -144,7 +144,7 @@ class SegmentScored(Event):
     rank: int | None
     """Its place among the segments scored so far, from 1; None: a gate held it back."""
     unread_probability: float | None = None
-    """That a segment not read yet answers better; None: nothing is known of those."""
+    """The probability that a segment not read yet answers better; None: nothing is known of those."""
 
 
 @dataclass(frozen=True)
@@ -168,18 +168,18 @@ class MarginJudged(Event):
     chars: Chars
     text: str
     quote: Chars | None
-    """Where the text stands in the document, word for word; None: it is in the model's own words.
-    ``page`` and ``section`` are those of the quotation, else of the segment's beginning, ``chars`` the segment's."""
+    """The text's place in the document, word for word; None: it is in the model's own words. ``page`` and ``section``
+    are those of the quotation, or else of the segment's beginning; ``chars`` are the segment's."""
     relevance: float
-    """To the question, 0 to 1, as of what has been read so far."""
+    """The relevance to the question, 0 to 1, as of all that has been read so far."""
     relevant: bool
-    """Whether it would stand beside the question if the answer were given now."""
+    """True if the margin would stand beside the question if the answer were given now."""
     header: str = ""
-    """Of a row of a table, the row that heads it."""
+    """The header of the table, if the margin is a row of one; else empty."""
     short: Chars | None = None
-    """The characters in the quotation that answer the question, as the model points at them."""
+    """The characters of the quotation that answer the question, as the model points at them."""
     line: int | None = None
-    """As ``page``."""
+    """The line, from 1, in which the quotation or else the segment begins; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ class ReadingRanked(Event):
 
 @dataclass(frozen=True)
 class AnswerRevised(Event):
-    """The reading went on after an answer and others are the best segments now: the answer is given again, from
-    these."""
+    """Other segments are the best ones now that the reading went on after an answer: the answer is given again,
+    from these."""
 
     type = "answer.revised"
     segments: tuple[int, ...]
@@ -213,9 +213,9 @@ class ReadingFinished(Event):
 
     type = "reading.finished"
     saved_tokens: int
-    """Document tokens that the library now holds."""
+    """The document tokens that the library now holds."""
     tokens: int
-    """Document tokens in all."""
+    """The document tokens in all."""
     model: str
     usage: Usage
 
@@ -226,38 +226,38 @@ class AnswerFinished(Event):
 
     type = "answer.finished"
     text: str
-    """What a person reads: the short answer and the quotation that carries it, or the model's own words."""
+    """The text for a person: the short answer and the quotation that carries it, or the model's own words."""
     finish_reason: FinishReason
     pattern: str
     model: str
     sources: tuple[Source, ...]
     usage: Usage
     read_segments: int = 0
-    """Segments that the answer knows of,"""
+    """The number of segments that were read for the answer."""
     segments: int = 0
-    """of so many: fewer where the reader stopped it, or no more was to be read (`Settings.within`)."""
+    """The number of all segments; not all are read if the reader or the limit (`Settings.within`) ended it."""
     unread_probability: float | None = None
-    """That one of the others answers better; None: nothing is known of those."""
+    """The probability that a segment not read answers better; None: nothing is known of those."""
     status: Status = "answered"
-    """``not_found``: the documents do not seem to say; ``unsure``: it may be another."""
+    """The outcome. ``not_found``: the documents do not seem to say; ``unsure``: the answer may be another."""
     short: str = ""
-    """The answer in a few words; empty where there is none, or none was pointed at."""
+    """The answer in a few words; empty if there is none, or none was pointed at."""
     span: Chars | None = None
-    """Where it stands in the document of the first quotation; None where it is no run of it."""
+    """The short answer's place in the document of the first quotation; None if it is no run of it."""
     quotes: tuple[Quote, ...] = ()
-    """What carries it, the best first; where nothing was found, what comes nearest."""
+    """The quotations that carry the answer, the best first; if nothing was found, those that come nearest."""
     support: float | None = None
-    """How likely the documents hold an answer, 0 to 1 (`wim_edge.support`); None: nothing was scored."""
+    """The support, 0 to 1: how likely the documents hold an answer (`wim_edge.support`); None: nothing was scored."""
     unsupported: tuple[str, ...] = ()
-    """Numbers, codes and addresses in the text that stand in no passage that it was given from."""
+    """The numbers, codes and addresses in the text that stand in no passage that it was given from."""
     evidence: dict[str, float] | None = None
-    """What the support rests on, by the names of `wim_edge.support.Evidence`."""
+    """The evidence that the support rests on, by the names of `wim_edge.support.Evidence`."""
 
 
 @dataclass(frozen=True)
 class CompletionDelta(Event):
-    """A piece of a text that goes straight on from a prompt; ``logprobs`` of the tokens since the last piece, where
-    they were asked for."""
+    """A piece of a text that goes straight on from a prompt; ``logprobs`` are those of the tokens since the last piece,
+    if they were asked for."""
 
     type = "completion.delta"
     text: str
@@ -274,14 +274,14 @@ class CompletionFinished(Event):
     model: str
     prompt_tokens: int
     cached_tokens: int
-    """Of the prompt, that were in the cache from the completion before."""
+    """The prompt's tokens that were in the cache from the completion before."""
     completion_tokens: int
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Warning(Event):
-    """Something the reader should know; the work goes on."""
+    """Something that the reader should know; the work goes on."""
 
     type = "warning"
     text: str
@@ -314,9 +314,9 @@ _BY_TYPE = {kind.type: kind for kind in EVENTS}
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """Returns the event whose `Event.to_dict` this is; fields that are not known here are passed over.
+    """Returns the event whose `Event.to_dict` this is; unknown fields are passed over.
 
-    Raises ValueError for one that is not known here, or has a field of another type.
+    Raises ValueError for an unknown event, or one with a field of another type.
     """
     import msgspec
 

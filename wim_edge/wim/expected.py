@@ -1,7 +1,7 @@
-"""What form an answer has, as far as the question's words tell: that it is a number, and says more than they do.
+"""The form of an answer, as far as the question's words tell it: a number, say, and not those words alone.
 
-A model that points well in one language may miss in another that "wie hoch" asks for one. Rules tell the form, so that
-they can be read and tested; what has another form is not excluded.
+A model that points well in one language may miss in another that "wie hoch" asks for a number. The form is told by
+rules, which can be read and tested; an answer of another form is not excluded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b", re.IGNO
 _ARTICLE = re.compile(
     r"(?:an?|each|every|the) (?!dozen|hundred|thousand|million|couple|few|single|pair)[^\d]*", re.IGNORECASE
 )
-"""No count: "a year"."""
+"""An article and a noun, which are no count: "a year"."""
 _HOW_LONG = re.compile(
     r"(?:for |within )?(?:how long (?:does|do|did|is|are|was|were|will|can|may|must|should|has|have|had|after|before"
     r"|until|it|i|we|you)\b(?!.*\b(?:river|road"
@@ -54,7 +54,7 @@ _SPAN = re.compile(
     r"\b(?:second|minute|hour|day|week|month|year|decade|metre|meter|mile|litre|liter|gram)s?\W*$",
     re.IGNORECASE,
 )
-"""An amount of something else than money."""
+"""An amount of something other than money."""
 _MONEY = re.compile(
     r"(?<![^\W_])\d|[£€$]|\b(?:free|nothing|none|no (?:charge|fee)|included?|hundred"
     r"|thousand|million|half|quarter|third"
@@ -81,7 +81,7 @@ _TIME = re.compile(
     r"|first|third|fourth|fifth)",
     re.IGNORECASE,
 )
-"""Said of a time: wide, for what it does not hold is no time at all."""
+"""Words said of a time; the list is wide, as a text without any of them is no time at all."""
 _WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)
 _NOBODY = re.compile(
     r"(?:as|when|while|if|after|before|during|because|since|although|between|until|till|in|on|at|zwischen|als|wenn|nach|weil|im|am|quand|après"
@@ -89,7 +89,7 @@ _NOBODY = re.compile(
     rf"|[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)?[\W\d]*",
     re.IGNORECASE | re.DOTALL,
 )
-"""What begins as no person does, or is a date or number alone."""
+"""A text that begins as no person's name does, or that is a date or number alone."""
 _NUMBER = re.compile(
     r"(?<![^\W_])\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
@@ -103,8 +103,8 @@ _NUMBER = re.compile(
 
 
 def fits(question: str, answer: str) -> bool:
-    """Returns whether an answer has the form that the question asks for; True where it asks for none in particular. One
-    of the question's own words alone has none, but where it offers a choice."""
+    """Tells whether an answer has the form that the question asks for; True if it asks for none in particular. One
+    of the question's own words alone has none, unless the question offers a choice."""
     said = set(_WORD.findall(answer.casefold()))
     if said <= set(_WORD.findall(question.casefold())) and kind_of(question) == "fact" and not _CHOICE.search(question):
         return False

@@ -15,7 +15,7 @@ from wim_edge.wim.grounding import Grounding
 
 @dataclass
 class Generation:
-    """A text being decoded. Iterate `pieces`; afterwards the fields say how it went."""
+    """A text being decoded. Iterate `pieces`; afterwards the fields hold the outcome."""
 
     model: Model
     sequence: Sequence
@@ -23,15 +23,15 @@ class Generation:
     max_tokens: int
     stops: tuple[str, ...] = ()
     refusal: str = ""
-    """A text that opens with this, in whatever case, ends there and is empty."""
+    """The words of a refusal: a text that opens with them, in whatever case, ends there and is empty."""
     strip: bool = True
-    """Drop leading white space."""
+    """True if leading white space is dropped."""
     straight: bool = False
-    """The text goes straight on from the prompt, as it comes: nothing is cut away of it."""
+    """True if the text goes straight on from the prompt, as it comes: nothing is cut away from it."""
     grounding: Grounding | None = None
-    """What holds the text to the values of its passages; None: nothing does."""
+    """The guard that holds the text to the values of its passages; None: nothing does."""
     labels: tuple[str, ...] = LABELS
-    """Labels of the prompt that are an echo where a line begins with one (`wim_edge.wim.cuts`)."""
+    """The labels of the prompt that are an echo at the beginning of a line (`wim_edge.wim.cuts`)."""
     text: str = ""
     n_tokens: int = 0
     finish_reason: Literal["stop", "length", "repeated"] = "length"
@@ -42,7 +42,7 @@ class Generation:
         self._cuts = Cuts(self.labels)
 
     def pieces(self) -> Iterator[str]:
-        """Decode until an end-of-generation token, a stop text, ``max_tokens``, an echo of the prompt, or until the
+        """Decodes until an end-of-generation token, a stop text, ``max_tokens``, an echo of the prompt, or until the
         model repeats itself; yields whole UTF-8.
 
         Text that might be the start of a stop text, of an echo or of a repeat is held back until it is clear.
@@ -87,13 +87,13 @@ class Generation:
             yield rest
 
     def run(self) -> str:
-        """Decode to the end; the text without white space around it."""
+        """Decodes to the end; returns the text without white space around it."""
         for _ in self.pieces():
             pass
         return self.text.strip()
 
     def _out(self, piece: str, *, last: bool = False) -> str:
-        """What of the text is clear now."""
+        """Adds a piece to the text; returns the part of it that is clear now."""
         self._begun = self._begun or bool(piece)
         if not self.straight:
             piece = self._cuts.feed(piece, last=last)
@@ -103,7 +103,7 @@ class Generation:
         return piece
 
     def _held_back(self, held: str) -> int:
-        """Characters at the end of ``held`` that may become a stop text, or a refusal."""
+        """Counts the characters at the end of ``held`` that may become a stop text, or a refusal."""
         if not self._begun and self.refusal.startswith(held.lower()):
             return len(held)
         longest = max(map(len, self.stops), default=0)
@@ -117,7 +117,7 @@ _LONGEST_LOOP, _LOOP_TOKENS = 64, 24
 
 
 def is_repeating(tokens: list[int]) -> bool:
-    """Whether the end is the same run three times or more, over 24 tokens or more.
+    """Tells whether the end is the same run three times or more, over 24 tokens or more.
 
     Small models, decoded greedily, fall into such loops and never leave them.
     """

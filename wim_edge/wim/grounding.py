@@ -1,8 +1,8 @@
 """Grounded decoding: once a model has written half of a code, long number or address of the passages, it writes it all.
 
-A small model finds such a value, begins to copy it and loses its way. From the half of it on, what it may go on with is
-held to what the passages go on with. It may end it, and what it has hardly begun may become another value: one that
-stands nowhere is not prevented but told (`unsupported`).
+A small model finds such a value, begins to copy it and loses its way. From half of it on, the model may only go on as
+the passages do. It may end the value, and a value that it has hardly begun may become another: one that stands nowhere
+is not prevented but told (`unsupported`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ VALUE = re.compile(
 """A number, code, date in figures, or address."""
 _TAIL = re.compile(r"[^\s(\[{\"'“„«]+$")
 _SEEN = 200
-"""Characters at the end of what is written that are looked at."""
+"""The number of characters at the end of the written text that are looked at."""
 _LEAST = 4
-"""Characters of a value from which on it is held, where they are half of it."""
+"""The number of characters of a value from which on it is held, if they are half of it."""
 _CANDIDATES = 256
-"""Tokens, the likeliest ones, among which those are looked for that go on as a value does."""
+"""The number of likeliest tokens that are searched for those with which a value goes on."""
 
 
 @dataclass
 class Grounding:
-    """Holds what a model writes to the values of some texts."""
+    """Holds the values in a model's text to those of some texts."""
 
     model: Model
     texts: Seq[str]
@@ -41,7 +41,7 @@ class Grounding:
         self._values = frozenset(match.group() for text in self.texts for match in VALUE.finditer(text))
 
     def held(self, written: str, logits: Logits) -> Logits:
-        """Returns the logits after what was written, -inf for every token that leaves the value it has begun."""
+        """Returns the logits after the written text, with -inf for every token that leaves the value it has begun."""
         found = _TAIL.search(written[-_SEEN:])
         tail = found.group() if found else ""
         if len(tail) < _LEAST or not any(char.isdigit() or char == "@" for char in tail):
@@ -62,7 +62,7 @@ class Grounding:
         return self.model.piece(token).decode("utf-8", "replace")
 
     def _goes_on(self, tail: str, token: int, going: Seq[str]) -> bool:
-        """Whether a token is what a value goes on with."""
+        """Tells whether a value goes on with this token."""
         piece = self._piece(token)
         text = tail + piece
         return bool(piece) and any(

@@ -1,4 +1,4 @@
-"""Margins: what is written beside a segment, in the model's own words or as a quotation.
+"""Margins: texts that are written beside segments, in the model's own words or as quotations.
 
 Writing in the Margins, section 3.2. A margin is decoded on a fork of the sequence that ends with its segment.
 """
@@ -24,18 +24,18 @@ from wim_edge.wim.timings import Timings
 
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
-"""Nats that a run loses for a point of the question's words that its sentence lacks (docs/resolved.md)."""
+"""The nats that a run loses for a point of the question's words that its sentence lacks (docs/choices.md)."""
 
 
 @dataclass(frozen=True)
 class Margin:
     text: str
     quote: Chars | None
-    """Where it stands in the document; None for one in the model's own words."""
+    """The margin's place in the document; None if it is in the model's own words."""
     header: str = ""
-    """Of a row of a table, the row that heads it."""
+    """The header of the table, if the margin is a row of one; else empty."""
     pointed: Pointed | None = None
-    """The runs that it was found by, and how sure the model was of them."""
+    """The runs by which it was found, with the model's certainty; None if it is in the model's own words."""
 
 
 @dataclass
@@ -56,16 +56,16 @@ class MarginWriter:
         self._pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     def log_odds(self, sequence: Sequence) -> float:
-        """Returns the log-odds of an answer in what the sequence holds, in nats, as the adapter says it. The sequence
-        is as before."""
+        """Returns the log-odds, in nats, that the sequence holds an answer, as the adapter tells them. The sequence is
+        as before."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.margin_prompt)
             return self._pointer.log_odds(branch.logits)
 
     def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
-        """Yields the margin of a segment, which ends the branch: pieces of its text as they come, at last the margin.
+        """Yields the margin of a segment, which ends the branch: pieces of its text as they come, then the margin.
 
-        The branch is then of no more use. Raises Interrupted, ContextOverflowError.
+        The branch is of no use afterwards. Raises Interrupted, ContextOverflowError.
         """
         if self.resolved.verbatim:
             yield self._quote(index, branch)
@@ -84,7 +84,7 @@ class MarginWriter:
         yield Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
     def _quote(self, index: int, branch: Sequence) -> Margin:
-        """What carries the run that the model points at; nothing where the segment holds no word."""
+        """Returns the quotation that carries the run pointed at; an empty margin if the segment holds no word."""
         pointed = self.point(index, branch, self.plan.margin_prompt, self.plan.query)
         if not pointed.runs:
             return Margin("", None, pointed=pointed)
@@ -94,7 +94,7 @@ class MarginWriter:
         return Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
 
     def point(self, index: int, branch: Sequence, prompt: Seq[int], question: str) -> Pointed:
-        """Let the model point into a segment, with which the branch ends, after the tokens that put the question."""
+        """Lets the model point into a segment, with which the branch ends, after the tokens that put the question."""
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
@@ -108,7 +108,7 @@ class MarginWriter:
         return pointed
 
     def quotation(self, index: int, start: int, end: int) -> Quotation:
-        """Returns what carries the characters ``[start, end)`` of the segment's document, which stand in it."""
+        """Returns the quotation that carries the characters ``[start, end)`` of the document, in this segment."""
         segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         return quotation(document, segment, start, end, self.resolved.margin_tokens * _CHARS_A_TOKEN)

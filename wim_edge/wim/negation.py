@@ -1,7 +1,7 @@
-"""Whether a sentence says no: a small model reads "cars are not carried" as a yes to "are cars carried".
+"""Negation in a sentence: a small model reads "cars are not carried" as a yes to "are cars carried".
 
-Rules tell it, in four languages, so that they can be read and tested. What stands behind a "but" or a semicolon, or
-in another cell, is another matter.
+Rules in four languages find it, which can be read and tested. The words behind a "but" or a semicolon, or in another
+cell, are another matter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 LOSS = 2.5
-"""Nats that a yes loses where the sentence has a negation and the question none."""
+"""The nats that a yes loses if the sentence has a negation and the question none."""
 _NEGATION = re.compile(
     r"\b(?:(?:not|no)(?!\.?\s*\S*\d)(?! (?:later|earlier|more|less|fewer|longer|only)\b)"
     r"|never|none|nobody|nothing|neither|nor|cannot|forbidden|prohibited"
@@ -24,12 +24,12 @@ _OTHERWISE = re.compile(
 
 
 def is_negation(text: str) -> bool:
-    """Returns whether a text has a word that says no."""
+    """Tells whether a text has a word that says no."""
     return _NEGATION.search(text) is not None
 
 
 def negates(question: str, sentence: str, start: int, end: int) -> bool:
-    """Returns whether what a sentence says around its characters ``[start, end)`` is negated, and the question not."""
+    """Tells whether a sentence is negated around its characters ``[start, end)``, and the question is not."""
     left = max((match.end() for match in _OTHERWISE.finditer(sentence, 0, max(start, 0))), default=0)
     right = next((match.start() for match in _OTHERWISE.finditer(sentence, min(end, len(sentence)))), len(sentence))
     return _NEGATION.search(sentence, left, right) is not None and _NEGATION.search(question) is None

@@ -1,9 +1,9 @@
-"""Where to begin: what is known of segments before any is read, and in which order they are worth reading.
+"""The order of reading, and the outlook behind it: the facts that are known of segments before any is read.
 
-Where each segment is read alone the order is free. The words that a segment shares with the question cost nothing
-beside the reading; an embedding model, where there is one, a third of it. Lists of references and links come later than
-their words alone would have it, tables of contents last. Where nothing tells two segments apart they follow in the
-order of the document; of several documents their beginnings come first, in whichever order the documents are given.
+If each segment is read alone, the order is free. The words that a segment shares with the question cost nothing beside
+the reading; an embedding model, if there is one, a third of it. Lists of references and links come later than their
+words alone would put them, tables of contents last. Segments that nothing tells apart follow in the order of the
+document; of several documents the beginnings come first, in whatever order the documents are given.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from wim_edge.errors import InvalidRequestError
 
 @dataclass(frozen=True)
 class Weights:
-    """What evidence adds to the logit of a segment's answering the question."""
+    """The weights of evidence in the logit of a segment's answering the question."""
 
     words: float
-    """A point of BM25."""
+    """The weight of a point of BM25."""
     similarity: float
-    """A standard deviation of the similarities."""
+    """The weight of a standard deviation of the similarities."""
     nats: float
-    """A nat of its score, once it is read."""
+    """The weight of a nat of its score, once it is read."""
     known: float
-    """Being read, whatever comes of it: a score or the adapter's word."""
+    """The weight of being read, whatever comes of it: a score or the adapter's word."""
     answers: float = 0.0
-    """A nat of the log-odds with which an adapter says that it answers, once it is read."""
+    """The weight of a nat of the adapter's log-odds that it answers, once it is read."""
 
 
-# Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/resolved.md)
+# Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.15, 1.8, 0.125, -1.5)
 BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
 BY_BOTH = Weights(0.15, 1.8, 0.02, 0.5, 0.7)
 _CONTENTS = -5.0
-"""A table of contents has the question's words and answers nothing."""
+"""The logit of a table of contents, which has the question's words and answers nothing."""
 _REFERENCES = -2.0
-"""A list of references or links names what the question asks about, and seldom says it (docs/resolved.md)."""
+"""The logit of a list of references or links: it names a question's matter, and seldom tells it (docs/choices.md)."""
 _NAMED = 4.0
-"""What a question names by row and column is looked up where it stands."""
+"""The logit of holding the cell that the question names by its row and column."""
 _LISTS = re.compile(
     r"(?:[\d.]+\s+)?(?:(?:notes and )?references|bibliography|further reading|works cited|external links"
     r"|einzelnachweise|literatur(?:verzeichnis)?|weblinks|referencias|bibliografía|enlaces externos"
@@ -54,27 +54,27 @@ _LISTS = re.compile(
 )  # fmt: skip
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
 _CONTENTS_SHARE = 0.5
-"""Of a segment's lines: one with as many dot leaders names what stands elsewhere."""
+"""The share of lines with dot leaders from which on a segment counts as a table of contents."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known of segments before they are read, by their numbers."""
+    """The outlook: the facts that are known of segments before they are read, by their numbers."""
 
     shared: tuple[float, ...]
-    """The BM25 of the question's words."""
+    """The BM25 scores for the question's words."""
     contents: tuple[bool, ...]
-    """Whether it is a table of contents."""
+    """True for a table of contents."""
     ties: tuple[int, ...]
-    """The segments in the order in which those follow that nothing tells apart."""
+    """All segments, in the order that decides between those that nothing else tells apart."""
     references: tuple[bool, ...]
-    """Whether it stands in a list of references or links."""
+    """True for a segment in a list of references or links."""
     named: frozenset[int] = frozenset()
-    """Those that hold the cell of a table which the question names by its row and its column."""
+    """The segments that hold the cell of a table that the question names by its row and its column."""
     adapted: bool = False
-    """Whether an adapter will say of each that is read whether it answers."""
+    """True if an adapter will say of each segment that is read whether it answers."""
     similarities: Mapping[int, float] = field(default_factory=dict)
-    """The cosine similarity to the question of those that were embedded."""
+    """The cosine similarities to the question of the segments that were embedded."""
 
     @property
     def weights(self) -> Weights:
@@ -84,7 +84,7 @@ class Outlook:
 
     @cached_property
     def prior(self) -> tuple[float, ...]:
-        """Each segment's logit of answering the question. One that was not embedded counts as the mean of those."""
+        """The logits of answering the question; a segment that was not embedded counts as the mean of the others."""
         near = np.zeros(len(self.shared))
         if self.similarities:
             found = np.array(list(self.similarities.values()))
@@ -100,7 +100,7 @@ class Outlook:
         return tuple(sorted(self.ties, key=lambda n: (self.contents[n], -self.prior[n])))
 
     def nearer(self, similarities: Mapping[int, float]) -> Outlook:
-        """Returns this one with the similarities of more segments."""
+        """Returns this outlook with the similarities of more segments."""
         return replace(self, similarities={**self.similarities, **similarities})
 
 
@@ -110,10 +110,10 @@ def outlook(
     places: Sequence[int] | None = None,
     sections: Sequence[str | None] | None = None,
 ) -> Outlook:
-    """Returns which of the texts are worth reading for the question, by their words.
+    """Returns the outlook on the texts for the question, by their words.
 
-    ``places``: of each its number within its document; None: there is one document. ``sections``: of each the title of
-    its section, if it has one; None: none has.
+    ``places``: the number of each text within its document; None: there is one document. ``sections``: the title of the
+    section of each text, if it has one; None: none has.
     """
     sections = [None] * len(texts) if sections is None else sections
     places = range(len(texts)) if places is None else places
