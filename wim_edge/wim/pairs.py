@@ -19,7 +19,7 @@ _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
 
 
 def paired_value(text: str, start: int, end: int, at: int, question: str) -> tuple[int, int] | None:
-    """Returns the value, as characters, of the one thing that the question names, where the sentence ``[start, end)``
+    """Returns the value, as characters, of the one thing that the question names, if the sentence ``[start, end)``
     gives values to several in turn and one of those pairs stands at the character ``at``; else None."""
     asked = words.without_endings(question)
     for row in _in_turn(text, start, end):
@@ -33,7 +33,7 @@ def paired_value(text: str, start: int, end: int, at: int, question: str) -> tup
 
 
 def _in_turn(text: str, start: int, end: int) -> list[list[re.Match[str]]]:
-    """The pairs that follow each other with the same word between their two halves, two or more at a time."""
+    """Returns the rows of two or more pairs that follow each other with the same word between their two halves."""
     rows: list[list[re.Match[str]]] = []
     for pair in _PAIR.finditer(text, start, end):
         last = rows[-1][-1] if rows else None

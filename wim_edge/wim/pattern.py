@@ -1,4 +1,4 @@
-"""The patterns: how a document is read, and what the answer is given from.
+"""The patterns, each a way of reading a document and the source of the answer.
 
     llm          the whole context, then the question
     rag          the segments that score best, then the question (Writing in the Margins, section 4.2)
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pattern:
-    """How a document is read and what the answer is given from.
+    """A way of reading a document, and the source of the answer.
 
-    ``deep``: all segments in one sequence, else each alone after the system text. ``answers_from_passages``: from
-    chosen segments, else from the context. ``scores``: segments or margins are scored.
+    ``deep``: all segments are read in one sequence, else each alone after the system text. ``answers_from_passages``:
+    the answer comes from chosen segments, else from the context. ``scores``: segments or margins are scored.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Pattern:
 
     @property
     def needs_full_context(self) -> bool:
-        """Documents that are longer than the context cannot be read."""
+        """Tells whether documents that are longer than the context cannot be read."""
         return self.deep and not self.margins
 
 
@@ -54,13 +54,13 @@ _BESIDE = 1024  # tokens for prompts, margins and the answer
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
-    """Returns the pattern for a model of which models.toml names none, and why in a few words: whole where the context
-    holds the text and it is read soon, else the promising segments first.
+    """Returns the pattern for a model for which models.toml names none, and the reason in a few words: the text is read
+    whole if the context holds it and reading is soon done, else the promising segments are read first.
 
     Args:
-        tokens: of the documents, about.
-        n_ctx: what the context may hold.
-        speed: tokens a second, if known.
+        tokens: the number of tokens in the documents, roughly.
+        n_ctx: the most cells that the context may have.
+        speed: the tokens read per second, if known.
     """
     seconds = tokens / speed if speed else None
     if tokens + _BESIDE > n_ctx:

@@ -1,7 +1,7 @@
-"""What will be read and how it fits, settled before any work starts.
+"""The plan of a reading, and its room in the context, settled before any work starts.
 
-Nothing is silently cut: a context that does not hold what is asked is an error with the numbers, or
-where margins are written the named strategy of reading in windows.
+Nothing is cut silently: a context that does not hold the texts is an error with the numbers or,
+where margins are written, a reading in windows, of which the reader is told.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole cont
 
 @dataclass(frozen=True)
 class PlannedSegment:
-    """A segment with what stands before it in the cache: its document's heading, where the document
-    begins or the segment is read alone, and then its section's too, and the header of the table that goes on in it."""
+    """A segment with the texts before it in the cache: its document's heading, if the document begins there or the
+    segment is read alone; in the latter case also its section's, and the header of the table that goes on in it."""
 
     segment: Segment
     heading: str
@@ -58,22 +58,22 @@ class PlannedSegment:
 
 @dataclass(frozen=True)
 class Plan:
-    """A reading, laid out. Sizes in tokens."""
+    """The plan of a reading. Sizes are in tokens."""
 
     documents: tuple[Document, ...]
     query: str
     opening: tuple[int, ...]
-    """System text and the opening of the user's turn."""
+    """The system text and the opening of the user's turn."""
     margin_prompt: tuple[int, ...]
-    """What asks for a margin, with the end of the turn."""
+    """The prompt that asks for a margin, with the end of the turn."""
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
-    """Cells the context must have."""
+    """The cells that the context must have."""
     reserved: int
-    """Cells of it that are not for the context, the final prompt or the answer."""
+    """The cells that are not for the documents, the final prompt or the answer."""
     outlook: Outlook | None = None
-    """What is known of the segments beforehand, where there is a question and each is read alone: its order is the
-    reading's."""
+    """The outlook on the segments, if there is a question and each is read alone: its order is the reading's; else
+    None."""
 
     segments: tuple[PlannedSegment, ...] = field(init=False)
     first: tuple[int, ...] = field(init=False)
@@ -95,17 +95,17 @@ class Plan:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the documents' text."""
+        """The number of tokens of the documents' text."""
         return sum(len(piece.segment.tokens) for piece in self.segments)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What the context may hold at most."""
+    """The most tokens that the context may hold."""
 
     tokens: int
     larger: str
-    """What would raise it."""
+    """The advice that raises the limit."""
 
 
 def make_plan(
@@ -118,11 +118,11 @@ def make_plan(
     scoring: int,
     tokenize: Tokenize,
 ) -> Plan:
-    """Segment the documents and choose the context.
+    """Segments the documents and chooses the context.
 
     Args:
-        scoring: cells that relevance takes beside the reading.
-        tokenize: the model's, for the documents' text; may raise to have it stop.
+        scoring: the cells that relevance takes beside the reading.
+        tokenize: the model's tokenizer, for the documents' text; may raise to stop the planning.
 
     Raises ContextOverflowError, InvalidRequestError.
     """
@@ -172,15 +172,15 @@ def make_plan(
 def margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
-    """Returns what asks for a margin: an adapter and a base model go on from "Answer:", a chat model is asked in its
-    turn."""
+    """Returns the prompt that asks for a margin: an adapter and a base model go on from "Answer:", a chat model is
+    asked in its turn."""
     if resolved.verbatim and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
     return (*model.tokenize(prompts.extract(query, verbatim=resolved.verbatim)), *chat.after_user)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
-    """``largest``: what memory holds."""
+    """Returns the most tokens that a context may hold. ``largest``: returns the size that fits the memory."""
     limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
     if settings.n_ctx is None and (fits := largest()) < limit:
         return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
@@ -188,8 +188,8 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_room(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raise ContextOverflowError where the documents alone are longer than the context, counting hardly more of their
-    tokens than it holds: a whole book takes many seconds. ``count``: tokens of a text."""
+    """Raises ContextOverflowError if the documents alone are longer than the context, counting hardly more of their
+    tokens than it holds: a whole book takes many seconds. ``count``: counts the tokens of a text."""
     size = sum(len(document.text) for document in documents)
     seen = tokens = slack = 0
     for document in documents:
@@ -248,14 +248,14 @@ def _segment(
 
 
 def _section(document: Document, segment: Segment, heading: str) -> str:
-    """The title of the section that the segment goes on with; empty where it begins with it, or is the document's."""
+    """Returns the title of the section that goes on in the segment; empty if it begins there, or is the document's."""
     section = document.place(segment.start, segment.end).section or ""
     told = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
     return "" if told else f"{section}{BLANK_LINE}"
 
 
 def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) -> Outlook:
-    """Returns which segments are promising by their text and what stands above it."""
+    """Returns the outlook on the segments, by their text and the headings above it."""
     counts: Counter[int] = Counter()
     places, sections = [], []
     for piece in pieces:
@@ -272,7 +272,7 @@ def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) 
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
-    """Consecutive pieces, as many to a window as fit."""
+    """Divides consecutive pieces into windows, as many to a window as fit."""
     windows: list[list[PlannedSegment]] = [[]]
     used = 0
     for piece in pieces:
@@ -285,8 +285,8 @@ def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegme
 
 
 def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
-    """How a place is named: "report.pdf, page 12"; where it has neither page nor section, with ``lines``, by its line.
-    Empty where there is nothing to name."""
+    """Returns the name of a place: "report.pdf, page 12"; if it has neither page nor section, with ``lines``, by its
+    line. Empty if there is nothing to name."""
     place = document.place(start, end)
     parts = [document.name] if several else []
     if place.page is not None:

@@ -3,7 +3,7 @@
 The second stage of MindRef (arXiv 2402.17010, section 3.3), within one segment: a beam search in which every token must
 continue a run of tokens that occurs there. A run may begin where a word does and ends where the model ends the line. It
 is scored by its whole log-probability with that end, which only falls as a run grows: the search is over once a run
-that has ended is likelier than all that go on. It cannot be invented, costs a few short batches, and its characters
+that has ended is likelier than all that go on. A run cannot be invented, costs a few short batches, and its characters
 are known. A model that writes badly may point well.
 """
 
@@ -28,13 +28,13 @@ from wim_edge.wim.token_offsets import char_offsets
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
 OTHER_FORM = 3.0
-"""Nats that a run loses which has not the form that is asked for."""
+"""The nats that a run loses if it lacks the form that is asked for."""
 _ACROSS = 20.0
-"""Nats that a run over two rows of a table loses: more than any other one that there is."""
+"""The nats that a run over two rows of a table loses: more than any other loss."""
 LONGEST = 40
-"""Tokens of the longest run, where a margin may be as long: where the model does not end it, it ends there."""
+"""The tokens of the longest run, if a margin may be as long: a run that the model does not end ends there."""
 NONE, YES, NO = " none", " Yes", " No"
-"""What an adapter is taught to say where a passage does not answer, and to questions that ask for a yes or a no."""
+"""The words of an adapter for a passage that does not answer, and for questions that ask for a yes or a no."""
 
 
 @dataclass(frozen=True)
@@ -48,40 +48,40 @@ class AnswerRun:
 
 @dataclass(frozen=True)
 class Pointed:
-    """What a model makes of a question to one segment."""
+    """The result of putting a question to one segment."""
 
     runs: tuple[AnswerRun, ...]
-    """The likeliest runs, best first; none where the segment holds no word."""
+    """The likeliest runs, best first; none if the segment holds no word."""
     answers: float
-    """Log-odds of the passage's answering, in nats; of an adapter alone it tells something."""
+    """The log-odds that the passage answers, in nats; meaningful with an adapter only."""
     yes: float
-    """Log-odds of Yes against No, in nats."""
+    """The log-odds of Yes against No, in nats."""
     n_tokens: int
-    """Tokens decoded for it."""
+    """The number of tokens decoded for it."""
 
 
 @dataclass(frozen=True)
 class _Beam:
     places: tuple[int, ...]
-    """Where in the segment's tokens the run begins; more than one while the same words stand in several places."""
+    """The places in the segment's tokens where the run begins; several while the same words stand in several places."""
     prefix: tuple[int, ...] = ()
     logprob: float = 0.0
 
 
 @dataclass(frozen=True)
 class _Ground:
-    """What a run may be of: the tokens of a segment, and of each whether a run may begin or end with it."""
+    """The ground of a search: the tokens of a segment, and for each whether a run may begin or end with it."""
 
     tokens: tuple[int, ...]
     places: tuple[int, ...]
-    """The tokens with which one may begin."""
+    """The tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
-    """How many tokens with a letter or digit stand before each, and in all: a run holds one at least."""
+    """The numbers of tokens with a letter or digit before each token, and in all: a run holds one at least."""
     far: list[float]
-    """Nats that a run loses which begins there."""
+    """The nats that a run loses if it begins with the token."""
     lost: Callable[[int, int], float]
-    """Nats that so many tokens from there lose for their form."""
+    """A function that returns the nats that a run of so many tokens from a place loses for its form."""
 
 
 @dataclass
@@ -91,12 +91,12 @@ class Pointer:
     model: Model
     context: Context
     longest: int = LONGEST
-    """Tokens of a run, at most."""
+    """The most tokens of a run."""
     _ends: list[int] = field(init=False)
     """The tokens that end a line, or the text."""
     _forms: dict[int, int] = field(default_factory=dict)
     _verdicts: set[tuple[int, ...]] = field(default_factory=set)
-    """What an adapter says instead of pointing, as tokens: a run of the same words would be likely for that alone."""
+    """The words an adapter says instead of pointing, as tokens: a run of the same words is likely for that alone."""
 
     def __post_init__(self) -> None:
         if self.model.has_adapter:
@@ -114,14 +114,14 @@ class Pointer:
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
         fits: Callable[[str], bool] = lambda run: True, asked: Seq[tuple[int, int, float]] = (),
     ) -> Pointed:  # fmt: skip
-        """Let the model point into the segment.
+        """Lets the model point into the segment.
 
         Args:
-            sequence: of the context; ends with the prompt that asks for the answer, and does so afterwards. Beams are
-                forks of it, and four sequences at most are taken for them.
+            sequence: a sequence of the context that ends with the prompt that asks for the answer, and does so
+                afterwards. Beams are forks of it and take at most four sequences.
             avoid: characters of the segment's text in which no run may begin or end, such as headings.
-            fits: tells of a run whether it has the form that is asked for; what has not counts for less.
-            asked: characters ``[start, end)`` of the segment's text, and the nats that a run loses which begins there.
+            fits: tells whether a run has the form that is asked for; others count for less.
+            asked: characters ``[start, end)`` of the segment's text, with the nats that a run loses if it begins there.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -185,11 +185,11 @@ class Pointer:
 
     @staticmethod
     def _hope(beam: _Beam, far: list[float]) -> float:
-        """The score that none of the beam's runs can be above."""
+        """Returns the score that none of the beam's runs can exceed."""
         return beam.logprob - min(far[place] for place in beam.places)
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
-        """The beam with every next token that the segment allows."""
+        """Yields the beam with every next token that the segment allows."""
         depth = len(beam.prefix)
         following: dict[int, list[int]] = {}
         for place in beam.places:
@@ -201,7 +201,7 @@ class Pointer:
             yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
 
     def _other_form(self, token: int) -> int:
-        """The token with a space before it, or without the one that it has: as it would begin an answer."""
+        """Returns the token with a space put before it, or without its own: its form at the beginning of an answer."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
@@ -211,7 +211,7 @@ class Pointer:
 
 
 def _lost(text: str, start: int, end: int, fits: Callable[[str], bool]) -> float:
-    """Nats that a run loses for its form, or because it begins in one row of a table and ends in another."""
+    """Returns the nats that a run loses for its form, or for beginning in one row of a table and ending in another."""
     stop = text.find("\n", start, end)
     if stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip()):
         return _ACROSS
@@ -219,14 +219,14 @@ def _lost(text: str, start: int, end: int, fits: Callable[[str], bool]) -> float
 
 
 def _inked(text: str, start: int) -> int:
-    """The first character from ``start`` on that is not blank."""
+    """Returns the first character from ``start`` on that is not blank."""
     while start < len(text) and text[start].isspace():
         start += 1
     return start
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Whether a word may begin or end here: not between two letters or digits, but in scripts without spaces."""
+    """Tells whether a word may begin or end here: not between two letters or digits, unless in scripts without spaces."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -237,7 +237,7 @@ _QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"',
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The run without what is blank around it, or a comma or full stop at its end; not in brackets of its own."""
+    """Returns the run without blanks around it, a comma or full stop at its end, or brackets around all of it."""
     start = min(_inked(text, start), end)
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
         closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]

@@ -1,6 +1,6 @@
 """The text in the cache, window by window: restored where the library knows it, else evaluated, and saved.
 
-Of a deep reading the known part is held beside the sequence, which is a fork of it at each segment's end:
+In a deep reading the known part is held beside the sequence, which is a fork of it at each segment's end:
 nothing has to be evaluated to get there.
 """
 
@@ -26,28 +26,28 @@ _SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
 
 @dataclass
 class PromptCache:
-    """What is being read, in the cache. `open` a window, `restore` what is known of it, `read` its pieces."""
+    """The text being read, in the cache. `open` a window, `restore` its known part, `read` its pieces."""
 
     context: Context
     plan: Plan
     clock: Timings
     saved: SavedReading | None = None
-    """Where states come from and go to; None: nothing is saved."""
+    """The saved reading that states come from and go to; None: nothing is saved."""
     may_be_killed: bool = False
-    """Whether other machines may end this process: it is saved more often then."""
+    """True if other machines may end this process: the reading is saved more often then."""
     number: int = -1
-    """The window being read, of the plan's; -1: none yet."""
+    """The window being read, by its number in the plan; -1: none yet."""
     read_tokens: int = 0
-    """Document tokens evaluated, each counted once."""
+    """The document tokens evaluated, each counted once."""
     reread_tokens: int = 0
-    """Document tokens evaluated again: to score a segment alone, or to answer from it."""
+    """The document tokens evaluated again: to score a segment alone, or to answer from it."""
     reused_tokens: int = 0
-    """Document tokens that were restored."""
+    """The document tokens that were restored."""
     _sequence: Sequence | None = None
     _held: Sequence | None = None
-    """What was restored of this window, while it reaches further than the sequence."""
+    """The restored part of this window, while it reaches further than the sequence."""
     _grown: bool = False
-    """Whether anything of this window was evaluated, and so is worth saving."""
+    """True if any part of this window was evaluated, and so is worth saving."""
     _save_at: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class PromptCache:
 
     @property
     def sequence(self) -> Sequence:
-        """System text and what has been read of this window."""
+        """The system text and the part of this window that has been read."""
         assert self._sequence is not None
         return self._sequence
 
@@ -68,7 +68,7 @@ class PromptCache:
         return self.plan.windows[self.number]
 
     def open(self, number: int) -> None:
-        """Have the sequence hold the opening alone, which is evaluated once and kept across windows."""
+        """Makes the sequence hold the opening alone, which is evaluated once and kept across windows."""
         self.number, self._grown = number, False
         with self.clock.stage("prefill"):
             self.release_restored()
@@ -78,7 +78,7 @@ class PromptCache:
                 self._sequence.truncate(len(self.plan.opening))
 
     def restore(self) -> None:
-        """Hold what the library knows of the window's beginning."""
+        """Restores the beginning of the window as far as the library knows it, and holds it."""
         if self.saved is None:
             return
         with self.clock.stage("restore"):
@@ -96,11 +96,11 @@ class PromptCache:
                 self._begin()
 
     def is_cached(self, piece: PlannedSegment) -> bool:
-        """Whether no token of the piece, which is next, has to be evaluated."""
+        """Tells whether no token of the piece, which is next, has to be evaluated."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
     def read(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """Bring the sequence to the segment's end."""
+        """Brings the sequence to the segment's end; yields the progress."""
         begin, held = len(self.sequence), self._held
         if held is not None:
             restored, last = min(len(held) - begin, piece.size), begin + piece.size >= len(held)
@@ -126,7 +126,7 @@ class PromptCache:
             sequence.checkpoint()
 
     def save(self) -> None:
-        """Give the library what was evaluated of this window."""
+        """Saves in the library the evaluated part of this window."""
         if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.opening):
             begun = time.monotonic()
             with self.clock.stage("save"):
@@ -135,12 +135,12 @@ class PromptCache:
             self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
 
     def save_when_due(self) -> None:
-        """What a killed process would lose else."""
+        """Saves once enough time has passed, so that a killed process loses little."""
         if time.monotonic() > self._save_at:
             self.save()
 
     def release_restored(self) -> None:
-        """Of what is held of the text that is still to come: what the sequence holds remains."""
+        """Frees the held part of the text that is still to come; the part in the sequence remains."""
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -159,10 +159,10 @@ class PromptCache:
         return events.ReadingProgress(self.read_tokens + self.reused_tokens, self.plan.tokens)
 
     def _tokens(self) -> list[int]:
-        """All of the window, from the opening on."""
+        """Returns the tokens of the whole window, from the opening on."""
         pieces = (token for piece in self.pieces for token in (*piece.heading_tokens, *piece.segment.tokens))
         return [*self.plan.opening, *pieces]
 
     def _ends(self) -> list[int]:
-        """The positions of its segments' ends."""
+        """Returns the positions of its segments' ends."""
         return list(itertools.accumulate((piece.size for piece in self.pieces), initial=len(self.plan.opening)))[1:]

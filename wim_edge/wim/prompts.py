@@ -1,6 +1,6 @@
 """The texts that surround document and question, from the Jinja files in `templates/`.
 
-    system_message.jinja      the system text: read (whether there is a document), margins (whether margins are
+    system_message.jinja      the system text: read (true if there is a document), margins (true if margins are
                               written); never the question, so that a reading serves every question
     document.jinja            before each document: name, title, several
     extractive_summary.jinja  after a segment, asks for a free margin: query
@@ -9,11 +9,11 @@
     classification.jinja      asks whether a margin matters: query, margin
     question.jinja            the question as it would follow a text, for its likelihood: query
     query_first.jinja         the question before the text, where that is asked for: query
-    recall.jinja              questions, the pages that answer them and what they say, then the question, after
-                              which title and passage are decoded: query, title (where paged), passage, paged
-    final_answer.jinja        asks the question: query, margins (place, text), read (whether there is a text)
+    recall.jinja              questions, the pages that answer them and their words, then the question, after which
+                              title and passage are decoded: query, title (where paged), passage, paged
+    final_answer.jinja        asks the question: query, margins (place, text), read (true if there is a text)
 
-A user's directory may hold any of them; what it lacks comes from the shipped ones. Base models, which
+A user's directory may hold any of them; those it lacks come from the shipped ones. Base models, which
 know no turns, use `templates/base/`. Values are inserted as they are and never rendered again.
 """
 
@@ -33,7 +33,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import package_file
 
 NOT_RELEVANT = "not relevant"
-"""A margin in the model's own words that opens with this is none, and is written no further."""
+"""The words with which a free margin says that it is none; it is then written no further."""
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
@@ -60,11 +60,11 @@ def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
 
 
 _compiled = lru_cache(_environment)
-"""The same for every question, where the folders are the shipped ones, which do not change."""
+"""The environment of the shipped folders, which do not change: the same for every question."""
 
 
 class Prompts:
-    """The texts. Raises InvalidRequestError for a template that cannot be read or rendered."""
+    """The texts of the prompts. Raises InvalidRequestError for a template that cannot be read or rendered."""
 
     def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
         if directory is not None and not os.path.isdir(directory):
@@ -132,11 +132,11 @@ class Prompts:
         return self._render("pointing", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
-        """The text before and after the margin: the first part is the same for all margins."""
+        """Returns the text before and after the margin: the first part is the same for all margins."""
         return self._around("classification", "margin", query=query)
 
     def before_question(self) -> str:
-        """What stands between a text and the question whose likelihood is measured."""
+        """Returns the text between a text and the question whose likelihood is measured."""
         before, _ = self._around("question", "query")
         if not before.strip():
             raise InvalidRequestError("question.jinja begins with the query", "Put some words before it.")
@@ -149,18 +149,18 @@ class Prompts:
         return self._render("final_answer", query=query, margins=margins, read=read)
 
     def recall(self, *, paged: bool) -> list[str]:
-        """The text before the query, between it and the title (where ``paged``), and before the passage, none
-        of them with a space at its end: what follows begins with one."""
+        """Returns the text before the query, between it and the title (if ``paged``), and before the passage, none
+        of them with a space at its end: the text that follows begins with one."""
         variables = ("query", "title", "passage") if paged else ("query", "passage")
         return [text.rstrip(" ") for text in self._pieces("recall", variables, paged=paged)[:-1]]
 
     def _around(self, which: str, variable: str, **values: object) -> tuple[str, str]:
-        """The text before and after a variable's place."""
+        """Returns the text before and after a variable's place."""
         before, after = self._pieces(which, (variable,), **values)
         return before, after
 
     def _pieces(self, which: str, variables: Seq[str], **values: object) -> list[str]:
-        """The texts around the places of these variables, which must come in this order."""
+        """Returns the texts around the places of these variables, which must come in this order."""
         marks = {name: f"[[{secrets.token_hex(8)}]]" for name in variables}  # nothing that a question could hold
         pieces, rest = [], self._render(which, **values, **marks)
         for name, mark in marks.items():
