@@ -1,6 +1,6 @@
 """The quotation that carries an answer: the whole sentence, table row or list item around a run of a document.
 
-And what is none: a heading, numbering, a page number, a dot leader or punctuation alone carries nothing.
+A heading, numbering, a page number, a dot leader or punctuation alone is no quotation: it carries nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wim_edge.wim.tables import ROW, RULE, header_above, line_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _LABEL = 60
-"""Characters of a line that ends with a colon and names what stands below it."""
+"""The most characters of a line that ends with a colon and names the lines below it."""
 _NO_WORDS = re.compile(r"[\W_]*|\W*(?:page|seite|p\.)?\W*\d{1,4}\W*(?:(?:of|von|/)\W*\d{1,4}\W*)?", re.I)
 _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
 _ITEM = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
@@ -28,11 +28,11 @@ _AND = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e)\b")
 _END_OF_ITEM = re.compile(r"(?:[\s,;.]|\b(?:and|or|und|oder|et|ou|y|o)$)+$")
 _AND_NAME = re.compile(r"\s+(?:and|und|et|y)\s+[A-ZÀ-Þ][\w.’'-]*(?:\s+[A-ZÀ-Þ][\w.’'-]*){0,3}(?=[.,;)]|\s|$)")
 _ITEM_WORDS = 6
-"""Words of an item that a comma parts from the next one."""
+"""The most words of an item that a comma parts from the next one."""
 _NUMBER = re.compile(r"[\W\d]*\d[\W\d]*")
 _NAMED = re.compile(r"(?P<name>[^\W\d]+\s+)[\W\d]*\d[\W\d]*")
 _BEFORE_ITEMS = 2
-"""Words between what is pointed at and the list that it introduces."""
+"""The most words between a run and the list that it introduces."""
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
@@ -56,18 +56,18 @@ _NUMBERED = re.compile(
 _HEADING_WORDS = 8
 _IS_CODE = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])\w")
 _CODES = re.compile(r"\b[A-Za-z]{1,5}[:./_-]\d[\w:./-]*\b")
-"""Codes that are no single word: "E:01", "X-100/2"."""
+"""Codes of more than one word: "E:01", "X-100/2"."""
 _CODE = 12.0
-"""How many times more a word of letters and digits weighs."""
+"""The factor by which a word of letters and digits weighs more."""
 _LONGEST_BARE = 300
-"""Characters of a line that can be a heading, a dot leader or a page number."""
+"""The most characters of a line that can be a heading, a dot leader or a page number."""
 _NEAR = 200
-"""Characters before and after a run in which the value that it is a part of is looked for."""
+"""The characters before and after a run in which the value that the run is a part of is looked for."""
 
 
 @dataclass(frozen=True)
 class Quotation:
-    """Characters ``[start, end)`` of a document; of a row of a table with the row that heads it, else empty."""
+    """Characters ``[start, end)`` of a document; ``header`` is the table's, if they are a row of one, else empty."""
 
     start: int
     end: int
@@ -75,11 +75,11 @@ class Quotation:
 
 
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
-    """Returns what carries the characters ``[start, end)`` of the document, which stand in the segment.
+    """Returns the quotation that carries the characters ``[start, end)`` of the document, which stand in the segment.
 
-    A sentence, row or item of more than ``longest`` characters is cut around them, at clauses where there are any. A
-    line that names what stands below it ("Account:") comes along, and with it as many items below it as there is room
-    for: the first one alone would look like all.
+    A sentence, row or item of more than ``longest`` characters is cut around them, at clauses if there are any. A line
+    that names the lines below it ("Account:") comes along, with as many items below it as there is room for: the first
+    one alone would look like all of them.
     """
     text, at = segment.text, start - segment.start
     spans = [row for span in sentences(text) for row in _rows(text, *span)]
@@ -103,8 +103,8 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
     """Returns the sentences and rows of a segment, as characters of its text, with the weight of the question's words
-    that each lacks and the best one has. A word weighs log(1 + N / n), n of the N sentences having it; a
-    code (E3) more, for a row with another one is of something else."""
+    that each lacks and the best one has. A word weighs log(1 + N / n) if n of the N sentences have it; a code (E3)
+    weighs more, as a row with another code is about something else."""
     spans = [row for span in sentences(segment.text) for row in _rows(segment.text, *span)]
     asked, codes = words.without_endings(question), {code.casefold() for code in _CODES.findall(question)}
     held = []
@@ -119,8 +119,8 @@ def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the characters ``[start, end)`` of the text, widened to all of a code, address, number, account or date
-    in the middle of which they begin or end: half of one is another one. A year alone stays one."""
+    """Returns the characters ``[start, end)`` of the text, widened to the whole of a code, address, number, account or
+    date within which they begin or end: half of one is another one. A year alone stays a year."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     near = max(line, start - _NEAR), min(len(text) if stop < 0 else stop, end + _NEAR)
@@ -132,8 +132,8 @@ def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns the items of the list, or the rows of the table without its head, that the characters stand in, each as
-    characters; none where they stand in neither."""
+    """Returns the items of the list, or the rows of the table without its header, that the characters stand in, each
+    as characters; an empty list if they stand in neither."""
     for is_one, lines in ((_ITEM, _item_spans(text)), (ROW, list(line_spans(text)))):
         at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
         if at < 0 or not is_one.search(text[slice(*lines[at])].strip()):
@@ -153,7 +153,7 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _item_spans(text: str) -> list[tuple[int, int]]:
-    """The lines that are not blank; an item with the indented ones below it, which go on with it."""
+    """Returns the lines that are not blank; an item includes the indented lines below it, which go on with it."""
     found: list[tuple[int, int]] = []
     is_open = False
     for start, end in line_spans(text):
@@ -169,8 +169,8 @@ def _item_spans(text: str) -> list[tuple[int, int]]:
 
 
 def introduced(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns the items of the list that begins below the line of these characters, where the line ends with them and
-    not with a sentence ("You need:", "Good cause is in particular that"); none where it does not."""
+    """Returns the items of the list that begins below the line of these characters, if the line ends with them and does
+    not end a sentence ("You need:", "Good cause is in particular that"); else an empty list."""
     stop = text.find("\n", end)
     rest = text[end:stop].strip() if stop >= 0 else ""
     if stop < 0 or rest.endswith((".", "!", "?")) or len(rest.split()) > _BEFORE_ITEMS:
@@ -181,14 +181,14 @@ def introduced(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def enumerated(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns the items of "(a) ...; (b) ..." between these characters; none where there are no two."""
+    """Returns the items of "(a) ...; (b) ..." between these characters; none if there are fewer than two."""
     marks = list(_MARK.finditer(text, start, end))
     ends = [*(mark.start() for mark in marks[1:]), end]
     return _items(text, [(mark.end(), after) for mark, after in zip(marks, ends, strict=True)]) if marks else []
 
 
 def joined(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns what "A, B and C" joins, which these characters are; none where that is one, or no words but clauses."""
+    """Returns the items that these characters join, "A, B and C"; none if there is only one, or they are clauses."""
     joins = list(_JOIN.finditer(text, start, end))
     starts, ends = [start, *(join.end() for join in joins)], [*(join.start() for join in joins), end]
     parts = list(zip(starts, ends, strict=True))
@@ -202,8 +202,8 @@ def joined(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def listed_on(text: str, start: int, end: int, stop: int, *, pair: bool = False) -> int | None:
-    """Returns the end of what goes on from these characters as a list, "A, B (of C), and D"; None where no two more
-    items follow before ``stop``, the last after an "and". ``pair``: two names are a list too, "Ann Lee and Bob"."""
+    """Returns the end of a list that goes on from these characters, "A, B (of C), and D"; None unless two more items
+    follow before ``stop``, the last after an "and". ``pair``: two names are a list too, "Ann Lee and Bob"."""
     names = _AND_NAME.match(text, end, stop) if pair and text[start:end].istitle() else None
     if names:
         return names.end()
@@ -222,13 +222,13 @@ def listed_on(text: str, start: int, end: int, stop: int, *, pair: bool = False)
 
 
 def on_one_line(text: str) -> str:
-    """Returns a text as a person reads it: on one line, without the asterisks that make Markdown's words bold or
-    slanted, or a hyphen that parts a word at a line's end."""
+    """Returns a text in the form for a person: on one line, without the asterisks that make Markdown's words bold or
+    italic, or a hyphen that parts a word at a line's end."""
     return _SLANTED.sub(r"\1", _BOLD.sub(r"\2", " ".join(_PARTED.sub("", text).split())))
 
 
 def is_item(text: str, start: int, end: int, sentence: tuple[int, int]) -> bool:
-    """Returns whether the characters are one of three or more things that the sentence lists, "A, B, C and D", and not
+    """Tells whether the characters are one of three or more things that the sentence lists, "A, B, C and D", and not
     the first of them."""
     joins = list(_JOIN.finditer(text, *sentence))
     last = next((n for n in range(len(joins) - 1, 0, -1) if _AND.search(joins[n].group())), None)
@@ -246,7 +246,7 @@ def _is_short(text: str) -> bool:
 
 
 def _items(text: str, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Several parts without what is blank or ends them; none where there is one."""
+    """Returns the parts without blanks around them and marks at their ends; none if there is only one."""
     inked = [_inked(text, *part) for part in parts]
     found = [(start, start + len(_END_OF_ITEM.sub("", text[start:end]))) for start, end in inked]
     found = [(start, end) for start, end in found if start < end]
@@ -258,8 +258,8 @@ def _inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the characters of the segment's text, line by line, that are headings, page numbers, dot leaders or no
-    words at all; none where that would leave nothing."""
+    """Returns the lines of the segment's text, each as characters, that are headings, page numbers, dot leaders or no
+    words at all; none if no other line would be left."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []
@@ -274,7 +274,7 @@ def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
 
 
 def _rows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A sentence, or the rows of a table, which no full stop divides."""
+    """Yields a sentence, or the rows of a table, which no full stop divides."""
     lines = [(start + left, start + right) for left, right in line_spans(text[start:end])]
     if sum(bool(ROW.search(text[left:right].strip())) for left, right in lines) < 2:
         yield start, end
@@ -299,13 +299,13 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
 
 
 def _header(text: str, start: int, end: int) -> str:
-    """The row that names the columns of the table in which a row stands, as it is; empty where the row is none."""
+    """Returns the header of the table in which a row stands, as it is; empty if the characters are no row."""
     row = text[start:end].strip()
     return header_above(text, start) if "\n" not in row and ROW.search(row) else ""
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
-    """At most ``longest`` characters around the run, from a word's beginning to a clause's end where there is one."""
+    """Returns at most ``longest`` characters around the run, from a word's beginning to a clause's end if possible."""
     spare = max(0, longest - (end - start))
     begin = max(left, start - spare // 2)
     stop = min(right, max(end, begin + longest))

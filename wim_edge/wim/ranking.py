@@ -1,4 +1,4 @@
-"""Which segments answer the question: the posterior over them, from words in common and from scores.
+"""The ranking of segments: the posterior that each answers the question, from words in common and from scores.
 
 Each segment has a logit. By Bayes' rule P(segment answers | question) is the softmax of the logits.
 """
@@ -17,31 +17,31 @@ _PROBABLE, _NEAR = 0.5, 0.1
 
 @dataclass
 class Ranking:
-    """The scores of a document's segments, and what they mean beside each other.
+    """The scores of a document's segments, and their meaning beside each other.
 
-    Without an ``outlook`` the score is the logit; a segment without one (not read yet, or held back by a gate) counts
+    Without an ``outlook`` the score is the logit; a segment that has none (not read yet, or held back by a gate) counts
     with 0, the score of no segment at all. ``independent``: a score is log-odds and speaks for its segment alone.
     """
 
     n_segments: int
     independent: bool = False
     scores: dict[int, float] = field(default_factory=dict)
-    """Where an adapter tells the segments apart (``answers``), of those alone that were among the first when read."""
+    """The scores; if an adapter tells the segments apart (``answers``), only of those among the first when read."""
     verdicts: Mapping[int, bool] = field(default_factory=dict)
-    """What the reader says of segments, which counts more: one that is accepted matters, one that is not does not."""
+    """The reader's verdicts, which count more: an accepted segment matters, a rejected one does not."""
     answers: dict[int, float] = field(default_factory=dict)
-    """The log-odds of segments' answering, as an adapter says it; counts with an outlook alone."""
+    """The log-odds that segments answer, as an adapter tells them; they count with an outlook only."""
     outlook: Outlook | None = None
-    """What is known of the segments before they are scored; None: all count alike."""
+    """The outlook on the segments before they are scored; None: all count alike."""
 
     @property
     def known(self) -> list[int]:
-        """The segments of which something is known but their words: by the scores, or by the adapter."""
+        """The segments known by more than their words: by their scores, or by the adapter."""
         alone = self.independent or self.outlook is None
         return list(self.scores) if alone else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
-        """Returns 0 to 1, as of all that has been scored so far."""
+        """Returns the relevance, 0 to 1, as of all that has been scored so far."""
         if index not in self.known:
             return 0.0
         if self.independent:
@@ -50,8 +50,8 @@ class Ranking:
         return float(1 / np.exp(logits - logits[index]).sum())
 
     def unread(self) -> float | None:
-        """Returns the probability that a segment without a score answers better than all that have one; None where
-        nothing is known of those."""
+        """Returns the probability that a segment without a score answers better than all that have one; None if nothing
+        is known of those without."""
         if self.independent or self.outlook is None:
             return None
         logits = self._logits()
@@ -71,11 +71,11 @@ class Ranking:
         return [index for index in self.order() if index not in self.verdicts]
 
     def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
-        """Returns the segments that matter, so many at most, most relevant first.
+        """Returns up to ``at_most`` segments that matter, most relevant first.
 
-        With log-odds those whose relevance reaches the threshold (None: 0.5); else those that make the
-        question likelier than no text at all, and have the best one's relevance times the threshold
-        (None: 0.1) or more: the gap decides, not the number. Those that the reader accepts come first, all of them.
+        With log-odds these are the segments whose relevance reaches the threshold (None: 0.5); else those that make the
+        question likelier than no text at all, and have the best one's relevance times the threshold (None: 0.1) or
+        more: the gap decides, not the number. Those that the reader accepts come first, all of them.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         best = self.unjudged()[: max(0, at_most - len(accepted))]
@@ -87,8 +87,8 @@ class Ranking:
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Returns whether a segment is among the first n by its words and the adapter's word alone, without scores;
-        True where these do not count, and the score alone does."""
+        """Tells whether a segment is among the first n by its words and the adapter's word alone, without scores; True
+        if these do not count, and the score alone does."""
         if self.independent or self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior

@@ -1,4 +1,4 @@
-"""The reading: segment by segment, score each, write a margin where it may matter, take it out again.
+"""The reading: each segment is read and scored, and given a margin if it may matter, which is then taken out again.
 
 Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
 
@@ -11,11 +11,11 @@ Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep rea
 
 Shallow reading is the same with windows of one segment, the promising ones first (order.py): the cache returns to the
 opening before each.
-Where the library holds a window's beginning from an earlier reading, it is restored instead of
+If the library holds a window's beginning from an earlier reading, that is restored instead of
 evaluated, and the sequence at each segment's end is a fork of it.
-A margin is written where the segment would be chosen if the reading ended now; a method that judges
-margins (`verdict`) has them written first, everywhere, as in the paper. Known segments take no time to
-read: they are all scored first, and then those that are chosen get their margins.
+A margin is written if the segment would be chosen at this point; for a method that judges
+margins (`verdict`) they are written first, everywhere, as in the paper. Known segments take no time to
+read: all of them are scored first, and then the chosen ones get their margins.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ from wim_edge.wim.timings import Timings
 from wim_edge.within import Within
 
 _NEAREST = 2
-"""Passages at most, where no segment was judged relevant."""
+"""The most passages, if no segment was judged relevant."""
 _OF_A_LIST = 6
-"""Passages at most that the items of a list are looked for in."""
+"""The most passages in which the items of a list are looked for."""
 
 
 @dataclass
 class Reading:
-    """One reading under way, its ``relevance`` opened; iterate `run`. Afterwards ``cache``, ``ranking`` and
-    ``margins`` hold what was read."""
+    """A reading under way, with its ``relevance`` opened; iterate `run`. Afterwards ``cache``, ``ranking`` and
+    ``margins`` hold the outcome."""
 
     model: Model
     context: Context
@@ -70,28 +70,28 @@ class Reading:
     clock: Timings
     policy: Policy | None = None
     saved: SavedReading | None = None
-    """Where states come from and go to; None: nothing is saved."""
+    """The saved reading that states come from and go to; None: nothing is saved."""
     support: SupportWeights = field(default_factory=SupportWeights)
-    """What speaks for an answer's being there, for this model."""
+    """The weights of the evidence for an answer, for this model."""
     similarity: Similarity | None = None
-    """What tells beforehand which segments are near to the question; None: their words alone do."""
+    """The similarities that tell beforehand which segments are near to the question; None: their words alone do."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
-    """By segment."""
+    """The margins by segment."""
     pointed: dict[int, Pointed] = field(default_factory=dict)
-    """What the model points at, of the segments with a quotation."""
+    """The runs that the model points at, by segment, of the segments with a quotation."""
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    """Shallow reading: the states of the segments that would be chosen."""
+    """The states of the segments that would be chosen, in shallow reading."""
     n_read: int = 0
-    """Segments read, scored and, where it was due, given their margin."""
+    """The number of segments read, scored and, where it was due, given their margin."""
     is_spent: bool = False
-    """Whether it ended because as much was read as was to be."""
+    """True if the reading ended because its limit was reached."""
     reads_on: bool = False
-    """Whether it goes on where it ended, until another segment is the best or all is read."""
+    """True if the reading goes on where it ended, until another segment is the best or all are read."""
     _done_tokens: int = 0
     _at: int = -1
-    """The segment that the sequence ends with, while that is looked at."""
+    """The segment that the sequence ends with, while that is looked at; -1: none."""
     _pending: dict[int, int] = field(default_factory=dict)
-    """Known segments that wait for their margins, and the positions of their ends."""
+    """The known segments that wait for their margins, and the positions of their ends."""
 
     def __post_init__(self) -> None:
         may_be_killed = self.resolved.settings.rpc is not None
@@ -110,9 +110,9 @@ class Reading:
         self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
 
     def run(self) -> Iterator[events.Event]:
-        """Read until the end, or until the reader or the policy asks for the answer.
+        """Reads until the end, or until the reader or the policy asks for the answer.
 
-        Raises Interrupted when the reader does; what was read until then is kept.
+        Raises Interrupted if the reader interrupts it; the text read until then is kept.
         """
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
@@ -134,8 +134,8 @@ class Reading:
                 self.saved.close(self.cache.read_tokens + self.cache.reused_tokens)
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
-        """Embed the most promising segments of which that was not done, and order the rest anew; without a question
-        all of them, to be known to the next one."""
+        """Embeds the most promising segments not embedded yet, and orders the rest anew; without a question, embeds all
+        of them, to be known to the next one."""
         unknown = [number for number in self._left if number not in similarity.known]
         unknown = unknown[:AT_ONCE] if self.plan.query else unknown
         texts = {number: self.plan.segments[number].text for number in unknown}
@@ -183,7 +183,7 @@ class Reading:
             yield from self._flush_margins()
 
     def _is_enough(self) -> bool:
-        """Whether segments are left, and as much was read as was to be."""
+        """Tells whether segments are left although the limit of the reading is reached."""
         if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
@@ -197,27 +197,27 @@ class Reading:
 
     @property
     def unread(self) -> float | None:
-        """The probability that a segment which was not read yet answers better; None: nothing is known of those."""
+        """The probability that a segment not read yet answers better; None: nothing is known of those."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
     @cached_property
     def kind(self) -> Kind:
-        """What the question asks for."""
+        """The kind of answer that the question asks for."""
         return settle(self.resolved.settings.answer, self.plan.query)
 
     @property
     def may_read_on(self) -> bool:
-        """Whether segments are left which can be read after the answer."""
+        """Tells whether segments are left that can be read after the answer."""
         return self.relevance is not None and not self.resolved.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
-        """Segments that the answer would draw on if the reading ended now, most relevant first."""
+        """Returns the segments that the answer would draw on if the reading ended now, most relevant first."""
         chosen = self._relevant()
         # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
         return chosen if chosen or self.resolved.prose else self.ranking.unjudged()[:1]
 
     def nearest(self) -> list[int]:
-        """Returns the passages that the answer is given from where none is chosen, most relevant first."""
+        """Returns the passages that the answer is given from if none is chosen, most relevant first."""
         return self.ranking.unjudged()[: min(_NEAREST, self.resolved.max_passages)]
 
     def _relevant(self) -> list[int]:
@@ -225,17 +225,17 @@ class Reading:
 
     @property
     def _max_passages(self) -> int:
-        """Passages that the answer is given from: more for a list that is pointed at, each item of which may stand in
-        another one."""
+        """The most passages that the answer is given from: more for a list that is pointed at, whose items may stand in
+        several passages."""
         most = self.resolved.max_passages
         return max(most, _OF_A_LIST) if self.kind == "list" and not self.resolved.prose else most
 
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
-        """Returns what the model points at in those of these segments that have a quotation."""
+        """Returns the runs that the model points at in those of these segments that have a quotation."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
 
     def point_again(self, segments: Seq[int], prompt: Seq[int], question: str) -> dict[int, Pointed]:
-        """Returns what the model points at after another question's prompt, in those segments whose states are kept."""
+        """Returns the runs pointed at after another question's prompt, in those segments whose states are kept."""
         found = {}
         for index in segments:
             if index in self.snapshots:
@@ -251,7 +251,7 @@ class Reading:
 
     @property
     def _needs_reading(self) -> bool:
-        """Whether each segment is read to be scored; else those are read that are chosen."""
+        """Tells whether each segment is read to be scored; else only the chosen ones are read."""
         pattern, relevance = self.resolved.pattern, self.relevance
         if pattern.deep or relevance is None:
             return True
@@ -259,13 +259,13 @@ class Reading:
 
     @property
     def _asks_adapter(self) -> bool:
-        """Whether an adapter says of each segment whether it answers: of those that are read alone, to be scored."""
+        """Tells whether an adapter says of each segment if it answers: only of those read alone, to be scored."""
         pattern = self.resolved.pattern
         alone = pattern.margins and not pattern.deep and not self._judges and self._needs_reading
         return self.model.has_adapter and self.resolved.verbatim and alone
 
     def _judge(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
-        """Score the segment just read; write its margin where one is due, or have it wait."""
+        """Scores the segment just read; writes its margin if one is due, or has it wait."""
         margins = self.resolved.pattern.margins
         if margins and relevance.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -303,7 +303,7 @@ class Reading:
             self._keep(index)
 
     def _evaluated(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """The relevance has put the segment into a sequence of its own."""
+        """Counts the tokens of a segment that the relevance method has put into a sequence of its own."""
         if self._needs_reading:
             self.cache.reread_tokens += len(piece.segment.tokens)
         else:
@@ -311,25 +311,25 @@ class Reading:
             yield events.ReadingProgress(self.cache.read_tokens, self.plan.tokens)
 
     def _wanted(self) -> list[int]:
-        """The segments that an answer would be given from now; each part of a question may have one of its own."""
+        """Returns the segments that an answer would be given from now; each part of a question may have its own."""
         chosen = self.chosen()
         return [*chosen, *self.nearest()] if not chosen or self._has_parts else chosen
 
     def _keep(self, index: int) -> None:
-        """The states of the segments that an answer would be given from now, and no others."""
+        """Keeps the state of the segment, and of the others only those that an answer would be given from now."""
         wanted = self._wanted()
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
         self.snapshots[index] = self.cache.sequence.snapshot()
 
     def _flush_margins(self) -> Iterator[events.Event]:
-        """As `flush_margins`, until the reader or the policy stops it."""
+        """Writes margins as `flush_margins` does, until the reader or the policy stops it."""
         with closing(self.flush_margins()) as written:
             for event in written:
                 self.control.check()
                 yield event
 
     def flush_margins(self) -> Generator[events.Event, None, None]:
-        """Write the margins that wait, the most relevant first; those no longer chosen are not wanted."""
+        """Writes the margins that wait, the most relevant first; those no longer chosen are dropped."""
         wanted = list(self._pending) if self._judges else [index for index in self.chosen() if index in self._pending]
         due = [(index, self._pending[index]) for index in wanted]
         self._pending = {}  # who stops here wants no more of them
@@ -346,12 +346,12 @@ class Reading:
 
     @property
     def _judges(self) -> bool:
-        """Whether relevance is that of margins."""
+        """Tells whether relevance is that of margins."""
         return self.relevance is not None and self.relevance.scores_margins
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """A sequence that ends with the segment, to be written to."""
+        """Yields a sequence that ends with the segment, to be written to."""
         sequence = self.cache.sequence
         others = not self.resolved.pattern.deep and index != self._at  # were read since: put it back
         if others:

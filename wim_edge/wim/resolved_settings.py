@@ -1,13 +1,13 @@
-"""Every setting that a question is answered with, and where each comes from: the only place where sources are merged.
+"""The settings that a question is answered with, and their origins: the only place where sources are merged.
 
-From the first of these that has a value:
+A setting comes from the first of these that has a value:
 
-    given         by the caller: an option, a variable ``WIM_EDGE_*``, or a field of `Settings`
-    tuned.json    what `wim-edge tune` measured as fastest on this machine (`wim_edge.tuned_settings`)
-    models.toml   what was measured best with the model
+    given         the caller: an option, a variable ``WIM_EDGE_*``, or a field of `Settings`
+    tuned.json    the values that `wim-edge tune` measured as fastest on this machine (`wim_edge.tuned_settings`)
+    models.toml   the values measured best with the model
     length        the pattern alone: by the length of the text and the model's speed (`wim_edge.wim.pattern.automatic`)
-    pattern       what goes with the pattern
-    default       as `wim_edge.settings` has it
+    pattern       the values that go with the pattern
+    default       the values in `wim_edge.settings`
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ MEASURED_BEST = "measured best with this model"
 
 @dataclass(frozen=True)
 class ResolvedSettings:
-    """What the settings leave open, decided."""
+    """The settings, with all that they leave open decided."""
 
     settings: Settings
-    """With a value in every field that something has one for. None: the engine decides when it loads the model."""
+    """The settings, each field filled if a source has a value. None: the engine decides when it loads the model."""
     origins: Mapping[str, str]
-    """Where each field's value comes from (see above)."""
+    """The origin of each field's value (see above)."""
     pattern: Pattern
     relevance: str
     verbatim: bool
-    """Margins are quotations, else the model's own words."""
+    """True if margins are quotations, else they are in the model's own words."""
     margin_tokens: int
     segment_tokens: int
     max_passages: int
     prose: bool
-    """The model writes an answer in its own words; else it points at one."""
+    """True if the model writes an answer in its own words; else it points at one."""
     why: str | None = None
-    """Why it is read in this pattern, where the user has not chosen it."""
+    """The reason for the pattern, if the user has not chosen it."""
 
     @property
     def run_tokens(self) -> int:
-        """Tokens of the longest run that is pointed at for a quotation."""
+        """The tokens of the longest run that is pointed at for a quotation."""
         return min(LONGEST, self.margin_tokens)
 
     @property
     def decoded_tokens(self) -> int:
-        """Tokens that a margin takes to be found or written, at most."""
+        """The most tokens that are decoded to find or write a margin."""
         return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
 
     def explained(self) -> dict[str, dict[str, Any]]:
-        """Returns each setting's effective ``value``, as JSON has it, and ``origin``, by its name. What was given by a
-        variable of the environment has its name. None is decided when the model is loaded (threads, layers) or the
-        text is known (context)."""
+        """Returns each setting's effective ``value``, in its JSON form, and ``origin``, by its name. The origin of a
+        value from an environment variable is the variable's name. None is decided when the model is loaded (threads,
+        layers) or the text is known (context)."""
         environment = Settings.from_environment()
         decided = {
             "pattern": self.pattern.name, "relevance": self.relevance,
@@ -87,13 +87,13 @@ def resolve(
     tuned: Mapping[str, Any] | None = None,
     automatic: tuple[str, str] | None = None,
 ) -> ResolvedSettings:
-    """Merges what the user set with what is known of model, machine and text.
+    """Merges the user's settings with those for the model, the machine and the text.
 
     Args:
-        settings: what was given, the rest at its default.
+        settings: the given ones, the rest at their defaults.
         suggested: the model's settings in models.toml.
-        tuned: those of its entry in tuned.json.
-        automatic: the pattern for a text of this length, and why, where neither the user nor models.toml names one.
+        tuned: the settings of its entry in tuned.json.
+        automatic: the pattern for a text of this length, and the reason, if neither the user nor models.toml names one.
     """
     usual = Settings()
     names = [field.name for field in fields(Settings)]

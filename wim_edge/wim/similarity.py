@@ -1,6 +1,6 @@
-"""How near segments are to the question, by an embedding model: those that promise most by their words first.
+"""Similarity of segments to the question, by an embedding model: those that promise most by their words come first.
 
-A vector is a matter of a tenth of a second, and is kept with the reading: the next question embeds others.
+A vector takes about a tenth of a second, and is kept with the reading: the next question embeds others.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from wim_edge.engine.protocols import Embedder, Vector
 from wim_edge.library import SavedReading
 
 AT_ONCE = 128
-"""Segments that are embedded before a reading begins or goes on, at most."""
+"""The most segments that are embedded before a reading begins or goes on."""
 _STEP = 8  # segments between two reports, and two looks at the reader's wish
 
 
 class Similarity:
-    """The cosine similarities of segments and a question; ``saved``: where vectors are kept. Iterate `measure`;
+    """The cosine similarities of segments and a question; ``saved``: the reading that keeps vectors. Iterate `measure`;
     afterwards ``found`` holds them, -1 to 1, by the segments' numbers."""
 
     def __init__(self, embedder: Embedder, query: str, saved: SavedReading | None) -> None:
@@ -28,11 +28,11 @@ class Similarity:
         self._question: Vector | None = None
         self.found: dict[int, float] = {}
         self.known: set[int] = set()
-        """The segments that are embedded."""
+        """The numbers of the segments that are embedded."""
 
     def measure(self, texts: Mapping[int, str], check: Callable[[], None]) -> Iterator[int]:
-        """Embed these texts and the question, and yield how many are done. ``check`` may raise; what was embedded
-        until then is kept."""
+        """Embeds these texts and the question, and yields how many are done. ``check`` may raise; the vectors
+        made until then are kept."""
         fingerprint = self._embedder.fingerprint
         if self._question is None and self._query:
             self._question = self._embedder.query(self._query)

@@ -1,4 +1,4 @@
-"""What a reading is to the one who iterates it."""
+"""The stream of a reading's events, for the caller that iterates it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _T = TypeVar("_T")
 
 
 class Stream(Iterator[events.Event]):
-    """The events of one reading, closed when nobody holds them any more; ``stack`` is then let go."""
+    """The events of one reading, closed when nobody holds them any more; ``stack`` is then closed too."""
 
     def __init__(self, stack: ExitStack, found: Iterator[events.Event]) -> None:
         self._events = _until_let_go(stack, found)
         next(self._events)  # enters it, so that closing a stream nobody began cleans up too
         self.thread: int | None = None
-        """The one that is in it now."""
+        """The thread that is in it now."""
         self.reader: int | None = None
-        """The one that took the last event."""
+        """The thread that took the last event."""
 
     def __next__(self) -> events.Event:
         self.reader = threading.get_ident()
@@ -30,7 +30,7 @@ class Stream(Iterator[events.Event]):
         return event
 
     def close(self) -> None:
-        """Abandon the reading. Raises ValueError while another thread is in it."""
+        """Abandons the reading. Raises ValueError while another thread is in it."""
         self._enter(self._events.close)
 
     def _enter(self, step: Callable[[], _T]) -> _T:

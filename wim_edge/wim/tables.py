@@ -1,8 +1,8 @@
-"""Tables in plain text: which row names the columns, and the cell that a question names by its row and its column.
+"""Tables in plain text: their headers, and the cell that a question names by its row and its column.
 
 "Which room is Hugo Tindall in" names a column, room, and a row. No model is needed to look that up, and a small one
-mixes columns up. What is looked up is given as certain, so it is strict: every word of the question must be told by the
-row, the labels or the titles above; two rows or columns that fit alike are none.
+mixes columns up. A cell that is looked up counts as certain, so the rules are strict: every word of the question must
+be matched by the row, the labels or the titles above; of two rows or columns that fit alike neither counts.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from wim_edge import words
 from wim_edge.documents import Document, Segment
 
 ROW = re.compile(r"\||\t| {3,}")
-"""What a line holds that may be a row."""
+"""The marks of a line that may be a row."""
 RULE = re.compile(r"[\s|:+=-]+")
 _LONGEST = 2000
-"""Characters of a row; what is longer is none."""
+"""The most characters of a row; a longer line is none."""
 _PIPE = re.compile(r"(?<!\\)\|")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MOST_ROWS = 2000
 _EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
-"""A number or code in a question, which must stand there to the letter."""
+"""A number or code in a question, which the row, a label or the title must have to the letter."""
 _NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
 _ALIKE = tuple(
     frozenset(group.split())
@@ -35,14 +35,14 @@ _ALIKE = tuple(
         "big large size dimension", "fast speed", "loud noise", "often frequency interval",
     )
 )  # fmt: skip
-"""Words of a question and labels that mean the same."""
+"""Words of questions and labels that mean the same, in groups."""
 _SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
 _TELLS_NOTHING = words.without_endings(
     "address number value name entry please tell me give show exact exactly currently current much many long high old "
     "so far yet been "
     "de la le les du des der die das den dem el los las un une ein eine pour para für et y und e l d"
 )
-"""Words of a question that need not be told: they ask, or join others."""
+"""Words of a question that need not be matched: they ask, or join others."""
 
 _DIGITS = r"-?\d{1,12}(?:,\d{3})*(?:\.\d{1,9})?"
 _NUMBER = re.compile(rf"(?P<before>[^\d-]*)(?P<low>{_DIGITS})(?:(?:–|-| to )(?P<high>{_DIGITS}))?(?P<after>[^\d]*)")
@@ -51,7 +51,7 @@ _NUMBER = re.compile(rf"(?P<before>[^\d-]*)(?P<low>{_DIGITS})(?:(?:–|-| to )(?
 
 @dataclass(frozen=True)
 class _Extreme:
-    """A superlative in a question, and the words that a measure of it may have; none: the question names it."""
+    """A superlative in a question, and the words that a label of its measure may have; none: the question names it."""
 
     word: re.Pattern[str]
     is_most: bool
@@ -72,24 +72,24 @@ _EXTREMES = tuple(
 )  # fmt: skip
 
 _SUMS = words.without_endings("total totals sum altogether overall gesamt summe somme suma")
-"""What names the row in which the others are added up."""
+"""The words that name a row in which the others are added up."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Characters of the text: of the row that names the columns, and of the rows below it."""
+    """A table, as characters of the text: of its header, and of the rows below it."""
 
     header: tuple[int, int]
     start: int
     end: int
     is_marked: bool
-    """A rule stands below the header, or no pipes part the cells but tabs, or pipes begin the rows: no program does."""
+    """True if a rule stands below the header, tabs part the cells, or pipes begin the rows, unlike in a program."""
 
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables of a text whose first row names the columns: it holds no digit but of years, which the next
-    row has not, or a rule stands below it."""
+    """Returns the tables of a text whose first row is a header: it holds no digit except those of years, which the next
+    row lacks, or a rule stands below it."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []
     for start, end in (*line_spans(text), (len(text), len(text))):
@@ -129,14 +129,14 @@ def _names_columns(row: str, below: str) -> bool:
 
 
 def header_above(text: str, at: int) -> str:
-    """Returns the row that names the columns of the table that goes on at this character; else an empty text."""
+    """Returns the header of the table that goes on at this character; empty if there is none."""
     table = _table_at(text, at)
     return text[slice(*table.header)] if table else ""
 
 
 def labelled(header: str, row: str) -> str:
-    """Returns a row as a person reads it, "Code: E7 · Meaning: pump blocked"; empty where its cells are not as many as
-    the labels."""
+    """Returns a row in the form for a person, "Code: E7 · Meaning: pump blocked"; empty unless it has as many cells as
+    there are labels."""
     labels, cells = _cells(header, 0), _cells(row, 0)
     if len(labels) < 2 or len(labels) != len(cells):
         return ""
@@ -152,7 +152,7 @@ def _table_at(text: str, at: int) -> Table | None:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Characters ``[start, end)`` of the document."""
+    """A cell: characters ``[start, end)`` of the document, and its words."""
 
     start: int
     end: int
@@ -160,13 +160,13 @@ class _Cell:
 
 
 def table_cell(document: Document, segment: Segment, question: str) -> tuple[int, int] | None:
-    """Returns the cell, as characters of the document, that the question asks for in the segment; None where there is
-    no table, or no single one."""
+    """Returns the cell, as characters of the document, that the question asks for in the segment; None if there is no
+    table, or not exactly one such cell."""
     return next(_named_cells(document, question, segment), None)
 
 
 def named_cells(document: Document, question: str) -> list[tuple[int, int]]:
-    """Returns the cells of all of a document's tables, each as its characters, that the question asks for."""
+    """Returns the cells that the question asks for, in all tables of a document, each as its characters."""
     whole = Segment(0, 0, len(document.text), document.text, ())
     return list(_named_cells(document, question, whole))
 
@@ -205,8 +205,8 @@ def _named_cells(document: Document, question: str, segment: Segment) -> Iterato
 
 
 def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
-    """Returns the cell, in the row of a table that stands at a character of the text, of the one column that the
-    question names in full, where that is another one than stands there; else None."""
+    """Returns the cell of the one column that the question names in full, in the row of a table at a character of the
+    text, if the character is not in that column; else None."""
     table = _table_at(text, at)
     if table is None or not table.is_marked:
         return None
@@ -224,9 +224,9 @@ def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
 
 
 def extreme_cells(document: Document, segment: Segment, question: str) -> list[tuple[int, int]]:
-    """Returns the cell that names the row with the highest or lowest value, as characters of the document, where the
-    question asks for it ("Which mode is the quietest?", "the room with the most seats"), of rows with the same value
-    those of all; none where there is no table, or a word of the question that no label or title tells."""
+    """Returns the cell that names the row with the highest or lowest value, as characters of the document, if the
+    question asks for it ("Which mode is the quietest?", "the room with the most seats"); several if rows have the same
+    value; none if there is no table, or a word of the question that no label or title tells."""
     if _NOT.search(question) or _EXACT.search(question):
         return []
     said = ((one, one.word.search(question)) for one in _EXTREMES)
@@ -260,18 +260,18 @@ def extreme_cells(document: Document, segment: Segment, question: str) -> list[t
 
 
 def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
-    """The tables that lie in the segment, in part at least, and whose columns are surely named."""
+    """Returns the tables that lie in the segment, at least in part, and whose columns are surely named."""
     return (one for one in tables(text) if one.end > segment.start and one.start < segment.end and one.is_marked)
 
 
 def _told_above(document: Document, start: int, end: int) -> set[str]:
-    """The words that a question need not find in a table: the titles above have them, or they tell nothing."""
+    """Returns the words that a question need not find in a table: the titles above have them, or they tell nothing."""
     section = document.place(start, end).section
     return words.without_endings(f"{document.title} {section or ''}") | _TELLS_NOTHING
 
 
 def _is_in(segment: Segment, cell: _Cell) -> bool:
-    """Whether a cell says something, and stands in the segment."""
+    """Tells whether a cell says something, and stands in the segment."""
     return bool(cell.words) and segment.start <= cell.start and cell.end <= segment.end
 
 
@@ -284,7 +284,7 @@ def _value(number: str) -> float:
 
 
 def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
-    """The rows with as many cells as there are labels."""
+    """Returns the rows with as many cells as there are labels."""
     rows = []
     for start, end in line_spans(text, table.start, table.end):
         if _is_rule(text, start, end):
@@ -298,7 +298,7 @@ def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
 
 
 def _cells(line: str, at: int) -> list[_Cell]:
-    """The cells of a line that begins at a character of the text, the empty ones too: parted by pipes or tabs."""
+    """Returns the cells of a line that begins at a character of the text, parted by pipes or tabs, empty ones too."""
     inner, begin = line.rstrip("\r\n"), 0
     if _PIPE.search(inner):
         begin = len(inner) - len(inner.lstrip())
@@ -321,7 +321,7 @@ def _cells(line: str, at: int) -> list[_Cell]:
 
 
 def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
-    """The columns that name the rows: the first, and the second too where the first holds numbers or codes alone."""
+    """Returns the columns that name the rows: the first and, if that holds numbers or codes alone, the second too."""
     codes = all(
         any(any(map(str.isdigit, word)) for word in row[0].words)
         and not any(len(word) > 2 and word.isalpha() for word in row[0].words)
@@ -331,17 +331,17 @@ def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
 
 
 def _shared(asked: Iterable[str], told: frozenset[str] | set[str]) -> int:
-    """How many words of the question are among these, or one that means the same is."""
+    """Counts the words of the question that are among these, or of which a word of the same meaning is."""
     return sum(not told.isdisjoint(_alike(word)) for word in asked)
 
 
 def _alike(word: str) -> frozenset[str]:
-    """The word, and those that mean the same."""
+    """Returns the word, and those that mean the same."""
     return frozenset({word}).union(*(group for group in _ALIKE if word in group))
 
 
 def _is_of(word: str, label: str) -> bool:
-    """Whether a word of the question means a column's label: "extension" is "Ext.", "mean" is "Meaning"."""
+    """Tells whether a word of the question means a column's label: "extension" is "Ext.", "mean" is "Meaning"."""
     for other in re.findall(r"\w+\.?", label.casefold()):
         if other.endswith("."):
             if len(other) > 3 and word.startswith(other[:-1]):
@@ -358,14 +358,14 @@ def _is_of(word: str, label: str) -> bool:
 
 
 def _only_best(scores: Sequence[float]) -> int | None:
-    """The number of the highest score above 0, if there is one alone."""
+    """Returns the number of the highest score above 0, if only one has it."""
     most = max(scores, default=0)
     best = [number for number, score in enumerate(scores) if score == most]
     return best[0] if len(best) == 1 and most > 0 else None
 
 
 def line_spans(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
-    """The lines of a text, each as its characters with the line feed that ends it, and with nothing else that might."""
+    """Yields the lines of a text, each as its characters with its line feed; no other character ends a line."""
     stop = len(text) if stop is None else stop
     while start < stop:
         end = text.find("\n", start, stop) + 1 or stop

@@ -1,4 +1,4 @@
-"""Where the time goes: seconds by stage."""
+"""The seconds that each stage takes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Timings:
-    """Adds up wall-clock seconds of named stages; ``total`` runs from the clock's making."""
+    """Adds up wall-clock seconds of named stages; ``total`` runs from the clock's creation."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -27,7 +27,7 @@ class Timings:
             self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - started
 
     def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
-        """The items of an iterator; only the time spent inside it counts, not the consumer's."""
+        """Yields the items of an iterator; only the time spent inside it counts, not the consumer's."""
         while True:
             with self.stage(name):
                 try:
@@ -41,13 +41,13 @@ class Timings:
         return self._stages.get(name, 0.0)
 
     def seconds(self) -> dict[str, float]:
-        """Seconds by stage and ``total``, to the millisecond."""
+        """Returns the seconds by stage and ``total``, to the millisecond."""
         total = time.perf_counter() - self._started
         return {name: round(value, 3) for name, value in {**self._stages, "total": total}.items()}
 
 
 def peak_rss_bytes() -> int:
-    """The most memory this process has held so far, in bytes."""
+    """Returns the most memory that this process has held so far, in bytes."""
     if sys.platform == "win32":
         import psutil
 

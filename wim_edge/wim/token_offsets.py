@@ -1,6 +1,6 @@
-"""Where the tokens of a text, and its sentences among them, begin in characters.
+"""The beginnings of a text's tokens, and of its sentences among them, in characters.
 
-Token ids alone do not say it: a token may be part of a character, and some tokenizers change the text.
+Token ids alone do not tell them: a token may be part of a character, and some tokenizers change the text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ASTRAY = 16  # bytes to look ahead for a piece that does not stand where it sho
 def beginnings(
     piece: Callable[[int], bytes], text: str, tokens: Seq[int], longest: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Where each token begins, in characters, with the text's end; and the tokens that a sentence begins with, each
-    with that sentence's end in characters. In a sentence of more than ``longest`` tokens (a table, a JSON object)
-    every word counts as a beginning.
+    """Returns the beginning of each token, in characters, with the text's end; and the tokens that a sentence begins
+    with, each with that sentence's end in characters. In a sentence of more than ``longest`` tokens (a table, a JSON
+    object) every word counts as a beginning.
 
     Args:
-        piece: the bytes that a token stands for (`wim_edge.engine.protocols.Model.piece`).
+        piece: returns the bytes that a token stands for (`wim_edge.engine.protocols.Model.piece`).
     """
     chars, whole = char_offsets(piece, text, tokens)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
@@ -41,10 +41,10 @@ def beginnings(
 
 
 def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
-    """Where each token begins, in characters of the text, and the text's end; and whether it begins with a
-    character, not inside one (then it counts from the next one's beginning).
+    """Returns the beginning of each token, in characters of the text, with the text's end; and whether it begins with a
+    character, not inside one (then its beginning is that of the next character).
 
-    SentencePiece writes a space as U+2581, and cannot tell the two apart: here neither does the text.
+    SentencePiece writes a space as U+2581, and cannot tell the two apart: here they are not told apart either.
     """
     pieces = [piece(token) for token in tokens]
     if b"".join(pieces) != text.encode():  # else the tokens are the text

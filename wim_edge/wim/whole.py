@@ -1,4 +1,4 @@
-"""Answers from the whole of a text, which no passage holds: what it is about, and what comes most often in it."""
+"""Answers from the whole of a text, which no passage holds: its summary, and its commonest words."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from wim_edge.wim.quotation import bare_lines, on_one_line
 from wim_edge.wim.tables import line_spans
 
 _BEGINNING = 4000
-"""Characters of a document in which its first sentences stand."""
+"""The characters of a document in which its first sentences stand."""
 _SENTENCES, _SECTIONS = 3, 20
 _WORDS = 4, 45
+"""The fewest words of a sentence that tells something, and the most of one that is quoted alone."""
 _FEWEST = 2
-"""Words of a sentence that a full stop ends."""
-"""Of a sentence that tells something, and of one that is quoted alone."""
+"""The fewest words of a sentence that a full stop ends."""
 _LONGEST = 400
-"""Characters of a sentence that are shown."""
+"""The most characters of a sentence that are shown."""
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _PARTS, _CENTRAL = 4, 40
-"""Of a text without sections, a sentence of each is shown; so many of its words are the common ones."""
+"""The parts of a text without sections, with a sentence shown of each; and the number of a text's common words."""
 _RIGHTS = re.compile(
     r"^\W*(?:copyright\b|\(c\)|©)|\b(?:we|this site|this website) uses? cookies\b|skip to (?:main )?content"
     r"|\bno part of this\b|\bmay be reproduced\b|for the use of anyone anywhere"
@@ -37,7 +37,7 @@ _SUMMARIZES = re.compile(
     r"[\W\d]*(?:executive |management )?(?:summary|abstract|overview|in brief|at a glance|zusammenfassung|kurzfassung"
     r"|überblick|auf einen blick|résumé|synthèse|resumen|sumario)\W*", re.IGNORECASE,
 )  # fmt: skip
-"""A section's title, where it is the document's own summary."""
+"""The title of a section that is the document's own summary."""
 _MOST_COMMON = re.compile(
     r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)(?:ly used)? words?"
     r"(?: (?:in|of) (?:the|this|that|my|these)(?: (?:above|following|whole))? \w+)?\s*(?:[?.!]|$)", re.IGNORECASE,
@@ -50,7 +50,7 @@ _WORDS_OF = re.compile(r"\S*\w\S*")
 
 
 def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
-    """Returns the commonest words, counted, where a question asks for them ("the 10 most common words"), else None."""
+    """Returns the commonest words, counted, if a question asks for them ("the 10 most common words"), else None."""
     asked = _MOST_COMMON.search(question)
     if asked is None or not documents:
         return None
@@ -65,14 +65,14 @@ def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
 
 
 def _read_parts(document: Document) -> Seq[events.Chars]:
-    """The parts of a document that are read; all of it where it has none."""
+    """Returns the parts of a document that are read; all of it if it has none."""
     return document.parts or ((0, len(document.text)),)
 
 
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns how each document begins, or its own summary, in its own words, and its sections with their first
-    sentences; of one without sections, or with very many, the sentence of each of its parts that has most of the words
-    that the whole has often (the centroid of Radev et al. 2004)."""
+    """Returns the beginning of each document, or its own summary, in its own words, and its sections with their first
+    sentences; of one without sections, or with very many, the sentence of each part that has most of the words that
+    are frequent in the whole (the centroid of Radev et al. 2004)."""
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
@@ -105,7 +105,7 @@ def summary(documents: Seq[Document]) -> Answer:
 
 
 def _sections(document: Document) -> list[tuple[str, int, int]]:
-    """The sections by their titles, each with its first characters ``[start, end)``."""
+    """Returns the sections by their titles, each with its first characters ``[start, end)``."""
     found: dict[str, tuple[int, int]] = {}
     starts = [(mark.start, mark.section) for mark in document.marks if mark.section]
     for (start, name), (end, _) in pairwise([*starts, (len(document.text), "")]):
@@ -114,7 +114,7 @@ def _sections(document: Document) -> list[tuple[str, int, int]]:
 
 
 def _abstract(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """The first sentences of the document's own summary, if a section is called so and has any."""
+    """Returns the first sentences of the document's own summary, if a section is called so and has any."""
     for name, start, end in _sections(document):
         if _SUMMARIZES.fullmatch(name):
             inside = [span for span in spans if start <= span[0] and span[1] <= end and _is_whole(document, span)]
@@ -125,7 +125,7 @@ def _abstract(document: Document, spans: list[events.Chars]) -> events.Chars | N
 def _told(
     document: Document, spans: list[events.Chars], start: int, end: int, but: events.Chars
 ) -> events.Chars | None:
-    """The first whole sentence of a section that is not shown already and not too long; None where there is none."""
+    """Returns the first whole sentence of a section that is not yet shown and not too long; None if there is none."""
     fits = (
         span for span in spans
         if start <= span[0] and span[1] <= end and not (but[0] <= span[0] < but[1]) and _is_whole(document, span)
@@ -135,7 +135,7 @@ def _told(
 
 
 def _heading(document: Document) -> str:
-    """The heading of Markdown's first level with which the text begins; empty where it begins otherwise."""
+    """Returns the heading of Markdown's first level with which the text begins; empty if it begins otherwise."""
     first = next((mark for mark in document.marks if mark.section), None)
     return first.section or "" if first and document.text.lstrip().startswith("# ") else ""
 
@@ -146,7 +146,7 @@ def _quote(document: Document, span: events.Chars) -> events.Quote:
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """The sentences that are no headings, rows or notices of rights, as characters; a long one's beginning."""
+    """Returns the sentences that are no headings, rows or notices of rights, as characters; long ones are cut."""
     text = document.text
     bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
     found, parts = [], _read_parts(document)
@@ -163,8 +163,8 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
 
 
 def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[events.Chars]:
-    """What of a sentence stands together, without the headings, rows and blank lines that no full stop parted from it;
-    each item of a list alone."""
+    """Yields the parts of a sentence that stand together, without the headings, rows and blank lines that no full stop
+    parts from it; each item of a list alone."""
     begun: events.Chars | None = None
     for start, end in line_spans(text, *span):
         line = text[start:end].strip()
@@ -180,12 +180,12 @@ def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[
 
 
 def _first_sentences(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """The first sentences of the beginning that follow each other, as characters; None where there are none."""
+    """Returns the first sentences of the beginning that follow each other, as characters; None if there are none."""
     return _following(document, [span for span in spans if span[0] < _BEGINNING] or spans[:1], _SENTENCES)
 
 
 def _following(document: Document, spans: list[events.Chars], most: int) -> events.Chars | None:
-    """The first whole sentence with those that follow it directly, so many at most."""
+    """Returns the first whole sentence with those that follow it directly, at most ``most`` of them."""
     if not spans:
         return None
     first = last = next((n for n, span in enumerate(spans) if _is_whole(document, span)), 0)
@@ -204,7 +204,7 @@ def _is_whole(document: Document, span: events.Chars) -> bool:
 
 
 def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
-    """Of each part of the text behind its first sentences the one with most of the text's common words."""
+    """Returns the sentences with most of the text's common words, one of each part behind its first sentences."""
     said = on_one_line(document.text[slice(*first)])
     different = {on_one_line(document.text[slice(*span)]): span for span in reversed(spans) if span[0] >= first[1]}
     behind = sorted(span for told, span in different.items() if told not in said and _is_whole(document, span))

@@ -1,8 +1,8 @@
 """Relevance from the likelihood of the question.
 
-How probable a language model finds a question after a text tells how well the text answers it (Ponte and
+The probability that a language model gives a question after a text tells how well the text answers it (Ponte and
 Croft 1998; Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). No
-token is decoded: one small batch per segment, rolled back. Scores are log P(question | text), in nats.
+token is decoded: a segment takes one small batch, which is rolled back. Scores are log P(question | text), in nats.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wim_edge.wim.relevance.relevance import Relevance
 
 
 class QuestionLikelihood:
-    """The question's tokens, as they would follow a text."""
+    """The tokens of the question, as they would follow a text."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         before = prompts.before_question()
@@ -35,7 +35,7 @@ class QuestionLikelihood:
         return len(self._before) + len(self._tokens)
 
     def log_likelihood(self, sequence: Sequence) -> float:
-        """log P(question | what the sequence holds), in nats; the sequence is as before."""
+        """Returns log P(question | what the sequence holds), in nats; the sequence is as before."""
         rows = len(self._tokens)
         with sequence.fork() as branch:
             logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
@@ -44,12 +44,12 @@ class QuestionLikelihood:
 
 
 class Likelihood(Relevance):
-    """log P(question | segment alone) - log P(question | nothing).
+    """The likelihood: log P(question | segment alone) - log P(question | nothing).
 
     Args:
-        alone: the reading puts each segment alone after the opening anyhow (shallow reading), so that
-            its own sequence serves; else each is evaluated once more, in a short sequence.
-        segment_tokens: the longest segment.
+        alone: True if the reading puts each segment alone after the opening anyway (shallow reading), so
+            that its own sequence serves; else each is evaluated once more, in a short sequence.
+        segment_tokens: the tokens of the longest segment.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Likelihood(Relevance):
             own.truncate(min(len(own), len(self._opening)))
 
     def _put(self, own: Sequence, text: list[int]) -> None:
-        """Bring the sequence from the opening to the text's end, which the library may know."""
+        """Brings the sequence from the opening to the text's end, which the library may know."""
         tokens = [*self._opening, *text]
         known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
         if known is not None:
@@ -113,9 +113,9 @@ class Likelihood(Relevance):
 
 
 class LikelihoodGain(Relevance):
-    """What a segment adds to the question's log-likelihood when it enters the cache, in nats.
+    """The gain that a segment brings to the question's log-likelihood when it enters the cache, in nats.
 
-    The gain is scaled by what was left to gain (the score after nothing over the score before the
+    It is scaled by the gain that was still possible (the score after nothing over the score before the
     segment): later segments, which find the question half expected, are not put behind for it.
     """
 
@@ -139,7 +139,7 @@ class LikelihoodGain(Relevance):
 
 
 class Cascade(Relevance):
-    """The gain as the gate: the likelihood is asked only of segments that are among the first so far."""
+    """The gain as the gate: the likelihood is asked only of segments that are among the first by the gain so far."""
 
     needs_sequence = True
 

@@ -1,4 +1,4 @@
-"""From the settings to a relevance method: which one, and whose model scores."""
+"""The relevance method that the settings ask for, and the model that scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Scorer:
 
 
 def relevance_for(resolved: ResolvedSettings, judge: Scorer, query: str, *, auxiliary: bool) -> Relevance:
-    """The method that was chosen. ``auxiliary``: the judge is not the model that reads.
+    """Returns the method that was chosen. ``auxiliary``: the judge is not the model that reads.
 
     Raises InvalidRequestError for a method that does not go with the other settings.
     """
@@ -74,7 +74,7 @@ class SeparateModelRelevance(Relevance):
     """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
 
     Args:
-        method: makes it for texts of at most so many of the model's own tokens, which are not the reader's.
+        method: makes the method for texts of at most so many tokens of its own model, not of the reader's.
     """
 
     elsewhere = True

@@ -1,4 +1,4 @@
-"""The paper's classifier prompt, its verdict read from the logits.
+"""The paper's classifier prompt, with its verdict read from the logits.
 
 Writing in the Margins, section 3.2 and appendix A: the same model classifies each margin without
 touching the context's cache. The verdict is not generated and parsed: the probability of YES against
@@ -26,19 +26,19 @@ _NO_TEXT = -20.0  # log-odds of an empty margin
 
 
 def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Tokens that can begin the word, in any case, with or without a space before."""
+    """Returns the tokens that can begin the word, in any case, with or without a space before."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
 
 class VerdictRelevance(Relevance):
-    """Log-odds that a margin helps with the question.
+    """The log-odds that a margin helps with the question.
 
     The part of the prompt before the margin is prefilled once; each margin is appended to it and
     truncated again.
 
     Args:
-        text_tokens: the longest margin (or segment) that it will be shown.
+        text_tokens: the tokens of the longest margin (or segment) that it will be shown.
     """
 
     scores_margins = True
