@@ -142,7 +142,7 @@ class SegmentScored(Event):
     segment: int
     relevance: float
     rank: int | None
-    """Its place among the segments scored so far, from 1; None: a gate held it back."""
+    """The segment's place among the segments scored so far, from 1; None: a gate held it back."""
     unread_probability: float | None = None
     """The probability that a segment not read yet answers better; None: nothing is known of those."""
 
@@ -192,8 +192,8 @@ class ReadingRanked(Event):
 
 @dataclass(frozen=True)
 class AnswerRevised(Event):
-    """Other segments are the best ones now that the reading went on after an answer: the answer is given again,
-    from these."""
+    """Other segments are the best ones now that the reading went on after an answer: the answer is given again, from
+    these."""
 
     type = "answer.revised"
     segments: tuple[int, ...]
