@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ def read(options: argparse.Namespace) -> Run:
             elif isinstance(event, events.MarginJudged):
                 margins += 1
     usage = event.usage
-    at = dict(ends)  # of a segment, the last of its events: read, then scored
+    at = sorted(dict(ends).values())  # of a segment, the last of its events: read, then scored
     return {
         "tokens": started.tokens,
         "segments": started.segments,
@@ -153,7 +154,7 @@ def read(options: argparse.Namespace) -> Run:
         "seconds": usage.seconds["total"] - usage.seconds["load"],  # loading says nothing about the pattern
         "total": usage.seconds["total"],
         "stages": usage.seconds,
-        "segment_seconds": [at[n] - (at[n - 1] if n else 0.0) for n in sorted(at)],
+        "segment_seconds": [end - before for before, end in pairwise([0.0, *at])],
     }
 
 
