@@ -1,5 +1,5 @@
-"""What a model's file tells before its weights are loaded: whether memory holds them, how many layers go to a GPU, how
-long a context memory would hold beside them, and how many tokens a text has."""
+"""The facts that a model's file tells before its weights are loaded: whether memory holds them, how many layers go to a
+GPU, how long a context memory would hold beside them, and how many tokens a text has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SMALLEST_BATCH = 64
 
 
 def check_weights(path: Path, settings: Settings) -> None:
-    """Whether memory holds a model's file, which is known before it is opened. Raises MemoryBudgetError."""
+    """Raises MemoryBudgetError if memory does not hold a model's file, which is known before it is opened."""
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
     need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
@@ -39,13 +39,13 @@ def check_weights(path: Path, settings: Settings) -> None:
 
 
 def batches(settings: Settings) -> list[int]:
-    """Tokens of a batch, by halves: what is set first."""
+    """Returns the sizes of a batch to try, in tokens: the one that is set, then halves of it."""
     n = settings.n_batch
     return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
 
 def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
-    """How many layers go to the GPU: what is asked for, or as many as its free memory holds; -1: all."""
+    """Returns how many layers go to the GPU: those asked for, or as many as its free memory holds; -1: all."""
     gpus = [device for device in devices() if device.is_gpu]
     if not gpus or wanted == 0:
         return 0
@@ -66,7 +66,7 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
 
 
 def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
-    """What a model with so many layers on the GPUs may take, its weights included.
+    """Returns the memory that a model with so many layers on the GPUs may take, its weights included.
 
     ``mapped``: bytes of its file that are in main memory as pages; None: its weights are not loaded yet.
     """
@@ -83,7 +83,7 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
 
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
-    """The longest context that memory holds beside the weights, or the shortest that there is."""
+    """Returns the longest context, in cells, that memory holds beside the weights, or the shortest that there is."""
 
     def is_too_long(n_ctx: int) -> bool:
         need = estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES)
@@ -96,7 +96,7 @@ def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free
 
 @contextmanager
 def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
-    """Tells how many tokens a text has, by the file's vocabulary alone. Raises ModelFileError."""
+    """Yields a function that counts a text's tokens by the file's vocabulary alone. Raises ModelFileError."""
     params = lib.llama_model_default_params()
     params.vocab_only = True
     last_errors()

@@ -1,4 +1,4 @@
-"""What this machine and this build of llama.cpp offer, and how fast they are."""
+"""The features of this machine and of this build of llama.cpp, and their speed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PREFILL_SECONDS, _DECODE_SECONDS = 6.0, 4.0
 
 @dataclass(frozen=True)
 class Machine:
-    """Facts that do not depend on a model; memory in bytes."""
+    """The facts of a machine that do not depend on a model; memory in bytes."""
 
     system: str
     python: str
@@ -38,7 +38,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Speed:
-    """Tokens a second, over so many tokens."""
+    """The speeds of prefill and decoding, in tokens a second, each measured over so many tokens."""
 
     prefill: float
     prefill_tokens: int
@@ -60,10 +60,10 @@ def machine() -> Machine:
 
 
 def measure(model: Model) -> Speed:
-    """Prefill and decode speed, in about ten seconds at most, however slow the machine.
+    """Measures prefill and decode speed, in about ten seconds at most, however slow the machine is.
 
-    A first small batch warms up and tells how much may be tried; a watchdog stops what still takes
-    too long.
+    A first small batch warms up and tells how much may be tried; a watchdog stops the measurement
+    if it still takes too long.
     """
     context = model.context(1024)
     tokens = list(islice(cycle(model.tokenize(_TEXT)), 512))
@@ -80,7 +80,7 @@ def measure(model: Model) -> Speed:
 
 
 def _timed(context: Context, sequence: Sequence, parts: list[list[int]], seconds: float) -> tuple[float, int]:
-    """Seconds taken and tokens done before the time was up."""
+    """Returns the seconds taken and the tokens done before the time was up."""
     before = len(sequence)
     watchdog = threading.Timer(seconds + 2, context.interrupt)
     watchdog.start()

@@ -1,4 +1,4 @@
-"""What the rest of wim-edge knows of an engine: three small interfaces and their facts.
+"""The engine as the rest of wim-edge knows it: small interfaces and their facts.
 
 `wim_edge.engine.model.Model` implements them on llama.cpp; `wim_edge.testing` scripts them without
 any native library.
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_SEQUENCES = 8
-"""Sequences alive at once in a context, unless more are asked for."""
+"""The most sequences alive at once in a context, unless more are asked for."""
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]
@@ -30,7 +30,7 @@ State = NDArray[np.uint8]
 
 
 class MemoryKind(Enum):
-    """How a model remembers; it decides how a rollback is done (see rollback.py)."""
+    """The kind of a model's memory, which decides how a rollback is done (see rollback.py)."""
 
     ATTENTION = "attention"
     WINDOW = "sliding window"
@@ -44,7 +44,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """Facts of a loaded model."""
+    """The facts of a loaded model."""
 
     name: str
     path: Path
@@ -60,8 +60,8 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class StateFile:
-    """A sequence's state in a file, which may go on after it. Whoever restores it has checked that it is
-    what was written: llama.cpp ends the process over some damage."""
+    """A sequence's state in a file, which may hold more after it. Whoever restores it must have checked that it is
+    as it was written: llama.cpp ends the process over some damage."""
 
     path: Path
     nbytes: int
@@ -92,40 +92,40 @@ class Sequence(Protocol):
     def __len__(self) -> int: ...
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """Evaluate tokens at the end; returns the logits after the last ``rows`` of them,
+        """Evaluates tokens at the end and returns the logits after the last ``rows`` of them,
         float32 (rows, n_vocab). Raises ContextOverflowError when the cache is full, Interrupted."""
         ...
 
     def fork(self, at: int | None = None) -> Self:
-        """A new sequence that holds the first ``at`` tokens (all, if None) of this one."""
+        """Returns a new sequence that holds the first ``at`` tokens (all, if None) of this one."""
         ...
 
     def truncate(self, to: int) -> None:
-        """Forget every token from position ``to`` on, as if it had never been there."""
+        """Forgets every token from position ``to`` on, as if it had never been there."""
         ...
 
     def checkpoint(self) -> None:
-        """Keep what is needed to come back to this position quickly; free for plain attention."""
+        """Keeps the state that makes it quick to come back to this position; costs nothing for plain attention."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a snapshot takes."""
+        """The bytes that a snapshot takes."""
         ...
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        """With ``into``, its state is written over that file and takes no memory.
+        """Returns a snapshot; with ``into``, its state is written over that file and takes no memory.
         Raises OSError, MemoryBudgetError."""
         ...
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Replace this sequence's content by a snapshot's; evaluates no token. Raises EngineError."""
+        """Replaces this sequence's content by a snapshot's; evaluates no token. Raises EngineError."""
         ...
 
     def append_kept(self, snapshot: Snapshot, at: int) -> bool:
-        """Append the tokens of a snapshot from its position ``at`` on without evaluating them: their cells are moved
-        here as they are, blind to what stands before them here. Returns False, and appends nothing, where the memory
-        cannot move cells or has no room beside for the snapshot."""
+        """Appends the tokens of a snapshot from its position ``at`` on without evaluating them: their cells are moved
+        here as they are, blind to the tokens before them here. Returns False, and appends nothing, if the memory
+        cannot move cells or has no room for the snapshot beside them."""
         ...
 
     def close(self) -> None: ...
@@ -148,30 +148,30 @@ class Context(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Of all that shapes a sequence's state: a snapshot may be restored where this is the same."""
+        """A name for all that shapes a sequence's state: a snapshot may be restored where it is the same."""
         ...
 
     def sequence(self) -> Sequence:
-        """A new, empty sequence."""
+        """Returns a new, empty sequence."""
         ...
 
     def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """Evaluate tokens of several sequences together, in as few batches as hold them; logits after each
-        one's last token, float32 (len(parts), n_vocab), or after every token, (all tokens, n_vocab).
+        """Evaluates tokens of several sequences together, in as few batches as hold them; returns the logits after
+        each one's last token, float32 (len(parts), n_vocab), or after every token, (all tokens, n_vocab).
         Raises ContextOverflowError, Interrupted."""
         ...
 
     def adapted(self) -> AbstractContextManager[None]:
-        """Apply the model's adapter, where it has one, to what is evaluated meanwhile; what the cache holds by then
-        stays the plain model's."""
+        """Applies the model's adapter, if it has one, to what is evaluated meanwhile; the cells filled before stay the
+        plain model's."""
         ...
 
     def interrupt(self) -> None:
-        """Stop the evaluation under way, from any thread; it and later ones raise Interrupted."""
+        """Stops the evaluation under way, from any thread; this and later evaluations raise Interrupted."""
         ...
 
     def resume(self) -> None:
-        """Allow evaluations again."""
+        """Allows evaluations again."""
         ...
 
     def close(self) -> None: ...
@@ -185,25 +185,25 @@ class Model(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Of its file and of the build that computes."""
+        """A name for its file and for the build that computes."""
         ...
 
     @property
     def has_adapter(self) -> bool:
-        """Whether an adapter that points at answers is loaded with it (`Context.adapted`)."""
+        """True if an adapter that points at answers is loaded with it (`Context.adapted`)."""
         ...
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Token ids of a text. Control tokens are recognized only with ``special``; without it,
+        """Returns the token ids of a text. Control tokens are recognized only with ``special``; without it,
         text such as ``<|im_end|>`` becomes ordinary tokens. No BOS is added."""
         ...
 
     def piece(self, token: int) -> bytes:
-        """The bytes a token stands for (perhaps part of a character); empty for control tokens."""
+        """Returns the bytes that a token stands for (perhaps part of a character); empty for control tokens."""
         ...
 
     def is_eog(self, token: int) -> bool:
-        """Whether the token ends a generation (all end-of-turn and end-of-text tokens)."""
+        """Tells whether the token ends a generation (all end-of-turn and end-of-text tokens)."""
         ...
 
     @property
@@ -213,15 +213,15 @@ class Model(Protocol):
 
     @property
     def bos_tokens(self) -> list[int]:
-        """What the model wants before a text: its BOS token, or nothing."""
+        """The tokens that the model wants before a text: its BOS token, or none."""
         ...
 
     def largest_n_ctx(self) -> int:
-        """The most cells that free memory allows, up to the trained context."""
+        """Returns the most cells that free memory allows, up to the trained context."""
         ...
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
-        """A context of at least ``n_ctx`` cells, for so many sequences at once. Raises MemoryBudgetError if
+        """Returns a context of at least ``n_ctx`` cells, for so many sequences at once. Raises MemoryBudgetError if
         memory does not suffice."""
         ...
 
@@ -229,11 +229,11 @@ class Model(Protocol):
 
 
 class Embedder(Protocol):
-    """An embedding model: what means something alike has vectors that are near."""
+    """An embedding model: texts that mean similar things have vectors that are near."""
 
     @property
     def fingerprint(self) -> str:
-        """Of all that shapes its vectors, which are kept under it."""
+        """A name for all that shapes its vectors, under which they are kept."""
         ...
 
     def query(self, question: str) -> Vector:

@@ -1,9 +1,9 @@
-"""How a sequence is forked and cut back, by kind of memory. Chosen once per context.
+"""The ways of forking a sequence and cutting it back, by kind of memory. One is chosen for each context.
 
 ByPosition      plain attention: cells are shared and freed by token position.
 ByHeldPosition  sliding windows with a cache of full size: the same, and every sequence has a second
                 id that holds its cells, because llama.cpp reuses out-of-window cells of one owner.
-                After a restore, which brings the last window alone, as ByState.
+                After a restore, which brings only the last window, it works as ByState.
 ByState         recurrent and hybrid memories, and window-sized caches: the attention part goes by
                 position, the rest is put back from a saved partial state; between two saved states
                 the tokens are evaluated again.
@@ -35,7 +35,7 @@ _LARGE = 1 << 26  # bytes: for less the free memory is not looked up
 
 
 def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
-    """The way of rollback for a memory."""
+    """Returns the way of rollback for a kind of memory."""
     if kind is MemoryKind.ATTENTION:
         return ByPosition()
     if kind is MemoryKind.WINDOW and swa_full:
@@ -44,34 +44,34 @@ def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
 
 
 class ByPosition:
-    """Fork by `seq_cp`, cut by `seq_rm`: metadata only, no cell is copied."""
+    """Forks by `seq_cp` and cuts by `seq_rm`: only metadata change, no cell is copied."""
 
     ids_per_sequence = 1
 
     def before_prefill(self, seq: Sequence) -> None:
-        """Called before a batch of several tokens."""
+        """Prepares for a batch of several tokens."""
 
     def after_decode(self, seq: Sequence, start: int) -> None:
-        """Called when the cells from ``start`` on have been filled."""
+        """Deals with the cells from ``start`` on, which have been filled."""
 
     def branch(self, source: Sequence, target: Sequence, at: int) -> None:
-        """Give the empty ``target`` the first ``at`` tokens of ``source``."""
+        """Gives the empty ``target`` the first ``at`` tokens of ``source``."""
         if at:
             lib.llama_memory_seq_cp(source.context.memory, source.id, target.id, 0, at)
         target.tokens = source.tokens[:at]
         self.verify(target)
 
     def cut(self, seq: Sequence, to: int) -> None:
-        """Remove the tokens from position ``to`` on."""
+        """Removes the tokens from position ``to`` on."""
         _remove(seq.context, seq.id, to)
         seq.forget(to)
         self.verify(seq)
 
     def mark(self, seq: Sequence) -> None:
-        """Make this position cheap to come back to."""
+        """Makes this position cheap to come back to."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
-        """After an interrupted batch: what was evaluated of ``tokens`` stays."""
+        """Recovers from an interrupted batch; the part of ``tokens`` that was evaluated stays."""
         held = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1
         evaluated = held - len(seq)
         if evaluated > 0:
@@ -106,7 +106,7 @@ class ByPosition:
         self.verify(seq)
 
     def join(self, seq: Sequence, snapshot: Snapshot, at: int) -> bool:
-        """See `api.Sequence.append_kept`. The keys are rotated to their new positions with the next batch."""
+        """Implements `protocols.Sequence.append_kept`. The next batch rotates the keys to their new positions."""
         memory, end = seq.context.memory, len(seq)
         if not lib.llama_memory_can_shift(memory):
             return False
@@ -123,7 +123,7 @@ class ByPosition:
         return True
 
     def verify(self, seq: Sequence) -> None:
-        """Raise EngineError unless the cache holds what the sequence believes."""
+        """Raises EngineError unless the cache holds what the sequence believes."""
         last = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id)
         if last != len(seq) - 1:
             raise EngineError(
@@ -133,7 +133,7 @@ class ByPosition:
 
 
 class ByState(ByPosition):
-    """Fork and cut by saved partial states (the recurrent part, or the window)."""
+    """Forks and cuts by saved partial states (the recurrent part, or the window)."""
 
     _PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
 
@@ -197,9 +197,9 @@ class ByState(ByPosition):
 
 
 class ByHeldPosition(ByState):
-    """As ByPosition; id + n_sequences holds the same cells, so that none of them is ever reused.
+    """Forks and cuts as ByPosition does; id + n_sequences holds the same cells, so that none is ever reused.
 
-    A restored state holds the last window alone: where the history is missing, it goes as in ByState.
+    A restored state holds only the last window: where the history is missing, it works as ByState does.
     """
 
     ids_per_sequence = 2
@@ -239,7 +239,7 @@ class ByHeldPosition(ByState):
         super().erase(seq)
 
     def _has_window(self, seq: Sequence, at: int) -> bool:
-        """Whether the cache holds all that a token at this position looks back to."""
+        """Tells whether the cache holds all that a token at this position looks back to."""
         first = lib.llama_memory_seq_pos_min(seq.context.memory, seq.id)
         return bool(first <= max(0, at - self.n_swa + 1))
 
@@ -280,7 +280,7 @@ def _set_state(context: Context, seq_id: int, state: State, flags: int) -> None:
 
 
 def _write_state(context: Context, seq_id: int, path: Path) -> StateFile:
-    """llama.cpp writes the state layer by layer. Raises OSError."""
+    """Has llama.cpp write the state to the file, layer by layer. Raises OSError."""
     assert context.memory  # raises when closed
     last_errors()
     size = lib.llama_state_seq_save_file(context.handle, _file_name(path), seq_id, None, 0)
@@ -304,7 +304,7 @@ def _read_state(context: Context, seq_id: int, file: StateFile) -> None:
 
 
 def _file_name(path: Path) -> bytes:
-    """As llama.cpp opens files."""
+    """Returns a path in the encoding with which llama.cpp opens files."""
     return str(path).encode() if os.name == "nt" else os.fsencode(path)
 
 

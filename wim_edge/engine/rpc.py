@@ -32,16 +32,16 @@ _apart = False
 
 
 def allow_rpc() -> None:
-    """This process may end at any time: another one waits for it, and tells."""
+    """Allows RPC in this process, which may end at any time: another one waits for it, and reports that."""
     global _apart
     _apart = True
 
 
 def register(endpoints: str | None) -> None:
-    """Make the devices of these servers ("host:port,host:port") this process's.
+    """Makes the devices of these servers ("host:port,host:port") this process's.
 
-    Raises InvalidRequestError where the build has no RPC or the process was not made for it, EngineError where nobody
-    listens. Ends the process where somebody else does.
+    Raises InvalidRequestError if the build has no RPC or the process was not made for it, EngineError if nobody
+    listens. Ends the process if something other than an RPC server does.
     """
     if endpoints is None:
         return
@@ -64,10 +64,10 @@ def register(endpoints: str | None) -> None:
 
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
-    """Lend this machine's devices, the GPUs or else the CPU, to one client after the other; until it is stopped.
+    """Lends this machine's devices, the GPUs or else the CPU, to one client after another, until it is stopped.
 
-    ``cache``: a folder where weights are kept, so that they travel once. Raises InvalidRequestError where the build has
-    no RPC, EngineError where the port cannot be had.
+    ``cache``: a folder where weights are kept, so that they travel once. Raises InvalidRequestError if the build has
+    no RPC, EngineError if the port cannot be used.
     """
     require()
     start = _function(
@@ -86,7 +86,7 @@ def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
 
 
 def check(endpoints: str | None) -> None:
-    """Raise now what `register` would raise, and what would end its process as far as that can be known."""
+    """Raises now what `register` would raise, and, as far as can be known, an error for what would end its process."""
     if endpoints is not None:
         require()
         for endpoint in endpoints.split(","):
@@ -94,15 +94,15 @@ def check(endpoints: str | None) -> None:
 
 
 def require() -> None:
-    """Raise InvalidRequestError unless this build of llama.cpp has RPC."""
+    """Raises InvalidRequestError unless this build of llama.cpp has RPC."""
     if not lib.llama_supports_rpc():
         raise InvalidRequestError("this build of llama-cpp-python has no RPC", INSTALL)
 
 
 def probe(endpoint: str) -> None:
-    """Raise EngineError unless a server answers there: llama.cpp would end the process, or wait for ever.
+    """Raises EngineError unless a server answers there: llama.cpp would end the process, or wait for ever.
 
-    A server that closes the line on our greeting may speak another version of it; llama.cpp tells.
+    A server that closes the connection on our greeting may speak another version of RPC; llama.cpp reports that.
     """
     host, _, port = endpoint.rpartition(":")
     try:
@@ -130,7 +130,7 @@ def probe(endpoint: str) -> None:
 
 
 def _heard(line: socket.socket, seconds: float) -> bytes | None:
-    """What is said in this time; nothing where the line was closed, None where it is silent."""
+    """Returns the bytes that come in this time; none if the connection was closed, None if it is silent."""
     line.settimeout(seconds)
     try:
         return line.recv(8)
@@ -141,12 +141,12 @@ def _heard(line: socket.socket, seconds: float) -> bytes | None:
 
 
 def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
-    """Those that are not on this machine's loopback."""
+    """Returns the endpoints that are not on this machine's loopback."""
     return [endpoint for endpoint in endpoints if not is_loopback(endpoint.rpartition(":")[0])]
 
 
 def _function(name: str, result: Any, arguments: list[Any]) -> Any:
-    """One that the backend exports by name, as it may be a library of its own."""
+    """Returns a function that the backend exports by name, as the backend may be a library of its own."""
     base, ggml = base_library(), ggml_library()
     ggml.ggml_backend_reg_by_name.argtypes = [ctypes.c_char_p]
     ggml.ggml_backend_reg_by_name.restype = ctypes.c_void_p

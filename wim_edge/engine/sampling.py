@@ -1,4 +1,4 @@
-"""From logits to a token: greedy, or temperature, min-p and top-p with a seed."""
+"""The choice of a token from logits: greedy, or by temperature, min-p and top-p with a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", np.float32, np.float64)
 
 
 def log_softmax(logits: NDArray[F]) -> NDArray[F]:
-    """Log-probabilities over the last axis; same shape as ``logits``."""
+    """Returns log-probabilities over the last axis, in the shape of ``logits``."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     result: NDArray[F] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return result
@@ -23,7 +23,7 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
 class Sampler:
     """Chooses the next token. ``temperature`` 0 is greedy; the same seed gives the same choices.
 
-    Order as in llama.cpp's default chain: top-p, then min-p, then temperature.
+    The order is that of llama.cpp's default chain: top-p, then min-p, then temperature.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Sampler:
         self._random = np.random.default_rng(seed)
 
     def __call__(self, logits: Logits) -> int:
-        """The chosen token id; ``logits`` is (n_vocab,)."""
+        """Returns the chosen token id; ``logits`` is (n_vocab,)."""
         if self.temperature == 0:
             return int(np.argmax(logits))
         order = np.argsort(-logits, kind="stable")

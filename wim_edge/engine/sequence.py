@@ -23,9 +23,9 @@ class Sequence:
         self.context, self.id = context, seq_id
         self.tokens: list[int] = []
         self.marks: dict[int, State] = {}
-        """Position -> partial state; used by memories that cannot go back by position."""
+        """Partial states by position, for memories that cannot go back by position."""
         self.recovery: tuple[int, State | None] = (0, None)
-        """Where an interrupted batch may return to, and the partial state there."""
+        """The position that an interrupted batch may return to, and the partial state there."""
         self._logits: Logits | None = None
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Sequence:
         return self._logits
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """See `api.Sequence.append`. Prefills in batches of ``n_batch``."""
+        """Implements `protocols.Sequence.append`, in batches of ``n_batch``."""
         if not 1 <= rows <= len(tokens):
             raise ValueError(f"{rows} rows of {len(tokens)} tokens")
         self._check_open()
@@ -61,7 +61,7 @@ class Sequence:
         return np.concatenate(kept)
 
     def accept(self, tokens: Seq[int], logits: Logits | None) -> None:
-        """Note that the cache now holds these tokens too."""
+        """Notes that the cache now holds these tokens too."""
         start = len(self)
         self.tokens.extend(tokens)
         self._logits = logits
@@ -112,18 +112,18 @@ class Sequence:
         return self.context.rollback.join(self, snapshot, at)
 
     def forget(self, to: int) -> None:
-        """Drop the record of tokens and marks from position ``to`` on; the cache is the caller's business."""
+        """Drops the record of tokens and marks from position ``to`` on; the cache is the caller's business."""
         del self.tokens[to:]
         self.marks = {position: state for position, state in self.marks.items() if position <= to}
         self._logits = None
 
     def _check_open(self) -> None:
-        """llama.cpp ends the process over a sequence id that is none."""
+        """Raises EngineError if it is closed: llama.cpp would end the process over its id."""
         if self.id < 0:
             raise EngineError("the sequence is closed", "Please report this.")
 
     def close(self) -> None:
-        """Free the cells; harmless when closed already."""
+        """Frees the cells; harmless when closed already."""
         if self.id >= 0 and self.context.handle:
             self.context.rollback.erase(self)
             self.context.give_id(self.id)
@@ -137,7 +137,7 @@ class Sequence:
 
 
 def _chunks(n: int, rows: int, n_batch: int, n_outputs: int) -> list[tuple[int, int]]:
-    """Cut n tokens into batches, so that no batch yields more than ``n_outputs`` rows of logits."""
+    """Cuts n tokens into batches, so that no batch yields more than ``n_outputs`` rows of logits."""
     if rows <= n_outputs:
         return batches(n, n_batch)
     plain = n - rows

@@ -1,9 +1,9 @@
-"""Which way of running a model is fastest on this machine, by measuring.
+"""The search, by measuring, for the fastest way of running a model on this machine.
 
 One thing after the other is varied from the best so far: threads, flash attention, batch size, the KV
 cache's type, then copies of the model in other weight types. A weight type without a fast matrix kernel
-on this processor costs more than its smaller size saves; what a copy changes in the model's predictions
-is measured too.
+on this processor costs more than its smaller size saves; the change that a copy makes to the model's
+predictions is measured too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WEIGHT_TYPES = {"Q4_0": lib.LLAMA_FTYPE_MOSTLY_Q4_0, "Q8_0": lib.LLAMA_FTYPE_MOS
                 "F16": lib.LLAMA_FTYPE_MOSTLY_F16}  # fmt: skip
 PREFILL, DECODE = 4096, 150  # tokens of the reading that a way is judged by: what it reads, what it writes
 MOST_KL = 0.01
-"""Nats: a copy whose predictions differ more is not taken."""
+"""The divergence of predictions, in nats, above which a copy is not taken."""
 _BETTER = 0.97  # of the cost so far: less of a gain may be noise
 _SECONDS = 8.0  # at most for one measurement, about
 _ROWS = 32
@@ -37,7 +37,7 @@ _ROWS = 32
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A way of running a model, and what it came to."""
+    """A way of running a model, and what was measured of it."""
 
     label: str
     path: Path
@@ -45,17 +45,17 @@ class RunConfig:
     weights: str | None
     """The weight type of a copy; None: the file as it is."""
     prefill: float
-    """Tokens a second, 1,500 tokens deep where the machine is fast enough."""
+    """The tokens read a second, 1,500 tokens deep if the machine is fast enough."""
     decode: float
     divergence: float | None = None
-    """Of a copy: mean KL divergence of the next token, original against copy, in nats."""
+    """The mean KL divergence of the next token, original against copy, in nats; None without a copy."""
     agreement: float | None = None
-    """Of a copy: the share of places where both find the same token likeliest."""
+    """The share of places where original and copy find the same token likeliest; None without a copy."""
     error: str | None = None
 
     @property
     def cost(self) -> float:
-        """Seconds to read 4,096 tokens and write 150."""
+        """The seconds to read 4,096 tokens and write 150."""
         return PREFILL / self.prefill + DECODE / self.decode if self.prefill and self.decode else float("inf")
 
     @property
@@ -64,7 +64,7 @@ class RunConfig:
 
 
 def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[RunConfig, RunConfig]]:
-    """Measure one way after the other; each with the best so far, itself included.
+    """Measures one way after another; yields each with the best so far, itself included.
 
     Args:
         copies: a folder for copies in other weight types, named ``STEM-TYPE.gguf``; None: none are made.
@@ -100,7 +100,7 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
 
 
 def speedup(way: RunConfig, best: RunConfig) -> float:
-    """How many times as fast the best is, both measured once more: other work makes machines slow for a while."""
+    """Returns how many times as fast the best is, both measured again: other work makes machines slow for a while."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings, _text(), None).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
@@ -114,7 +114,7 @@ def _text() -> str:
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
-    """Write a copy of a model in another weight type (one of WEIGHT_TYPES). Raises OSError, EngineError."""
+    """Writes a copy of a model in another weight type (one of WEIGHT_TYPES). Raises OSError, EngineError."""
     params = lib.llama_model_quantize_default_params()
     params.ftype, params.allow_requantize = WEIGHT_TYPES[kind], True
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def _measure(
 
 
 def _speed(model: Model, text: str) -> tuple[float, float]:
-    """Prefill and decode, in tokens a second; deep enough that attention counts, if the machine is fast."""
+    """Measures prefill and decode, in tokens a second; deep enough that attention counts, if the machine is fast."""
     context = model.context(2048)
     tokens = list(islice(cycle(model.tokenize(text)), 1536))
     try:
@@ -178,7 +178,7 @@ def _speed(model: Model, text: str) -> tuple[float, float]:
 
 
 def _predictions(model: Model, text: str) -> NDArray[np.float32]:
-    """Log-probabilities of the next token after each of the text's tokens; (tokens, n_vocab)."""
+    """Returns the log-probabilities of the next token after each of the text's tokens; (tokens, n_vocab)."""
     from wim_edge.engine.sampling import log_softmax
 
     context = model.context(1024)
@@ -209,7 +209,7 @@ def _commonest_type(model: Model) -> str:
 
 
 def machine() -> str:
-    """What the figures hold for: processor, devices and build."""
+    """Names what the figures hold for: processor, devices and build."""
     import platform
 
     from wim_edge.engine.bindings import BUILD, system_info
