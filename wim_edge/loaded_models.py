@@ -21,7 +21,7 @@ from wim_edge.settings import Paths, Settings, adapter_file
 from wim_edge.support import SupportWeights
 from wim_edge.tuned_settings import Tuned
 from wim_edge.wim.chat import ChatFormat, chat_format
-from wim_edge.wim.plan import check_room, context_limit
+from wim_edge.wim.plan import check_fits, context_limit
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.relevance.methods import Scorer
 from wim_edge.wim.resolved_settings import ResolvedSettings
@@ -79,7 +79,7 @@ class LoadedModels:
             self._opened.append(self._model)
         return self._model
 
-    def check_room(self, documents: Sequence[Document]) -> None:
+    def check_fits(self, documents: Sequence[Document]) -> None:
         """Raises ContextOverflowError if the pattern reads the documents whole and no context of the model holds them,
         before the weights are loaded, which may take long. Raises what `model` raises too."""
         size = sum(len(document.text) for document in documents)
@@ -98,7 +98,7 @@ class LoadedModels:
         limit = context_limit(settings, trained, lambda: preflight.largest_n_ctx(header, settings, trained, free))
         if size > limit.tokens:
             with preflight.vocabulary(path) as count:
-                check_room(count, documents, limit)
+                check_fits(count, documents, limit)
 
     def find(self) -> ResolvedModel:
         """Looks for the file of the model that reads, once. Raises ModelNotFoundError."""

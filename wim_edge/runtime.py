@@ -50,7 +50,7 @@ class Runtime:
         self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None
     ) -> None:
         self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder)
-        self._asked: QuestionSession | None = None
+        self._session: QuestionSession | None = None
         """The last question asked."""
         self._recall = LibraryRecall()
         self._completer: Completer | None = None
@@ -69,7 +69,7 @@ class Runtime:
     def resolve(self, documents: Source | Iterable[Source] = ()) -> ResolvedSettings:
         """Returns the settings that these documents would be read with, and where each comes from, without reading
         them. Raises DocumentError, ModelError, CapacityError."""
-        read = _read(documents, self.settings)
+        read = _load_documents(documents, self.settings)
         self.open()
         return resolve_for(self._loaded, read)
 
@@ -107,16 +107,16 @@ class Runtime:
         Errors of the request are raised here, before anything is read: InvalidRequestError,
         DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
         """
-        query = _asked(question)
+        query = _checked_question(question)
         if library is not None:
-            return self._begin(partial(self._recalling, library, documents, query, on_margin, verdicts))
-        return self._begin(partial(self._reading, documents, query, on_margin, verdicts, read_on))
+            return self._begin(partial(self._recall_and_answer, library, documents, query, on_margin, verdicts))
+        return self._begin(partial(self._read_and_answer, documents, query, on_margin, verdicts, read_on))
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Finds the passages of a library that may answer a question, and goes no further. The last event is
         `events.PassagesRecalled`, or, if it was stopped, `events.AnswerFinished`, cancelled. Raises LibraryError,
         ModelError, CapacityError."""
-        return self._begin(partial(self._recalling, library, None, _asked(question), None, None))
+        return self._begin(partial(self._recall_and_answer, library, None, _checked_question(question), None, None))
 
     def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
         """Reads documents ahead, without a question, so that questions need not wait for it.
@@ -127,7 +127,7 @@ class Runtime:
         """
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
-        return self._begin(partial(self._reading, documents, None, None, None, False))
+        return self._begin(partial(self._read_and_answer, documents, None, None, None, False))
 
     def complete(
         self, prompt: str | Seq[Message], *, top_logprobs: int | None = None
@@ -220,22 +220,22 @@ class Runtime:
         self._stream = weakref.ref(stream)
         return stream
 
-    def _reading(
+    def _read_and_answer(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
         verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Reads documents, and answers if there is a question; the last one, asked again, from the cache."""
-        read = _read(documents, self.settings)
+        read = _load_documents(documents, self.settings)
         stack.callback(self._forget, unless_read=True)
         with clock.stage("load"):
-            self._loaded.check_room(read)
+            self._loaded.check_fits(read)
             self.open()
         request = (read, query)
-        asked = self._asked if self._asked is not None and self._asked.request == request else None
+        asked = self._session if self._session is not None and self._session.request == request else None
         if asked is None or not (read_on or verdicts is not None):
             self._forget()
             try:
-                asked = self._asked = prepare(self._loaded, read, query, on_margin, clock, control)
+                asked = self._session = prepare(self._loaded, read, query, on_margin, clock, control)
             except Interrupted:
                 return self._stopped(clock, asked=query is not None)
             asked.request = request
@@ -245,12 +245,12 @@ class Runtime:
         asked.reading.ranking.verdicts = control.verdicts
         return run_session(asked)
 
-    def _recalling(
+    def _recall_and_answer(
         self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
         verdicts: Mapping[int, bool] | None, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recalls passages of a library, and goes on to read them unless ``documents`` is None."""
-        given = None if documents is None else _read(documents, self.settings)
+        given = None if documents is None else _load_documents(documents, self.settings)
         library = open_library(name)
 
         def found() -> Iterator[events.Event]:
@@ -272,7 +272,7 @@ class Runtime:
                     raise LibraryError(nothing, "Use --chooser hybrid or recall.")
                 yield events.Warning(nothing)
             read = with_unique_names([*given, *recalled])
-            yield from self._reading(read, query, on_margin, verdicts, False, stack, clock, control)
+            yield from self._read_and_answer(read, query, on_margin, verdicts, False, stack, clock, control)
 
         return found()
 
@@ -291,9 +291,9 @@ class Runtime:
 
     def _forget(self, *, unless_read: bool = False) -> None:
         """Closes the last question's reading, with ``unless_read`` only if it was not answered."""
-        if self._asked is not None and not (unless_read and self._asked.read):
-            self._asked.close()
-            self._asked = None
+        if self._session is not None and not (unless_read and self._session.read):
+            self._session.close()
+            self._session = None
 
     def _free(self) -> None:
         """Closes all that holds a context of the models."""
@@ -304,13 +304,13 @@ class Runtime:
             self._completer = None
 
 
-def _asked(question: str) -> str:
+def _checked_question(question: str) -> str:
     if not question.strip():
         raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
     return question.strip()
 
 
-def _read(documents: Source | Iterable[Source], limits: Limits) -> list[Document]:
+def _load_documents(documents: Source | Iterable[Source], limits: Limits) -> list[Document]:
     given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
     for one in given:
         if isinstance(one, Document) and not one.text.strip():

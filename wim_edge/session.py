@@ -97,7 +97,7 @@ def prepare(
     notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
     with clock.stage("load"):
         context = loaded.context(plan.n_ctx)
-        saved, failure = _saved(context, loaded, resolved, plan)
+        saved, failure = _open_saved_reading(context, loaded, resolved, plan)
         if relevance is not None:
             try:
                 relevance.open(context, plan.segments, saved)
@@ -138,7 +138,7 @@ def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSetti
     return loaded.resolved(automatic(tokens, limit, speeds.known(model)))
 
 
-def _saved(
+def _open_saved_reading(
     context: Context, loaded: LoadedModels, resolved: ResolvedSettings, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
     """Returns the saved reading that keeps this one, or None: with no reason if none is wanted, with the reason if none

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.server.conftest import Client, serving
 from tests.server.slow import Slow
+from wim_edge import events
+from wim_edge.server import app as app_module
 
 
 @pytest.mark.parametrize("body", ['{"documents":[1],"question":"a \\ud800 b"}', '{"documents":[1],"question":"a",'
@@ -43,3 +47,17 @@ def test_what_is_not_there_is_not_found(client: Client, method: str, path: str, 
     answer = client.request(method, path)
     assert answer.status_code == status
     assert answer.json()["error"]["type"] == "InvalidRequestError"
+
+
+def test_the_page_listens_to_every_event_or_names_those_that_it_passes_over() -> None:
+    script = (Path(app_module.__file__).with_name("page") / "api.js").read_text(encoding="utf-8")
+    listed = re.search(r"const EVENTS = \[(.*?)\];", script, re.DOTALL)
+    assert listed
+    heard = set(re.findall(r'"([\w.]+)"', listed[1]))
+    known = {event.type for event in events.EVENTS} | {"queued", "error"}
+    assert heard <= known
+    assert known - heard == {
+        "margin.delta", "reading.order",  # the margin comes whole, and segments as they are read
+        "completion.delta", "completion.finished",  # of prompts without a document
+        "recall.started", "recall.titles", "recall.passages",  # of libraries, which the page does not ask
+    }  # fmt: skip

@@ -90,7 +90,7 @@ def ask(
     from wim_edge.cli.display import display_for
 
     on_screen = not as_json and not quiet and is_terminal()
-    policy, read_on = _policy(stop_after, stop_at), False
+    policy, read_on = _stop_policy(stop_after, stop_at), False
     with open_runtime(settings) as runtime:
         while True:
             reading = Interruptible(
@@ -129,7 +129,7 @@ def _check_question(question: str) -> None:
         )
 
 
-def _policy(stop_after: int | None, stop_at: float | None) -> Policy | None:
+def _stop_policy(stop_after: int | None, stop_at: float | None) -> Policy | None:
     from wim_edge.wim import control
 
     policies = [control.stop_after(stop_after)] if stop_after is not None else []

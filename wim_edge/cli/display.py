@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
 from wim_edge.cli.event_lines import (
-    HARDLY,
+    LEAST_SHOWN_RELEVANCE,
     format_better,
     format_kept,
     format_margin,
@@ -223,7 +223,7 @@ class Live(_Base):
         from rich.padding import Padding
 
         style = "green" if event.relevant else "dim"
-        share = f"{event.relevance:.2f} · " if event.relevance >= HARDLY else ""
+        share = f"{event.relevance:.2f} · " if event.relevance >= LEAST_SHOWN_RELEVANCE else ""
         label = f"{'●' if event.relevant else '○'} {share}{format_place(event, self._several)}"
         text = self._text(format_margin(event) or "(empty)", "" if event.relevant else "dim")
         if short := short_answer_of(event):

@@ -8,7 +8,7 @@ from wim_edge.cli.terminal import clean
 from wim_edge.wim import events
 from wim_edge.within import AUTO, UNLIKELY
 
-HARDLY = 0.05  # relevance that is not shown as a number: most segments are yet to come
+LEAST_SHOWN_RELEVANCE = 0.05  # relevance that is not shown as a number: most segments are yet to come
 
 
 def format_place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
@@ -65,7 +65,7 @@ def format_margin(event: events.MarginJudged) -> str:
 def format_relevance(event: events.MarginJudged) -> str:
     """Says whether a margin is relevant so far, and how much, once that number means anything."""
     mark = "relevant so far" if event.relevant else "not relevant"
-    return f"{mark}, {event.relevance:.2f}" if event.relevance >= HARDLY else mark
+    return f"{mark}, {event.relevance:.2f}" if event.relevance >= LEAST_SHOWN_RELEVANCE else mark
 
 
 def short_answer_of(event: events.MarginJudged) -> str:

@@ -216,7 +216,7 @@ class AnswerStage:
     def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
         """Returns as many of the chosen segments, most relevant first, as the final prompt holds; in its order."""
         reading, plan = self.reading, self.reading.plan
-        held = len(plan.opening) if focus else len(reading.cache.sequence)
+        held = len(plan.prefix) if focus else len(reading.cache.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
         fitting: list[int] = []
         for index in chosen:
@@ -258,16 +258,16 @@ class AnswerStage:
         sequence = reading.cache.sequence
         passages = [self._passage(plan.segments[index]) for index in used]
         answer_tokens = reading.resolved.settings.answer_tokens
-        lengths = [len(plan.opening), *map(len, passages), len(self._question(used)), answer_tokens]
+        lengths = [len(plan.prefix), *map(len, passages), len(self._question(used)), answer_tokens]
         with reading.clock.stage("answer"):
             if reading.resolved.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
-                sequence = sequence.fork(len(plan.opening))
+                sequence = sequence.fork(len(plan.prefix))
             elif used and used[0] in reading.snapshots:
                 sequence.restore(reading.snapshots[used[0]])
                 used, passages = used[1:], passages[1:]
             else:
-                sequence.truncate(len(plan.opening))
-            if len(sequence) == len(plan.opening) and passages:
+                sequence.truncate(len(plan.prefix))
+            if len(sequence) == len(plan.prefix) and passages:
                 passages[0] = passages[0][len(reading.model.tokenize(BLANK_LINE)) :]
             for index, passage in zip(used, passages, strict=True):
                 rest = max(0, len(plan.segments[index].segment.tokens) - _EVALUATED)

@@ -14,7 +14,7 @@ from wim_edge.followup import Part
 from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
-from wim_edge.wim.candidates import AnswerCandidate, carrier, margin_quotes, shown
+from wim_edge.wim.candidates import AnswerCandidate, carrier, format_quotes, margin_quotes
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates
@@ -122,7 +122,7 @@ def _pointed(
         support = support if told else min(support, _UNSURE)
     status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
-    carried = shown(reading, quotes[:1])
+    carried = format_quotes(reading, quotes[:1])
     if status == "not_found":
         said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
         nearest = f"{said}\n\n{where}: {carried}" if carried else NOT_SAID
@@ -161,7 +161,7 @@ def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dic
     lines = [f"{part.shown}: {_said(own)}" for part, own in found]
     quotes = tuple(dict.fromkeys(own.quotes[0] for own in told))
     status: events.Status = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
-    text = "\n".join([*lines, "", shown(reading, quotes)])
+    text = "\n".join([*lines, "", format_quotes(reading, quotes)])
     short = "; ".join(own.short for own in told)
     support = min(own.support or 0.0 for _, own in found)  # an answer to all of it is as likely as to the least of it
     return replace(best, text=text, status=status, short=short, span=told[0].span, quotes=quotes, support=support)

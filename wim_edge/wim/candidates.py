@@ -64,7 +64,7 @@ def _with_cuts(text: str, quote: events.Quote) -> str:
     return f"{'' if begins else '… '}{on_one_line(quote.text)}{'' if ends else ' …'}"
 
 
-def shown(reading: Reading, quotes: Seq[events.Quote]) -> str:
+def format_quotes(reading: Reading, quotes: Seq[events.Quote]) -> str:
     """Returns quotations with their places, in the form for a person."""
     shown = []
     for quote in quotes:

@@ -62,7 +62,7 @@ class Completer:
     def run(
         self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, *, chat: bool
     ) -> Iterator[events.Event]:
-        """Evaluates the prompt and decodes. ``top``: the number of likeliest tokens told for each; None: no logprobs."""
+        """Evaluates the prompt and decodes. ``top``: how many likeliest tokens are told for each; None: no logprobs."""
         clock, model, context = Timings(), self._model, self._context
         assert context is not None
         cached = self._reuse(context, tokens)

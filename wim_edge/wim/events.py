@@ -1,8 +1,8 @@
 """The events that a reading tells as it happens: frozen dataclasses, and their JSON form.
 
-One generator of these events is the runtime's spine; the command line, and any host application,
-are only consumers of it. `to_json` gives an object with ``type`` first; docs/events.md describes each.
-Consumers should pass over types that they do not know.
+One generator of these events is the runtime's spine; the command line, and any host application, are only consumers
+of it. `Event.to_json` (event_parts.py) gives an object with ``type`` first; docs/events.md describes each.
+Consumers of the JSON should pass over types that they do not know; `from_dict` does not.
 """
 
 from __future__ import annotations

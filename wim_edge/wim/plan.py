@@ -62,7 +62,7 @@ class Plan:
 
     documents: tuple[Document, ...]
     query: str
-    opening: tuple[int, ...]
+    prefix: tuple[int, ...]
     """The system text and the opening of the user's turn."""
     margin_prompt: tuple[int, ...]
     """The prompt that asks for a margin, with the end of the turn."""
@@ -131,14 +131,14 @@ def make_plan(
     limit, larger = most.tokens, most.larger
     before = prompts.query_first(query) if settings.query_first else ""
     system = prompts.system(read=bool(documents), margins=pattern.margins and not resolved.verbatim)
-    opening = (*chat.opening(model, system), *model.tokenize(before))
+    prefix = (*chat.opening(model, system), *model.tokenize(before))
     extract = margin_prompt(model, chat, prompts, resolved, query)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = resolved.margin_tokens + _LABEL if pattern.margins else 0
     margin = len(extract) + resolved.decoded_tokens if pattern.margins else 0
     reserved = _SLACK + scoring
-    beside = reserved + len(opening) + max(margin, question) + note * _MARGINS_AT_LEAST
+    beside = reserved + len(prefix) + max(margin, question) + note * _MARGINS_AT_LEAST
     if beside + (_SMALLEST if documents else 0) > limit:
         raise ContextOverflowError(
             f"question and prompts do not fit: {_numbers(limit, beside)}",
@@ -150,7 +150,7 @@ def make_plan(
             f"Use --segment-tokens {limit - beside:,} or less, or {larger}.",
         )
     if pattern.needs_full_context:
-        check_room(lambda text: len(tokenize(text)), documents, most)
+        check_fits(lambda text: len(tokenize(text)), documents, most)
     pieces = _segment(tokenize, prompts, resolved, documents)
     total = sum(piece.size for piece in pieces)
     longest = max((piece.size for piece in pieces), default=0)
@@ -166,7 +166,7 @@ def make_plan(
     in_free_order = bool(query) and pattern.scores and not pattern.deep
     ahead = _outlook(documents, pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx
-    return Plan(tuple(documents), query, opening, extract, windows, n_ctx, reserved, ahead)
+    return Plan(tuple(documents), query, prefix, extract, windows, n_ctx, reserved, ahead)
 
 
 def margin_prompt(
@@ -176,7 +176,7 @@ def margin_prompt(
     asked in its turn."""
     if resolved.verbatim and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
-    return (*model.tokenize(prompts.extract(query, verbatim=resolved.verbatim)), *chat.after_user)
+    return (*model.tokenize(prompts.margin_prompt(query, verbatim=resolved.verbatim)), *chat.after_user)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
@@ -187,7 +187,7 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
     return Limit(limit, "raise --ctx" if limit < n_ctx_train else "use a model with a larger context")
 
 
-def check_room(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
+def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
     """Raises ContextOverflowError if the documents alone are longer than the context, counting hardly more of their
     tokens than it holds: a whole book takes many seconds. ``count``: counts the tokens of a text."""
     size = sum(len(document.text) for document in documents)

@@ -226,7 +226,7 @@ def _inked(text: str, start: int) -> int:
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Tells whether a word may begin or end here: not between two letters or digits, unless in scripts without spaces."""
+    """Tells whether a word may begin or end here: not between letters or digits, but in scripts without spaces."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]

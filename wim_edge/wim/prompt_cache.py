@@ -75,7 +75,7 @@ class PromptCache:
             if self._sequence is None:
                 self._begin()
             else:
-                self._sequence.truncate(len(self.plan.opening))
+                self._sequence.truncate(len(self.plan.prefix))
 
     def restore(self) -> None:
         """Restores the beginning of the window as far as the library knows it, and holds it."""
@@ -89,7 +89,7 @@ class PromptCache:
             try:
                 sequence.restore(known)
                 sequence.truncate(common_prefix_length(known.tokens, tokens))
-                self._held, self._sequence = sequence, sequence.fork(len(self.plan.opening))
+                self._held, self._sequence = sequence, sequence.fork(len(self.plan.prefix))
             except EngineError as error:
                 self.saved.refused(error)
                 sequence.close()
@@ -127,7 +127,7 @@ class PromptCache:
 
     def save(self) -> None:
         """Saves in the library the evaluated part of this window."""
-        if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.opening):
+        if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.prefix):
             begun = time.monotonic()
             with self.clock.stage("save"):
                 self.saved.save(self.sequence, self._ends())
@@ -152,7 +152,7 @@ class PromptCache:
 
     def _begin(self) -> None:
         self._sequence = self.context.sequence()
-        self._sequence.append(self.plan.opening)
+        self._sequence.append(self.plan.prefix)
         self._sequence.checkpoint()
 
     def _progress(self) -> events.Event:
@@ -161,8 +161,8 @@ class PromptCache:
     def _tokens(self) -> list[int]:
         """Returns the tokens of the whole window, from the opening on."""
         pieces = (token for piece in self.pieces for token in (*piece.heading_tokens, *piece.segment.tokens))
-        return [*self.plan.opening, *pieces]
+        return [*self.plan.prefix, *pieces]
 
     def _ends(self) -> list[int]:
         """Returns the positions of its segments' ends."""
-        return list(itertools.accumulate((piece.size for piece in self.pieces), initial=len(self.plan.opening)))[1:]
+        return list(itertools.accumulate((piece.size for piece in self.pieces), initial=len(self.plan.prefix)))[1:]

@@ -89,8 +89,8 @@ class Prompts:
             self.document("name", title="title" if several else "", several=several)
             answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
         texts = {
-            "extractive_summary": self.extract("query", verbatim=False),
-            "quotation": self.extract("query", verbatim=True),
+            "extractive_summary": self.margin_prompt("query", verbatim=False),
+            "quotation": self.margin_prompt("query", verbatim=True),
             "pointing": self.point("query"),
             "final_answer": answers[0],
         }
@@ -125,7 +125,7 @@ class Prompts:
     def document(self, name: str, *, title: str = "", several: bool) -> str:
         return self._render("document", name=name, title=title, several=several)
 
-    def extract(self, query: str, *, verbatim: bool) -> str:
+    def margin_prompt(self, query: str, *, verbatim: bool) -> str:
         return self._render("quotation" if verbatim else "extractive_summary", query=query)
 
     def point(self, query: str) -> str:

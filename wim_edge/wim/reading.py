@@ -165,15 +165,15 @@ class Reading:
                 yield from self._flush_margins()
             if self._needs_reading:
                 yield from cache.read(piece)
-            if self._needs_reading or (relevance is not None and relevance.elsewhere):
+            if self._needs_reading or (relevance is not None and relevance.uses_own_model):
                 yield self._segment_read(index, piece)
             self._at = index
             if relevance is not None:
-                yield from self._judge(index, piece, relevance, known)
+                yield from self._assess(index, piece, relevance, known)
             self._at = -1
             self.n_read += 1
             self._done_tokens += len(piece.segment.tokens)
-            if relevance is not None and relevance.elsewhere and not self._needs_reading:
+            if relevance is not None and relevance.uses_own_model and not self._needs_reading:
                 yield events.ReadingProgress(self._done_tokens, self.plan.tokens)
             cache.save_when_due()
             self.control.check()
@@ -261,10 +261,10 @@ class Reading:
     def _asks_adapter(self) -> bool:
         """Tells whether an adapter says of each segment if it answers: only of those read alone, to be scored."""
         pattern = self.resolved.pattern
-        alone = pattern.margins and not pattern.deep and not self._judges and self._needs_reading
+        alone = pattern.margins and not pattern.deep and not self._scores_margins and self._needs_reading
         return self.model.has_adapter and self.resolved.verbatim and alone
 
-    def _judge(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
+    def _assess(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Scores the segment just read; writes its margin if one is due, or has it wait."""
         margins = self.resolved.pattern.margins
         if margins and relevance.scores_margins:
@@ -277,7 +277,7 @@ class Reading:
                 self.cache.restore()
                 for _ in self.cache.read(piece):  # how far the reading is, the scores tell
                     self.control.check()
-                self._keep(index)
+                self._keep_snapshots(index)
             self._pending[index] = len(self.cache.sequence)
             if not known:
                 yield from self._flush_margins()
@@ -296,13 +296,13 @@ class Reading:
         if score is not None:
             self.ranking.scores[index] = score
         if margin is None and relevance.evaluated_tokens > before:
-            yield from self._evaluated(piece)
+            yield from self._count_scored_tokens(piece)
         rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
         if not self.resolved.pattern.deep and self._needs_reading and index in self._wanted():
-            self._keep(index)
+            self._keep_snapshots(index)
 
-    def _evaluated(self, piece: PlannedSegment) -> Iterator[events.Event]:
+    def _count_scored_tokens(self, piece: PlannedSegment) -> Iterator[events.Event]:
         """Counts the tokens of a segment that the relevance method has put into a sequence of its own."""
         if self._needs_reading:
             self.cache.reread_tokens += len(piece.segment.tokens)
@@ -315,7 +315,7 @@ class Reading:
         chosen = self.chosen()
         return [*chosen, *self.nearest()] if not chosen or self._has_parts else chosen
 
-    def _keep(self, index: int) -> None:
+    def _keep_snapshots(self, index: int) -> None:
         """Keeps the state of the segment, and of the others only those that an answer would be given from now."""
         wanted = self._wanted()
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
@@ -330,7 +330,7 @@ class Reading:
 
     def flush_margins(self) -> Generator[events.Event, None, None]:
         """Writes the margins that wait, the most relevant first; those no longer chosen are dropped."""
-        wanted = list(self._pending) if self._judges else [index for index in self.chosen() if index in self._pending]
+        wanted = list(self._pending if self._scores_margins else filter(self._pending.__contains__, self.chosen()))
         due = [(index, self._pending[index]) for index in wanted]
         self._pending = {}  # who stops here wants no more of them
         for index, end in due:
@@ -340,12 +340,12 @@ class Reading:
                     if isinstance(written, str):
                         yield events.MarginDelta(index, written)
                         continue
-                    if self._judges and self.relevance is not None:
+                    if self._scores_margins and self.relevance is not None:
                         yield from self._score(index, piece, self.relevance, written)
                     yield from self._judged(index, piece, written)
 
     @property
-    def _judges(self) -> bool:
+    def _scores_margins(self) -> bool:
         """Tells whether relevance is that of margins."""
         return self.relevance is not None and self.relevance.scores_margins
 
@@ -362,7 +362,7 @@ class Reading:
                 yield branch
         finally:
             if others:
-                sequence.truncate(len(self.plan.opening))
+                sequence.truncate(len(self.plan.prefix))
 
     def _judged(self, index: int, piece: PlannedSegment, margin: Margin) -> Iterator[events.Event]:
         document = self.plan.documents[piece.segment.document]

@@ -26,6 +26,7 @@ _SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights of `order` were fitt
 _QUOTATION, _OWN_WORDS = 128, 64  # tokens of a margin; a quotation's length costs no decoding
 _PASSAGES = 4
 _MEASURED_TOGETHER = frozenset({"flash_attn", "kv_type"})
+IS_VERBATIM = {"verbatim": True, "free": False, None: True}
 MEASURED_BEST = "measured best with this model"
 
 
@@ -108,7 +109,7 @@ def resolve(
     settings, why = settings.with_changes(**changes), MEASURED_BEST if origins["pattern"] == "models.toml" else None
     if settings.pattern is None and automatic is not None:
         settings, why, origins["pattern"] = settings.with_changes(pattern=automatic[0]), automatic[1], "length"
-    pattern, verbatim = PATTERNS[settings.pattern or "wim"], settings.margins != "free"
+    pattern, verbatim = PATTERNS[settings.pattern or "wim"], IS_VERBATIM[settings.margins]
     # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
     is_judged_apart = settings.relevance_model not in (None, ITSELF)
     again = pattern.answers_from_passages or settings.query_first or is_judged_apart

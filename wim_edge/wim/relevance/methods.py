@@ -77,7 +77,7 @@ class SeparateModelRelevance(Relevance):
         method: makes the method for texts of at most so many tokens of its own model, not of the reader's.
     """
 
-    elsewhere = True
+    uses_own_model = True
 
     def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
         self._make, self._model, self.name = method, model, model.info.name

@@ -27,7 +27,7 @@ class Relevance:
     """True if it judges a text: the margin or, if none is written, the segment's; else it scores the segment itself."""
     needs_sequence = False
     """True if it needs the segment in the reading's sequence."""
-    elsewhere = False
+    uses_own_model = False
     """True if it reads what it scores with a model of its own."""
     evaluated_tokens = 0
     """The tokens of texts that it has put into a sequence of its own, on the model that reads."""
