@@ -71,8 +71,8 @@ class Segment:
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
     """Cuts ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
 
-    A segment ends at a paragraph's end if that leaves it at least half full, else at a sentence's
-    likewise, else at white space, else anywhere but inside a composed character. White space at a break stays
+    A segment ends at a paragraph's end, else at a sentence's, if that leaves it at least half full;
+    otherwise at white space, else anywhere but inside a composed character. White space at a break stays
     with the earlier segment. Raises InvalidRequestError if one character exceeds the budget.
     """
     if budget < 1:
