@@ -28,7 +28,7 @@ class Catalog:
 
     @classmethod
     def load(cls, paths: Paths) -> Catalog:
-        """The shipped models.toml, over which the user's own adds entries or replaces whole ones.
+        """Loads the shipped models.toml and the user's own, which adds entries or replaces whole ones.
 
         Raises ModelError that names the file, the entry and the key.
         """
@@ -38,22 +38,22 @@ class Catalog:
         own = own_file(paths)
         try:
             there = own.exists()
-        except OSError:  # of its folder; to read it says so
+        except OSError:  # an error of its folder, which reading the file reports
             there = True
         if there:
             entries |= read_models(own)
         return cls(entries)
 
     def __iter__(self) -> Iterator[ModelEntry]:
-        """The entries from the lowest rank to the highest."""
+        """Yields the entries from the lowest rank to the highest."""
         return iter(sorted(self.entries.values(), key=lambda entry: (entry.rank, entry.name)))
 
     def names(self) -> list[str]:
-        """The names, from the lowest rank to the highest."""
+        """Returns the names, from the lowest rank to the highest."""
         return [entry.name for entry in self]
 
     def get(self, name: str) -> ModelEntry:
-        """The entry of that name. Raises ModelNotFoundError, whose hint names the nearest names."""
+        """Returns the entry of that name. Raises ModelNotFoundError, whose hint names the nearest names."""
         try:
             return self.entries[name]
         except KeyError:
@@ -64,7 +64,7 @@ class Catalog:
 
 
 def own_file(paths: Paths) -> Path:
-    """Where the user's own models.toml lies, if there is one."""
+    """Returns the path of the user's own models.toml, which may not exist."""
     return paths.config / "models.toml"
 
 
@@ -83,20 +83,20 @@ class ResolvedModel:
 
 
 def fits_machine(need: int) -> bool:
-    """Whether so many bytes are within MEMORY_SHARE of the memory that this process could have."""
+    """Tells whether so many bytes are within MEMORY_SHARE of the memory that this process could have."""
     from wim_edge.engine import available_memory
 
     return need <= MEMORY_SHARE * available_memory.total()
 
 
 def recommended(catalog: Catalog) -> ModelEntry:
-    """Returns the highest ranked that fits the machine; the embedded one where none does."""
+    """Returns the highest ranked model that fits the machine; the embedded one if none does."""
     fitting = [entry for entry in catalog if fits_machine(entry.memory_bytes())]
     return fitting[-1] if fitting else catalog.get(EMBEDDED)
 
 
 def resolve(model: str | None, paths: Paths) -> ResolvedModel:
-    """Returns the model to load for a name, a path, or None: the highest ranked on this disk that fits the machine.
+    """Returns the model to load for a name, a path, or None (the highest ranked on this disk that fits the machine).
 
     Never touches the network. A path is not looked at: the engine reads and checks the file.
     Raises ModelNotFoundError for an unknown name, or one that is not on this disk.
@@ -117,7 +117,7 @@ def resolve(model: str | None, paths: Paths) -> ResolvedModel:
 
 
 def is_here(name: str, paths: Paths) -> bool:
-    """Whether the model of this name is on this disk."""
+    """Tells whether the model of this name is on this disk."""
     entry = Catalog.load(paths).entries.get(name)
     return entry is not None and locate(entry, paths) is not None
 
@@ -140,7 +140,7 @@ def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
 
 
 def facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
-    """What is told of a model. Sizes in bytes; those of the file itself, if it is here."""
+    """Returns the facts to show of a model. Sizes are in bytes; those of the file itself, if it is on this disk."""
     found = locate(entry, paths)
     size = found.stat().st_size if found else entry.bytes
     need = entry.memory_bytes(size)

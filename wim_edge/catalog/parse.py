@@ -1,4 +1,4 @@
-"""models.toml -> entries, strictly: an unknown key or a wrong type is an error that names its place."""
+"""The strict parsing of models.toml to entries: an unknown key or a wrong type is an error that names its place."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Parts(_Source, kw_only=True):
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
-    """The entries of one models.toml by name. Raises ModelError naming the file, the entry and the key."""
+    """Returns the entries of one models.toml by name. Raises ModelError naming the file, the entry and the key."""
     try:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -149,8 +149,8 @@ def _source(data: Table, where: str, file: Path) -> Source:
 
 
 def _check_settings(table: Table, where: str) -> None:
-    """Refuses all but the choices that Settings leaves open (None), as it takes them: a bad value shows here and not
-    in the middle of a run."""
+    """Refuses all settings but those that `Settings` leaves open (None), and bad values of these, which show here and
+    not in the middle of a run."""
     known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key in table:
         if key not in known:

@@ -1,4 +1,4 @@
-"""Where an entry's file is, how it comes onto this disk, and how it leaves it."""
+"""The file of an entry: finding it, fetching it onto this disk, and removing it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Progress", "fetch", "locate", "removable", "remove"]
 
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
-    """The entry's file, if it is on this disk; never asks the network, and imports no package's code."""
+    """Returns the entry's file on this disk, or None; never asks the network, and imports no package's code."""
     match entry.source:
         case HubSource() as source:
             return hub.locate(source, paths.models)
@@ -25,11 +25,11 @@ def locate(entry: ModelEntry, paths: Paths) -> Path | None:
 
 
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
-    """The entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
+    """Returns the entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
 
     A file of ours that fails is fetched once more; others are left alone.
     Raises DownloadError (network, disk, checksum), ModelFileError (not a usable GGUF model), and
-    ModelNotFoundError for a path where nothing is.
+    ModelNotFoundError for a path without a file.
     """
     found = locate(entry, paths)
     if found is not None:
@@ -77,10 +77,10 @@ def _verify(path: Path, entry: ModelEntry) -> None:
 
 
 def removable(entry: ModelEntry, paths: Paths) -> Path:
-    """The entry's file, if it is ours to delete.
+    """Returns the entry's file, if it is ours to delete.
 
-    Raises ModelError, with what to do in its hint, where the file is not ours to delete (the user's
-    own, an installed package's, the Hugging Face cache's), and ModelNotFoundError where there is none.
+    Raises ModelError, with what to do in its hint, if the file is not ours to delete (the user's
+    own, an installed package's, the Hugging Face cache's), and ModelNotFoundError if there is none.
     """
     found = locate(entry, paths)
     if found is None:
@@ -98,7 +98,7 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
 
 
 def remove(entry: ModelEntry, paths: Paths) -> int:
-    """Delete what wim-edge keeps of this entry; the bytes freed. Raises what :func:`removable` raises."""
+    """Deletes what wim-edge keeps of this entry and returns the bytes freed. Raises what :func:`removable` raises."""
     path = removable(entry, paths)
     if isinstance(entry.source, HubSource):
         return hub.remove(entry.source, paths.models)

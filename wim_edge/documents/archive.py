@@ -43,7 +43,7 @@ class Archive:
         self._markup = 0
 
     def bound_markup(self, *endings: str) -> None:
-        """Raise DocumentError where the members whose names end so are too much to parse."""
+        """Raises DocumentError if the members with these endings are too much to parse."""
         members = self._zip.infolist()
         self._bound(sum(one.file_size for one in members if one.filename.endswith(endings)), "markup_bytes")
 
@@ -53,7 +53,7 @@ class Archive:
             raise above(self._name, f"unpacks to {mebibytes(size)}, more than {mebibytes(most)}", limit)
 
     def read(self, member: str) -> bytes:
-        """A member's bytes; zipfile yields no more of them than the archive's directory declares."""
+        """Returns a member's bytes; zipfile yields no more of them than the archive's directory declares."""
         try:
             self._markup += self._zip.getinfo(member).file_size
             self._bound(self._markup, "markup_bytes")

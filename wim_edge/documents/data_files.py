@@ -1,4 +1,4 @@
-"""Data files -> rows: JSON or JSON lines, gzip-compressed or not, told apart by what they hold."""
+"""The rows of data files: JSON or JSON lines, gzip-compressed or not, told apart by what they hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
-    """The rows of a data file: its lines, the list that it holds, or the list under ``data`` (SQuAD).
+    """Returns the rows of a data file: its lines, the list that it holds, or the list under ``data`` (SQuAD).
 
     Raises InvalidRequestError if the file cannot be read or holds no rows, and DocumentError above the limits.
     """
@@ -45,8 +45,8 @@ def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
 def parse_rows(
     path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str, limits: Limits | None = None
 ) -> list[T]:
-    """What ``parse(row, number)`` makes of every row. Raises InvalidRequestError, with the expected
-    ``layout`` as its hint, at the first row of another one."""
+    """Returns the results of ``parse(row, number)`` for all rows. Raises InvalidRequestError, with the expected
+    ``layout`` as its hint, at the first row of another layout."""
     found: list[T] = []
     for number, row in enumerate(read_rows(path, limits)):
         try:
@@ -60,34 +60,34 @@ def parse_rows(
 
 
 def text_of(value: Any) -> str:
-    """Raises TypeError for what is no text."""
+    """Returns the value, which is a text. Raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} where a text should be")
     return value
 
 
 def list_of(value: Any) -> list[Any]:
-    """Raises TypeError for what is no list, such as a text."""
+    """Returns the value, which is a list. Raises TypeError for anything else, such as a text."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.40} where a list should be")
     return value
 
 
 def answers_of(value: Any) -> tuple[str, ...]:
-    """One answer or a list of them, texts or numbers; raises TypeError for anything else."""
+    """Returns one answer or a list of them, texts or numbers, as texts. Raises TypeError for anything else."""
     values = value if isinstance(value, list | tuple) else [value]
     return tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
 
 
 def flag_of(value: Any) -> bool:
-    """True, false, 1 or 0; raises TypeError for anything else, such as "false"."""
+    """Returns true, false, 1 or 0 as a bool. Raises TypeError for anything else, such as "false"."""
     if value not in (0, 1):
         raise TypeError(f"{value!r:.40} where true or false should be")
     return bool(value)
 
 
 def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
-    """Name and SHA-256 of a data file, or of a folder with the names and contents of these files in it."""
+    """Returns name and SHA-256 of a data file, or of a folder by the names and contents of these files in it."""
     if path is None:
         return None
     if not path.is_dir():
@@ -100,7 +100,7 @@ def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str]
 
 
 def _bytes(path: Path, limits: Limits | None = None) -> bytes:
-    """All of it; with limits what a document may have, and DocumentError where it has more."""
+    """Returns all bytes of a file. With limits, raises DocumentError if it has more than a document may have."""
     try:
         if path.exists() and not path.is_file():  # it is read more than once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
@@ -111,7 +111,7 @@ def _bytes(path: Path, limits: Limits | None = None) -> bytes:
 
 
 def text_of_file(path: Path, limits: Limits | None = None) -> str:
-    """UTF-8, or that in gzip. Raises InvalidRequestError, and DocumentError above the limits."""
+    """Returns a file's UTF-8 text, gzipped or not. Raises InvalidRequestError, and DocumentError above the limits."""
     data = _bytes(path, limits)
     try:
         if data[:2] == b"\x1f\x8b":

@@ -1,4 +1,4 @@
-"""Bytes -> text: encodings, line ends, and what is no text at all."""
+"""The decoding of bytes to text: encodings, line ends, and bytes that are no text at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WEB_CODECS = re.compile(
 
 
 def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Plain text and notes about it. Raises DocumentError for bytes that are not text."""
+    """Returns plain text and notes about it. Raises DocumentError for bytes that are not text."""
     marked = _by_mark(name, data)
     if marked is not None:
         return tidy(marked), ()
@@ -36,7 +36,7 @@ def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """As :func:`decode`, for HTML and XML, which can declare their encoding."""
+    """Does what :func:`decode` does, for HTML and XML, which can declare their encoding."""
     declared = _DECLARED.search(data[:1024])
     if declared and not data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
         try:
@@ -50,7 +50,7 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def tidy(text: str) -> str:
-    """The text with ``\\n`` line ends and without NULs."""
+    """Returns the text with ``\\n`` line ends and without NULs."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 

@@ -1,4 +1,4 @@
-"""A document as the rest of the house sees it: one text, and what is known of each place in it.
+"""A document as the rest of wim-edge sees it: one text, and the facts known of each place in it.
 
 All offsets are characters of ``Document.text``, half-open: ``text[start:end]``.
 """
@@ -21,7 +21,7 @@ INSTALL_HINT = "pip install lxml pypdfium2 python-docx"
 
 _SECTION_CHARS = 200
 _CONVERTED = frozenset({".html", ".htm", ".xhtml", ".epub", ".docx", ".pdf", ".jsonl", ".gz"})
-"""Endings of files whose text has other lines than they have."""
+"""The endings of files whose text has other lines than the file itself."""
 _INK = re.compile(r"\S")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _T = TypeVar("_T")
@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a piece of text stands: characters ``[start, end)``, its page (from 1), its section, and the line (from 1)
-    in which it begins, as an editor shows the file; None where that shows other lines than the text has."""
+    """The place of a piece of text: characters ``[start, end)``, its page (from 1), its section, and the line (from 1)
+    in which it begins, as an editor shows the file; None if the editor shows other lines than the text has."""
 
     chars: tuple[int, int]
     page: int | None
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Mark:
-    """From character ``start`` on, the text is on this page or in this section; None: as before."""
+    """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change."""
 
     start: int
     page: int | None = None
@@ -51,7 +51,7 @@ class Mark:
 class Document:
     """A document's whole text, well formed. ``marks`` ascend by ``start``; ``notes`` say how the reading
     was less than perfect (a guessed encoding, a page without text), a line each; ``title`` is what its file
-    calls it, perhaps nothing. Of a document with ``parts`` (characters, ascending) only these are read."""
+    calls it, or empty. If it has ``parts`` (spans of characters, ascending), only these are read."""
 
     name: str
     text: str
@@ -66,7 +66,7 @@ class Document:
         object.__setattr__(self, "text", well_formed(self.text))
 
     def place(self, start: int, end: int) -> Place:
-        """Page, section and line of the first non-blank character in ``text[start:end]``."""
+        """Returns page, section and line of the first non-blank character in ``text[start:end]``."""
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
@@ -111,12 +111,12 @@ class DocumentBuilder:
         return not self._parts
 
     def mark(self, page: int | None = None, section: str | None = None) -> None:
-        """The next paragraph begins this page, this section, or both."""
+        """Has the next paragraph begin this page, this section, or both."""
         self._page = page or self._page
         self._section = short(section) if section else self._section
 
     def paragraph(self, text: str) -> None:
-        """Add a paragraph, a blank line after the one before. A blank one is left out."""
+        """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out."""
         if not text.strip():
             return
         if self._parts:
@@ -137,18 +137,18 @@ class DocumentBuilder:
 
 
 def short(title: str) -> str:
-    """A section's title on one line, at most 200 characters."""
+    """Returns a section's title on one line, at most 200 characters."""
     line = " ".join(well_formed(title).split())
     return line if len(line) <= _SECTION_CHARS else line[: _SECTION_CHARS - 1] + "…"
 
 
 def well_formed(text: str) -> str:
-    """The text without lone surrogates, which no tokenizer or terminal could encode."""
+    """Returns the text without lone surrogates, which no tokenizer or terminal could encode."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def deduplicate(names: Iterable[str]) -> list[str]:
-    """The names, where a repeated one gets " (2)", " (3)" and so on."""
+    """Returns the names, of which a repeated one gets " (2)", " (3)" and so on."""
     wanted = list(names)
     given, used = set(wanted), dict[str, None]()
     for name in wanted:
@@ -161,14 +161,14 @@ def deduplicate(names: Iterable[str]) -> list[str]:
 
 
 def with_unique_names(documents: Iterable[Document]) -> list[Document]:
-    """With names of their own."""
+    """Returns the documents with repeated names numbered, so that each is unique."""
     documents = list(documents)
     names = deduplicate(document.name for document in documents)
     return [replace(document, name=name) for document, name in zip(documents, names, strict=True)]
 
 
 def require(module: str, name: str) -> ModuleType:
-    """Import an optional library that reading the document ``name`` needs; DocumentError without it."""
+    """Imports an optional library that reading the document ``name`` needs. Raises DocumentError without it."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""DOCX -> paragraphs and tables in their order, footnotes at the end.
+"""The reader of DOCX: paragraphs and tables in their order, footnotes at the end.
 
 The tree is walked here rather than through python-docx's paragraphs, which leave out tracked
 insertions, content controls and text boxes.
@@ -29,7 +29,7 @@ _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes"}
 
 
 def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Text of the body, then of the notes. Headings become sections; a table's row is one line."""
+    """Returns the text of the body, then of the notes. Headings become sections; a table's row is one line."""
     docx = require("docx", name)
     etree = require("lxml.etree", name)
     Archive(name, data, limits).bound_markup(".xml", ".rels")
@@ -76,7 +76,7 @@ def _cells(row: Any) -> Iterator[str]:
 
 
 def _texts(paragraph: Any) -> list[str]:
-    """A paragraph's own text, then that of the text boxes anchored in it."""
+    """Returns a paragraph's own text, then that of the text boxes anchored in it."""
     own: list[str] = []
     boxes: list[str] = []
     for element in _walk(paragraph, {_PARAGRAPH, *_TEXT, *_CHARACTERS}):
@@ -88,7 +88,7 @@ def _texts(paragraph: Any) -> list[str]:
 
 
 def _walk(root: Any, wanted: set[str]) -> Iterator[Any]:
-    """The outermost elements of these kinds below ``root``, in document order."""
+    """Yields the outermost elements of these kinds below ``root``, in document order."""
     branches = [iter(root)]
     while branches:
         element = next(branches[-1], None)

@@ -1,4 +1,4 @@
-"""EPUB -> its chapters in reading order, each through the HTML reader."""
+"""The reader of EPUB: its chapters in reading order, each through the HTML reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbo
 
 
 def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """The book's text; a chapter's title and its headings become sections.
+    """Returns the book's text; a chapter's title and its headings become sections.
 
     Raises DocumentError where a chapter is under digital rights management.
     """
@@ -47,7 +47,7 @@ def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
 
 
 def _chapters(name: str, archive: Archive) -> list[str]:
-    """The archive's names of the chapters, each once, in the order of the book's spine."""
+    """Returns the archive's names of the chapters, each once, in the order of the book's spine."""
     roots = [str(tag.get("full-path", "")) for tag in _tags(name, archive, CONTAINER, "rootfile")]
     if not roots:
         raise damaged(name)
@@ -75,7 +75,7 @@ def _locked(name: str, archive: Archive) -> set[str]:
 
 
 def _member(base: str, href: str) -> str:
-    """A reference as a name in the archive, where it is only looked up: a path to elsewhere finds nothing."""
+    """Returns a reference as a name in the archive, where it is only looked up: a path to elsewhere finds nothing."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 

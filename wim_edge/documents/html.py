@@ -1,4 +1,4 @@
-"""HTML -> paragraphs, one pass over the parser's events.
+"""The reader of HTML: paragraphs, in one pass over the parser's events.
 
 No tree is built, so neither deep nesting nor a large page costs more than its length.
 """
@@ -30,7 +30,7 @@ _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>"
 
 
 def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """The text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
+    """Returns the text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
     markup, notes = decode_markup(name, data)
     draft = DocumentBuilder()
     draft.notes.extend(notes)
@@ -39,7 +39,7 @@ def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
 
 
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits) -> None:
-    """Append the text of this HTML or XHTML to the draft."""
+    """Appends the text of this HTML or XHTML to the draft."""
     etree = require("lxml.etree", name)
     declaration = _XML_DECLARATION.match(markup)
     markup = markup[declaration.end() :] if declaration else markup
@@ -54,7 +54,7 @@ def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits) -> 
 
 
 class _Writer:
-    """Receives the parser's events. A gap (line or paragraph) is asked for and made before the next text."""
+    """Receives the parser's events. A gap (of a line or a paragraph) is noted, and made before the next text."""
 
     def __init__(self, draft: DocumentBuilder, name: str, most_deep: int) -> None:
         self._draft = draft

@@ -13,7 +13,7 @@ _BLOCK = 1 << 20
 
 
 def above(name: str, what: str, limit: str) -> DocumentError:
-    """``limit``: the field of `Limits` that it is above of."""
+    """Returns the error for a document above ``limit``, a field of `Limits`."""
     return DocumentError(f"{name}: {what}", f"Split it and give the parts, or set WIM_EDGE_{limit.upper()} higher.")
 
 
@@ -22,7 +22,7 @@ def too_large(name: str, limits: Limits) -> DocumentError:
 
 
 def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
-    """All that a file holds, whose size nobody may know beforehand. Raises DocumentError for one that is too large."""
+    """Returns all of a file, whose size may be unknown beforehand. Raises DocumentError if it is too large."""
     blocks, size = [], 0
     while block := file.read(_BLOCK):  # a single read would set the whole limit's memory aside
         blocks.append(block)

@@ -14,7 +14,7 @@ _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 
 
 def markdown(name: str, text: str, limits: Limits) -> Document:
-    """The text, verbatim, with a mark at each heading that is not inside a code block."""
+    """Returns the text, verbatim, with a mark at each heading that is not inside a code block."""
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front.group()) if front else None
     title = short(titled[1]) if titled else ""

@@ -1,4 +1,4 @@
-"""PDF -> one stretch of text a page."""
+"""The reader of PDF: one stretch of text a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PDFIUM = threading.Lock()
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """The text layer, with a mark for each page. Raises DocumentError for encrypted or scanned files."""
+    """Returns the text layer, with a mark for each page. Raises DocumentError for encrypted or scanned files."""
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
     with _PDFIUM:
@@ -50,7 +50,7 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
 
 
 def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> tuple[list[str | None], str]:
-    """The text of every page, None where PDFium cannot load it; and the title."""
+    """Returns the text of every page (None if PDFium cannot load it) and the title."""
     library: type[Exception] = pdfium.PdfiumError
     try:
         pdf = pdfium.PdfDocument(data)

@@ -1,7 +1,7 @@
-"""Plain text -> Document: as it stands, or as HTML where it is a page's markup under another name.
+"""The reader of plain text: as it stands, or as HTML if it is a page's markup under another name.
 
-Collections of pages and what is copied out of a page's source come as text. A model reads such tags as words (half of
-the tokens of some tables), and quotes them.
+Collections of pages and copies of a page's source come as text. A model reads the tags in them as words (half of the
+tokens of some tables), and quotes them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _TAG = re.compile(
     r"<(/?)(p|div|span|table|tr|td|th|ul|ol|li|dl|dt|dd|h[1-6]|section|article|blockquote)(?:[\s_][^<>]*)?>", re.I
 )
 _GLUED = re.compile(r"(<t[dhr]|<table|<[ou]l|<li|<p)_(?=\w+=)", re.I)
-"""Natural Questions writes `<Td_colspan="2">`."""
+"""A tag glued to its attribute: Natural Questions writes `<Td_colspan="2">`."""
 _LEAST = 20
-"""Tags: with fewer, those that are there may be what the text is about."""
+"""The fewest tags of markup: fewer may be what the text is about."""
 _APART = 500
-"""Characters to a tag at most."""
+"""The most characters to a tag."""
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
-    """Returns the document, without its tags and with its sections where it is markup; a note says so."""
+    """Returns the document; if it is markup, without its tags, with its sections and a note that says so."""
     if not is_markup(text):
         return Document(name, text, notes=notes)
     draft = DocumentBuilder()
@@ -43,7 +43,7 @@ def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...
 
 
 def is_markup(text: str) -> bool:
-    """Whether most of the tags in it are HTML's and closed, and there are many."""
+    """Tells whether a text has many tags, most of them HTML's and closed."""
     if text.count("<") < _LEAST:
         return False
     tags = Counter((closing, tag.lower()) for closing, tag in _TAG.findall(text))

@@ -1,4 +1,4 @@
-"""Any file -> Document: what it is by its content first, then by its name's ending."""
+"""The reader of any file, whose kind is told by its content first, then by its name's ending."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _UNSUPPORTED = (
 
 
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
-    """Read one file; the string ``-`` reads standard input (``stdin``, if given).
+    """Reads one file; the string ``-`` reads standard input (``stdin``, if given).
 
-    Text, Markdown, HTML, PDF, DOCX and EPUB. Raises DocumentError for a file that cannot be read:
+    It takes text, Markdown, HTML, PDF, DOCX and EPUB. Raises DocumentError for a file that cannot be read:
     missing, empty, binary, encrypted, scanned, damaged, of another kind, or above one of the limits.
     """
     if source == "-":
@@ -65,7 +65,7 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
 
 
 def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """The document in ``data``, which are those of the file ``path``. Raises DocumentError."""
+    """Returns the document in ``data``, the bytes of the file ``path``. Raises DocumentError."""
     return replace(_checked(_printable(path.name or str(path)), path.suffix.lower(), data, limits), path=path)
 
 
@@ -84,9 +84,9 @@ def _checked(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 def read_documents(
     sources: Iterable[str | Path], stdin: BinaryIO | None = None, limits: Limits = DEFAULTS
 ) -> list[Document]:
-    """Read several. Equal names are told apart: "report.pdf", "report.pdf (2)".
+    """Reads several files. Equal names are told apart: "report.pdf", "report.pdf (2)".
 
-    Raises as :func:`read_document`, and InvalidRequestError where ``-`` is given twice.
+    Raises what :func:`read_document` raises, and InvalidRequestError if ``-`` is given twice.
     """
     sources = list(sources)
     if sources.count("-") > 1:
@@ -95,7 +95,7 @@ def read_documents(
 
 
 def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:
-    """What is in a file. Raises DocumentError: missing, a folder, above the limit, not to be read."""
+    """Returns the bytes of a file. Raises DocumentError if it is missing, a folder, above the limit, or unreadable."""
     name = _printable(path.name or str(path))
     try:
         if path.is_dir():
@@ -144,7 +144,7 @@ def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _printable(name: str) -> str:
-    """A file's name on one line, without what a terminal would act on or could not show."""
+    """Returns a file's name on one line, without what a terminal would act on or could not show."""
     return "".join(character if character.isprintable() else "\ufffd" for character in name)
 
 

@@ -1,6 +1,6 @@
-"""Text -> segments: whole, in order, none above its budget of tokens, broken where it hurts least.
+"""The cutting of text into segments: all of it, in order, none above the budget of tokens, cut where it hurts least.
 
-The tokenizer is the dear part (about a microsecond a character), so a segment's end is guessed from
+The tokenizer is the costly part (about a microsecond a character), so a segment's end is guessed from
 the characters a token took so far, and moved back to the best break before it; only where that makes it
 too long or too short is the guess corrected first. Counts are neither additive nor monotone, so every
 segment is tokenized as it is before it is accepted.
@@ -20,15 +20,15 @@ Tokenize = Callable[[str], Sequence[int]]
 
 _CHARS_A_TOKEN = 4.0
 _FULL, _AIM = 0.85, 0.93
-"""A guess is good from this share of the budget on, and aims at that one."""
+"""The share of the budget from which a guess is good, and the one that it aims at."""
 _FULL_AT_ONCE = 0.7
-"""A first guess is good from this share on: half of the tokenizing is saved, segments are 2% shorter."""
+"""The share from which a first guess is good: it saves half of the tokenizing; segments are 2% shorter."""
 _LEARNT = 0.3
-"""Weight of the last segment's characters a token among those of all before it."""
+"""The weight of the last segment's characters a token among those of all before it."""
 _GUESSES = 8
-"""After so many, doubling and halving find the end, whatever the tokenizer does."""
+"""The guesses after which doubling and halving find the end, whatever the tokenizer does."""
 _TRIES = 3
-"""Breaks of one kind that are tried, from the last one back."""
+"""The most breaks of one kind that are tried, from the last one back."""
 
 _WORD, _SENTENCE, _PARAGRAPH = 1, 2, 3
 _BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』）】]*)(?P<after>\s*)|(?P<blank>\s+)""")
@@ -47,14 +47,14 @@ MONTH = (
     r"|[Jj]anvier|[Ff]évrier|mars|avril|mai|juin|juillet|[Aa]oût|septembre|octobre|novembre|[Dd]écembre"
     r"|[Ee]nero|[Ff]ebrero|[Mm]arzo|[Aa]bril|mayo|[Jj]unio|[Jj]ulio|[Aa]gosto|septiembre|octubre|noviembre|diciembre)\b"
 )
-"""A month's name or abbreviation in English, German, French or Spanish, as those write it."""
+"""A month's name or abbreviation in English, German, French or Spanish, as each language writes it."""
 _ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\b){MONTH}")
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
-"""With which a sentence goes on behind an ellipsis ("-4 ... -6")."""
+"""The characters with which a sentence goes on after an ellipsis ("-4 ... -6")."""
 _LINE = 40
-"""A line at least so long was wrapped, its end says nothing."""
+"""The characters of a line from which it counts as wrapped, so that its end says nothing."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Segment:
 
 
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
-    """Cut ``text`` into segments of at most ``budget`` tokens that concatenate to exactly it.
+    """Cuts ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
 
-    A segment ends at a paragraph's end if that leaves it at least half full, else so at a sentence's,
-    else at white space, else anywhere but inside a composed character. White space at a break stays
-    with the earlier segment. Raises InvalidRequestError where one character exceeds the budget.
+    A segment ends at a paragraph's end, else at a sentence's, if that leaves it at least half full;
+    otherwise at white space, else anywhere but inside a composed character. White space at a break stays
+    with the earlier segment. Raises InvalidRequestError if one character exceeds the budget.
     """
     if budget < 1:
         raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
@@ -95,7 +95,7 @@ def _guess(text: str, start: int, budget: int, ratio: float) -> int:
 def _at_once(
     text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Returns the best break before the guess, and the tokens up to it; None where the guess is no good."""
+    """Returns the best break before the guess, and the tokens up to it; None if the guess is no good."""
     guess = _guess(text, start, budget, ratio)
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))
@@ -117,9 +117,9 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Character spans ``[start, end)`` of the sentences; they concatenate to the text.
+    """Returns the character spans ``[start, end)`` of the sentences, which together are the text.
 
-    A line's end in the middle of a sentence is no break, an item of a list and a short line are.
+    A line's end in the middle of a sentence is no break; the end of a list's item or of a short line is one.
     """
     cuts = [
         cut
@@ -143,7 +143,7 @@ def _ends_sentence(text: str, cut: int) -> bool:
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
-    """An end such that the tokens up to it nearly fill the budget, or reach the end of the text."""
+    """Returns an end, and the tokens up to it, which nearly fill the budget or reach the end of the text."""
     tokens: tuple[int, ...] = ()
     good, bad = start, len(text) + 1  # good fits, bad does not
     guess = _guess(text, start, budget, ratio)
@@ -172,7 +172,7 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
 
 
 def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
-    """Ends for the segment from ``start``, best first, none behind ``end``."""
+    """Yields ends for the segment from ``start``, the best first, none after ``end``."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
     for kind in (_PARAGRAPH, _SENTENCE, _WORD):
@@ -185,7 +185,7 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where and of which kind the breaks in ``text[start:end]`` are; nothing blank is cut off alone."""
+    """Yields the places and the kinds of the breaks in ``text[start:end]``; no white space is cut off alone."""
     # One character more than the segment shows whether white space goes on behind it.
     for match in _BREAK.finditer(text, start, end + 1):
         space = match["after"] or match["blank"] or ""
@@ -200,7 +200,7 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _whole(text: str, start: int, end: int) -> int:
-    """The last place up to ``end`` that is not inside a composed character; ``end`` if there is none."""
+    """Returns the last place up to ``end`` that is not inside a composed character; ``end`` if there is none."""
     cut = end
     while cut > start and _composed(text[cut - 1], text[cut]):
         cut -= 1
@@ -208,7 +208,7 @@ def _whole(text: str, start: int, end: int) -> int:
 
 
 def _composed(before: str, after: str) -> bool:
-    """Whether these two belong to one character on the screen (or one line end)."""
+    """Tells whether these two belong to one character on the screen (or one line end)."""
     return (
         _JOINER in (before, after)
         or unicodedata.category(after).startswith("M")

@@ -44,7 +44,7 @@ def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
 
 
 class ByPosition:
-    """Forks by `seq_cp` and cuts by `seq_rm`: only metadata change, no cell is copied."""
+    """Forks by `seq_cp` and cuts by `seq_rm`: only metadata changes, no cell is copied."""
 
     ids_per_sequence = 1
 
