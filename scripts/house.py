@@ -5,7 +5,7 @@
 
 Counted are lines by package, the longest file and function, circles of imports, the files on the way of a question
 (docs/how-it-works.md lists them), classes that two modules define, modules without a test file of their name, test
-files that are too long, and defaults that are stated twice.
+files that are too long, defaults that are stated twice, and docstrings that are fragments.
 
 The test file of `wim_edge/engine/gguf.py` is `tests/engine/test_gguf.py`: who changes a module finds its tests. One
 that only says what data and protocols look like needs none: no function or method in it has a body of its own.
@@ -37,9 +37,15 @@ LIMITS = {
     "modules without a test file": 0,
     "test files too long": 0,
     "defaults stated twice": 0,
+    "docstrings without a verb or noun": 0,
 }
 """Where the house stands, or is to stand: each may fall, none may rise."""
 LONGEST_TEST = 400
+_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_FRAGMENT = re.compile(
+    r"(?:What|Which|As|With|Of|How|Where|That|When|By|From|For|In|On|Whether|Also|Such|Because|To|At|Those|Than|Like)\b"
+)
+"""How a docstring begins that neither begins with a verb nor names its object."""
 SAME_THING = {"Sequence", "Context", "Model", "Embedder"}
 """Protocols and what implements them (`wim_edge.engine.protocols`)."""
 
@@ -145,6 +151,11 @@ class House:
                     found.append(f"{module.name}:{line} {name} = {default.value!r}")
         return found
 
+    def fragments(self) -> list[str]:
+        """Docstrings that begin with a word like "Of" or "Whether": no verb, and no object that they name."""
+        return [f"{module.name}:{line} {text.strip()[:60]}" for module in self.modules.values()
+                for line, text in _docstrings(module.tree) if _FRAGMENT.match(text.strip())]  # fmt: skip
+
     def way(self) -> list[str]:
         """The modules on the way of a question, as docs/how-it-works.md lists them."""
         text = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
@@ -165,6 +176,14 @@ class House:
 def _test_file(path: Path) -> Path:
     folder = path.relative_to(PACKAGE).parent
     return ROOT / "tests" / folder / f"test_{path.stem.strip('_')}.py"
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yields the line and the text of each: what stands alone as a string, an attribute's too."""
+    for node in ast.walk(tree):
+        for one in getattr(node, "body", ()) if isinstance(node, _SCOPES) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                yield one.lineno, one.value.value
 
 
 def _does_something(tree: ast.Module) -> bool:
@@ -231,6 +250,7 @@ def main() -> None:
         "modules without a test file": house.untested(),
         "test files too long": house.long_tests(),
         "defaults stated twice": house.defaults_twice(),
+        "docstrings without a verb or noun": house.fragments(),
     }
     figures = {
         "lines without evaluation": lines.total() - lines["evaluation"],
@@ -240,7 +260,7 @@ def main() -> None:
     }
     print(", ".join(f"{room} {n:,}" for room, n in lines.most_common()))
     for name, figure in figures.items():
-        print(f"{name:<28} {figure:>7,}  (at most {LIMITS[name]:,}){'' if figure <= LIMITS[name] else '  PASSED'}")
+        print(f"{name:<34} {figure:>7,}  (at most {LIMITS[name]:,}){'' if figure <= LIMITS[name] else '  PASSED'}")
         if options.list:
             longest = [f"{n} {what}" for n, what in (files if "file" in name else functions)[:8]]
             for line in details.get(name, longest if name.startswith("longest") else []):
