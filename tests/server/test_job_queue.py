@@ -78,7 +78,7 @@ def test_a_full_line_says_when_to_come_back(client: Client, model: Slow) -> None
                 asked.append(response.json())
                 continue
         assert response.status_code == 429
-        assert int(response.headers["retry-after"]) >= 1
+        assert 1 <= int(response.headers["retry-after"]) <= 30  # not until all are done
         assert response.json()["error"]["type"] == "BusyError"
     model.seconds = 0.0
     assert {client.wait(one["id"])["state"] for one in asked} == {"done"}

@@ -157,7 +157,7 @@ class JobQueue:
         self.settings, self._most, self._open = settings, most, open_runtime
         self._line: deque[Job] = deque()
         self._running: Job | None = None
-        self._usual = _USUAL_SECONDS
+        self._usual, self._begun = _USUAL_SECONDS, time.monotonic()
         self._changed = threading.Condition()
         self._closed = False
         self._base: Runtime | None = None
@@ -184,7 +184,7 @@ class JobQueue:
         """Puts a job in line. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
-                raise BusyError(self.waiting, max(1, round(self._usual * len(self._line))))
+                raise BusyError(self.waiting, self._seconds_to_room())
             job.tell(Queued(self.waiting))
             self._line.append(job)
             self._changed.notify()
@@ -192,6 +192,10 @@ class JobQueue:
         if running is not None and running.gives_way:
             self.cancel(running)
         return job
+
+    def _seconds_to_room(self) -> int:
+        """Returns when the running job, if it takes as long as usual, makes room for the next one in line."""
+        return max(1, round(self._usual - (time.monotonic() - self._begun)))
 
     def answer_now(self, job: Job) -> None:
         """Has a job read no further, and answer from what has been read."""
@@ -239,7 +243,7 @@ class JobQueue:
                 if not self._line:
                     break
                 job = self._running = self._line.popleft()
-                job.state = "running"
+                job.state, self._begun = "running", time.monotonic()
             state = self._do(job)
             with self._changed:
                 self._running = None
@@ -252,9 +256,9 @@ class JobQueue:
             if job._wish is Decision.CANCEL:  # while the model was loaded
                 job.tell(_NOT_BEGUN)
                 return "cancelled"
-            begun = time.monotonic()
+            self._begun = time.monotonic()  # a model is not loaded for each
             self._tell(job, job.begin(runtime))
-            self._usual += (time.monotonic() - begun - self._usual) / 4
+            self._usual += (time.monotonic() - self._begun - self._usual) / 4
             while job.on is not None and job.has_more and self._may_go_on(job):
                 read = job.events[-1]["read_segments"]
                 self._tell(job, job.on(runtime))
