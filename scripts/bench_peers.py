@@ -45,7 +45,7 @@ from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.split import PARTS
 from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.table import rows
-from wim_edge.evaluation.tasks import Options
+from wim_edge.evaluation.tasks import TaskOptions
 from wim_edge.evaluation.tasks.documents import TASK, score
 from wim_edge.wim.timings import peak_rss_bytes
 
@@ -64,7 +64,7 @@ def main() -> None:
         model = runtime.open()
         info, n_threads = model.info, model.n_threads
         examples = TASK.examples(
-            Options(data=options.data, part=options.part, limit=options.limit, seed=options.seed),
+            TaskOptions(data=options.data, part=options.part, limit=options.limit, seed=options.seed),
             lambda text: len(model.tokenize(text)),
         )
     askers = {name: Asker(name, Generator(info.path, n_threads)) for name in options.product}
