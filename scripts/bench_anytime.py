@@ -33,9 +33,10 @@ from wim_edge.within import Within
 
 AT = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300)  # seconds
 
-BOUND, SEGMENTS = Within.parse("auto").unread, Within.parse("auto").segments
+AUTO = Within.parse("auto")
+BOUND, SEGMENTS = AUTO.unread or 0.0, AUTO.segments
 
-Course = list[tuple[float, bool]]
+Course = list[tuple[float, float]]
 """From which second on gold is among the chosen passages, or is not."""
 
 
@@ -85,7 +86,7 @@ def spread(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
     return [some[round((k + 0.5) * len(some) / each - 0.5)] for some in by_document.values() for k in range(each)][:n]
 
 
-def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> Iterator[tuple[float, bool, float]]:
+def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> Iterator[tuple[float, float, float]]:
     """Yields after each segment the seconds so far, whether gold is among those that would be chosen, and the
     probability that a better one is left."""
     begun = time.process_time()
@@ -93,7 +94,8 @@ def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> It
     for event in stream:
         if isinstance(event, events.SegmentScored):
             at = time.process_time() - begun
-            reading = runtime._asked.reading  # type: ignore[union-attr]  # what would be chosen now, no event tells
+            assert runtime._session is not None
+            reading = runtime._session.reading  # what would be chosen now, no event tells
             spans = [reading.plan.segments[n].segment for n in reading.chosen()]
             shown = " ".join(document.text[one.start : one.end] for one in spans)
             yield at, contains(shown, list(question.answers)), event.unread_probability or 0.0

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.example import Passage, as_documents
-from wim_edge.evaluation.tasks.questions import Question, load_multidoc
+from wim_edge.evaluation.tasks.questions import QAExample, load_multidoc
 
 METHODS = (("rag", "bm25"), ("rag", "likelihood"), ("wim", "likelihood-gain"), ("rag", "verdict"), ("wim", "verdict"))
 ATTACKS = {
@@ -64,7 +64,7 @@ def show(n: int, first: Counter[tuple[str, str]], among: Counter[tuple[str, str]
         print(f"| {attack} | {' | '.join(cells)} |", flush=True)
 
 
-def documents(question: Question, attack: str) -> list[Document]:
+def documents(question: QAExample, attack: str) -> list[Document]:
     """The eleventh is the least like the question that the data has for it."""
     read, last = list(question.passages[:10]), question.passages[-1]
     hostile = replace(last, text=attack.format(text=last.text, question=question.question))

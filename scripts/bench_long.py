@@ -55,7 +55,8 @@ def ask(given: argparse.Namespace) -> int:
         model=given.model, segment_tokens=128, answer_tokens=4, readings=given.readings
     )
     end = None if given.minutes is None else time.monotonic() + 60 * given.minutes
-    warm, seconds, resident, files, reused = 0, [], [], [], 0
+    seconds: list[float] = []
+    warm, resident, files, reused = 0, [], [], 0
     with Runtime(settings) as runtime:
         one = runtime.ask(documents[0], ASKED[0])
         limit = ReadingStore.of(settings).index.total() * given.documents // 3
@@ -67,7 +68,7 @@ def ask(given: argparse.Namespace) -> int:
             seconds.append(time.perf_counter() - begun)
             reused += bool(one.usage.reused_tokens)
             resident.append(me.memory_info().rss)
-            files.append(me.num_fds() if hasattr(me, "num_fds") else me.num_handles())
+            files.append(getattr(me, "num_fds" if hasattr(me, "num_fds") else "num_handles")())
             if len(seconds) % 50 == 0 or len(seconds) == WARM:
                 now = f"{resident[-1] / 1e6:6.0f} MB, {files[-1]} files, {seconds[-1]:.1f} s"
                 print(f"{len(seconds):5}: {now}", flush=True)

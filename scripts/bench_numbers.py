@@ -83,7 +83,7 @@ def elsewhere(given: argparse.Namespace) -> dict[str, list[Story]]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, *sys.argv[1:], "--readings", folder]
         found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return {pattern: [tuple(story) for story in told] for pattern, told in found.items()}  # type: ignore[misc]
+    return {pattern: [tuple(story) for story in told] for pattern, told in found.items()}
 
 
 def stories(given: argparse.Namespace, readings: Path) -> dict[str, list[Story]]:

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge import Runtime, Settings
+from wim_edge.engine.model import physical_cores
 from wim_edge.evaluation.embedding import open_embedder, require_embedder
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record
@@ -62,7 +63,7 @@ def main() -> None:
     require_embedder()
     with Runtime(Settings.from_environment().with_changes(model=options.model)) as runtime:
         model = runtime.open()
-        info, n_threads = model.info, model.n_threads
+        info, n_threads = model.info, runtime.settings.n_threads or physical_cores()
         examples = TASK.examples(
             TaskOptions(data=options.data, part=options.part, limit=options.limit, seed=options.seed),
             lambda text: len(model.tokenize(text)),
@@ -137,7 +138,8 @@ class Asker:
 
     def __init__(self, name: str, generator: Generator) -> None:
         self.name, self._generator = name, generator
-        self._document, self._ask = "", None
+        self._document = ""
+        self._ask: Ask | None = None
         try:
             self._index = PRODUCTS[name].make(generator)
         except ImportError as error:

@@ -97,7 +97,8 @@ def in_a_process(kind: str, readings: str) -> Run:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{kind} failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    run: Run = json.loads(done.stdout.splitlines()[-1])
+    return run
 
 
 # What runs in a process of its own

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import operator
 import re
 import shlex
 import sys
@@ -172,7 +173,7 @@ def cell(row: str, key: str) -> str:
 
 def value_of(source: str) -> float:
     """Returns the value of a source: a path, or two with / or - between them (with spaces around)."""
-    for sign, combine in ((" / ", lambda a, b: a / b), (" - ", lambda a, b: a - b)):
+    for sign, combine in ((" / ", operator.truediv), (" - ", operator.sub)):
         if sign in source:
             first, second = source.split(sign)
             return float(combine(float(lookup(first)), float(lookup(second))))
@@ -247,7 +248,7 @@ def is_rounded(figure: str, unit: str, value: float) -> bool:
     digits = len(figure.partition(".")[2])
     if abs(value) < 1 and digits < 2:  # 0.70 is not 1
         return False
-    return abs(float(figure.replace(",", "")) - value) <= 0.5 * 10**-digits + 1e-9
+    return abs(float(figure.replace(",", "")) - value) <= 0.5 * float(10**-digits) + 1e-9
 
 
 _MISSING = object()

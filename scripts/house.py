@@ -222,7 +222,7 @@ def circles(graph: dict[str, set[str]]) -> list[str]:
             if other in stack:
                 low[node] = min(low[node], low[other])
         if low[node] == index[node]:
-            part = []
+            part: list[str] = []
             while not part or part[-1] != node:
                 part.append(stack.pop())
             if len(part) > 1:

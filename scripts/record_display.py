@@ -24,7 +24,7 @@ def main() -> None:
     console.print(f'$ wim-edge ask {Path(document).name} "{question}"', style="bold")
     display = Live(console, margins=True)
     # A picture does not move: the live region is drawn once, where the answer begins
-    display._live.start = lambda *_, **__: None
+    display._live.start = lambda *_, **__: None  # type: ignore[method-assign]
     drawn = False
     with Runtime(Settings(model="smollm2-135m", save=False)) as runtime:
         for event in runtime.stream(document, question):

@@ -75,7 +75,7 @@ def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int,
 def _inference(checkout: Path) -> Any:
     """Returns the class of the checkout. Raises SystemExit for one of an earlier commit."""
     sys.path.insert(0, str(checkout))
-    from wim import WIMInference  # type: ignore[import-not-found]
+    from wim import WIMInference
 
     if not hasattr(WIMInference, "shrink_kv_cache_from_end"):
         raise SystemExit(f"{checkout}/wim.py is of an earlier commit; check out {COMMIT}")
@@ -91,7 +91,7 @@ def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int,
     chat, _ = chat_format(model, None)
     prompts = Prompts(chat=chat.is_chat)
     before, after = prompts.classify(question)
-    extract = [*model.tokenize(prompts.extract(question, verbatim=False)), *chat.after_user]
+    extract = [*model.tokenize(prompts.margin_prompt(question, verbatim=False)), *chat.after_user]
 
     def put(tokens: Any, cache: Any) -> tuple[int, Any]:
         length, _, outputs = wim.prefill_text_with_kv_cache(list(tokens), cache)

@@ -47,7 +47,9 @@ def themes() -> tuple[list[Theme], dict[str, list[str]]]:
     """Read what the tables are about, and the kinds of values that are listed there."""
     found: list[Theme] = []
     pools = {name: LISTS[name] for name in ("goods", "roles", "teams")}
-    titles, key, columns = (), Column("", ""), []
+    titles: tuple[str, ...] = ()
+    key = Column("", "")
+    columns: list[Column] = []
     for line in (TEXTS / "tables").read_text(encoding="utf-8").splitlines():
         label, *rest = line[2:].split(" :: ")
         several = tuple(tuple(one.split(" | ")) for one in rest[1:])
@@ -77,7 +79,7 @@ def table_passage(rng: random.Random) -> Passage:
     keys = [_value(values, theme.key.kind, f"key{row}") for row in range(n_rows)]
     cells = [[_value(values, column.kind, f"{column.label}{row}") for column in columns] for row in range(n_rows)]
     blocks = _blocks(rng, theme, columns, keys, cells)
-    absent = []
+    absent: list[Question] = []
     for _ in range(4):
         column, new = rng.choice(columns), _value(values, theme.key.kind, f"new{len(absent)}")
         if new not in keys and column.asks:

@@ -145,7 +145,9 @@ class Trainer:
         """Return the negative log-likelihood of the answers, a question, and that of each."""
         read, _ = self._model.read(prefix)
         batch = Batch.of([question + target for question, target in zip(questions, targets, strict=True)])
-        rows, owners, at = [], [], 0
+        rows: list[int] = []
+        owners: list[int] = []
+        at = 0
         for number, (question, target) in enumerate(zip(questions, targets, strict=True)):
             first = at + len(question)
             rows += range(first - 1, first + len(target) - 1)

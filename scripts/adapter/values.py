@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 TEXTS = Path(__file__).parent / "texts"
@@ -66,7 +67,7 @@ class Values:
     def get(self, kind: str, key: str = "", pool: list[str] | None = None) -> str:
         """Return the value of this kind and key, another than all the others of the document."""
         if (kind, key) not in self._given:
-            make = (lambda: self.rng.choice(pool)) if pool else self._makers[kind]
+            make = partial(self.rng.choice, pool) if pool else self._makers[kind]
             value = make()
             for _ in range(30):
                 if value not in self._used:

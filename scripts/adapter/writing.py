@@ -148,12 +148,12 @@ class Writer:
                 found.append(Question(self._filled(wording), target))
         if label and not line.answers:
             asked = label if label[:2].isupper() else label[0].lower() + label[1:]
-            wordings = {
+            ways = {
                 "en": [f"What is the {asked}?", f"What {asked} is given?", f"{label}?", f"Tell me the {asked}."],
                 "de": [f"{label}?", f"Wie lautet die Angabe zu {label}?"], "fr": [f"{label} ?"], "es": [f"¿{label}?"],
                 "it": [f"{label}?"],
             }[self._kind.language]  # fmt: skip
-            found.append(Question(self._rng.choice(wordings), text))
+            found.append(Question(self._rng.choice(ways), text))
         return found
 
     def _one(self, text: str, between: str) -> str:
