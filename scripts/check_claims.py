@@ -13,7 +13,7 @@ A figure in a sentence is followed by where it is from, perhaps a ratio or a dif
 
     0.45<!-- squad2/default.contains -->, 12 times<!-- squad2/wim.seconds_first / squad2/llm.seconds_first -->
 
-FILE/NAME is the object of that pattern (or chooser); in other files the path of its keys. A table without marks, a
+FILE/NAME is the object of that pattern (or retriever); in other files the path of its keys. A table without marks, a
 figure without its source, and in results.md a table whose command is not shown are errors; so is a file whose means lie
 outside of their intervals, or in which an example failed.
 """
@@ -223,9 +223,9 @@ def inconsistent(found: dict[str, Any]) -> Iterator[str]:
     """Yields what cannot be in a file of results."""
     if "command" not in found:
         yield "it does not name its command"
-    objects = [*found.get("patterns", ()), *found.get("choosers", ())]
+    objects = [*found.get("patterns", ()), *found.get("retrievers", ())]
     for one in objects:
-        name = one.get("pattern", one.get("chooser"))
+        name = one.get("pattern", one.get("retriever"))
         for key, bounds in one.get("intervals", {}).items():
             value = one.get(key)
             if value is not None and not (bounds and bounds[0] - 1e-6 <= value <= bounds[1] + 1e-6):
@@ -255,13 +255,13 @@ _MISSING = object()
 
 
 def lookup(path: str, default: Any = _MISSING) -> Any:
-    """Returns what stands at FILE/KEY.KEY in docs/results; of lists of patterns or choosers the one of that name."""
+    """Returns what stands at FILE/KEY.KEY in docs/results; of lists of patterns or retrievers the one of that name."""
     file, slash, rest = path.strip().partition("/")
     found = _load(file)
     if not slash:
         raise ClaimError(f"{path} names no key")
-    objects = [*found.get("patterns", ()), *found.get("choosers", ())]
-    names = {one.get("pattern", one.get("chooser")): one for one in objects}
+    objects = [*found.get("patterns", ()), *found.get("retrievers", ())]
+    names = {one.get("pattern", one.get("retriever")): one for one in objects}
     keys = rest.split(".")
     if keys[0] in names:
         found, keys = names[keys[0]], keys[1:]

@@ -51,7 +51,7 @@ def test_circles(graph: dict[str, set[str]], found: list[str]) -> None:
 
 
 def test_a_default_stated_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "def f(seed=0, n=1, *, top_p=1.0, chooser=None): ...\nclass C:\n    min_p: float = 0.0\n"
+    text = "def f(seed=0, n=1, *, top_p=1.0, retriever=None): ...\nclass C:\n    min_p: float = 0.0\n"
     modules: dict[str, Any] = {"x": house.Module("x", ROOT, house.ast.parse(text), 3)}
     stands = house.House()
     monkeypatch.setattr(stands, "modules", modules)

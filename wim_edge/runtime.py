@@ -269,7 +269,7 @@ class Runtime:
             if not any(passage.chosen for passage in passages):
                 nothing = f"nothing in library {name} has words in common with the question"
                 if not given:
-                    raise LibraryError(nothing, "Use --chooser hybrid or recall.")
+                    raise LibraryError(nothing, "Use --retriever hybrid or recall.")
                 yield events.Warning(nothing)
             read = with_unique_names([*given, *recalled])
             yield from self._read_and_answer(read, query, on_margin, verdicts, False, stack, clock, control)

@@ -26,7 +26,7 @@ from wim_edge.within import WANTED, Within
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
 MARGINS = ("verbatim", "free")
-CHOOSERS = ("bm25", "recall", "hybrid")
+RETRIEVERS = ("bm25", "recall", "hybrid")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The variable of the server's token, which is no setting, so that nothing shows it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
@@ -128,8 +128,8 @@ class Settings(Limits):
     """A directory whose templates stand before the shipped ones."""
 
     # The library
-    chooser: str = "hybrid"
-    """The method that finds passages of a library, one of CHOOSERS (`wim_edge.recall.recaller`)."""
+    retriever: str = "hybrid"
+    """The method that finds passages of a library, one of RETRIEVERS (`wim_edge.recall.recaller`)."""
     recall_passages: int = 4
     """The most passages of a library that are read for an answer."""
     save: bool = True
@@ -174,7 +174,7 @@ class Settings(Limits):
             ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
             ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
             ("readings_bytes", self.readings_bytes is None or self.readings_bytes >= 0, "0 or more"),
-            ("chooser", self.chooser in CHOOSERS, "one of " + ", ".join(CHOOSERS)),
+            ("retriever", self.retriever in RETRIEVERS, "one of " + ", ".join(RETRIEVERS)),
             ("recall_passages", 1 <= self.recall_passages <= 64, "1 to 64"),
             ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),

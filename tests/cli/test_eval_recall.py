@@ -35,14 +35,14 @@ def evaluate(*args: str) -> Result:
     return CliRunner().invoke(CommandGroup("wim-edge", commands=[eval_command]), ["eval", "recall", *args])
 
 
-def test_every_chooser_and_variant(files: tuple[str, ...], tmp_path: Path) -> None:
+def test_every_retriever_and_variant(files: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    options = (*files, "--chooser", ",".join(KNOWN), "--out", str(out), "--json")
+    options = (*files, "--retriever", ",".join(KNOWN), "--out", str(out), "--json")
     result = evaluate(*options)
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert summary == json.loads((out / "summary.json").read_text())
-    by_name = {found["chooser"]: found for found in summary["choosers"]}
+    by_name = {found["retriever"]: found for found in summary["retrievers"]}
     assert list(by_name) == list(KNOWN)
     for name, found in by_name.items():
         assert found["n"] == 2
@@ -61,11 +61,11 @@ def test_every_chooser_and_variant(files: tuple[str, ...], tmp_path: Path) -> No
     lines = (out / "examples.jsonl").read_text()
     assert json.loads(evaluate(*options).stdout) == summary  # nothing is asked again
     assert (out / "examples.jsonl").read_text() == lines
-    assert evaluate(*files, "--chooser", "bm25,recall", "--prefix", "4", "--out", str(out)).exit_code == 2
+    assert evaluate(*files, "--retriever", "bm25,recall", "--prefix", "4", "--out", str(out)).exit_code == 2
 
 
 def test_the_report(files: tuple[str, ...], tmp_path: Path) -> None:
-    result = evaluate(*files, "--chooser", "bm25,recall", "--out", str(tmp_path / "out"), "--report")
+    result = evaluate(*files, "--retriever", "bm25,recall", "--out", str(tmp_path / "out"), "--report")
     assert result.exit_code == 0, result.output
     page = (tmp_path / "out" / "report.html").read_text()
     assert "data:image/png" in page
@@ -75,22 +75,22 @@ def test_the_report(files: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_the_table_fits_a_terminal(files: tuple[str, ...]) -> None:
-    result = evaluate(*files, "--chooser", "bm25,recall:titles")
+    result = evaluate(*files, "--retriever", "bm25,recall:titles")
     assert "recall:titles" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_wrong_requests(files: tuple[str, ...]) -> None:
-    assert evaluate(*files, "--chooser", "best").exit_code == 2
+    assert evaluate(*files, "--retriever", "best").exit_code == 2
     assert evaluate(*files[:2]).exit_code == 2
-    assert evaluate(*files, "--size", "1", "--chooser", "bm25").exit_code == 2
+    assert evaluate(*files, "--size", "1", "--retriever", "bm25").exit_code == 2
 
 
 def test_queries_that_cannot_be_answered_are_told(files: tuple[str, ...], tmp_path: Path) -> None:
     rows = [*QUERIES, {"question": "what of it", "titles": ["No such title"]}, {"question": "word " * 9000, "titles":
             ["Ferry"]}]  # fmt: skip
     data = write(tmp_path / "other.jsonl", rows, lines=True)
-    result = evaluate(*files[2:], "--data", str(data), "--chooser", "bm25")
+    result = evaluate(*files[2:], "--data", str(data), "--retriever", "bm25")
     assert result.exit_code == 0, result.output
     assert "of 1 of 4 queries the library lacks a gold title" in result.stderr
     assert "bm25 failed on 1 of 4" in result.stderr
@@ -98,7 +98,7 @@ def test_queries_that_cannot_be_answered_are_told(files: tuple[str, ...], tmp_pa
 
 
 def test_a_folder_never_mixes_two_samples(files: tuple[str, ...], tmp_path: Path) -> None:
-    options = (*files, "--chooser", "bm25", "--size", "40", "--out", str(tmp_path / "out"))
+    options = (*files, "--retriever", "bm25", "--size", "40", "--out", str(tmp_path / "out"))
     assert evaluate(*options).exit_code == 0
     assert evaluate(*options).exit_code == 0
     result = CliRunner(env={"WIM_EDGE_SEED": "7"}).invoke(

@@ -51,7 +51,7 @@ def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
     assert "title: Lighthouse" in asked.stderr
     assert "recalled: Lighthouse, characters 0-" in asked.stdout
     assert "an answer" in asked.stdout
-    events = run("ask", "--library", "port", "--chooser", "bm25", "--json", "when was the lighthouse built?").stdout
+    events = run("ask", "--library", "port", "--retriever", "bm25", "--json", "when was the lighthouse built?").stdout
     types = [json.loads(line)["type"] for line in events.splitlines()]
     assert types[:3] == ["recall.started", "recall.passages", "reading.started"]
 
@@ -126,8 +126,8 @@ def test_wrong_requests(rows: str) -> None:
     assert run("library", "add", "--to", "../x", rows).exit_code == 2
     assert run("ask", "--library", "other", "a?").exit_code == 8
     assert "There are: default." in run("ask", "--library", "other", "a?").stderr
-    assert run("ask", rows, "--chooser", "bm25", "a?").exit_code == 2
-    assert run("ask", "--library", "default", "--chooser", "best", "a?").exit_code == 2
+    assert run("ask", rows, "--retriever", "bm25", "a?").exit_code == 2
+    assert run("ask", "--library", "default", "--retriever", "best", "a?").exit_code == 2
     assert run("ask", "--library", "default", "--recall-passages", "0", "a?").exit_code == 2
     assert run("ask", "a?").exit_code == 2
     assert run("library", "show", "other").exit_code == 8
@@ -152,7 +152,7 @@ def test_equal_titles_are_shown_by_their_names_and_files(tmp_path: Path) -> None
     shown = run("library", "show", "default").stdout
     assert "a.md: Report," in shown
     assert "b.md: Report (2)," in shown
-    asked = run("ask", "--library", "default", "--chooser", "bm25", "What did the b branch sell?").stdout
+    asked = run("ask", "--library", "default", "--retriever", "bm25", "What did the b branch sell?").stdout
     assert f"in {tmp_path / 'b.md'} (relevance" in asked
 
 

@@ -7,7 +7,7 @@ import pytest
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.queries import Query
-from wim_edge.evaluation.recall import of_size, parse_choosers, scores
+from wim_edge.evaluation.recall import of_size, parse_retrievers, scores
 
 
 def test_figures() -> None:
@@ -25,11 +25,11 @@ def test_figures() -> None:
     assert scores(["A"], ["x"] * 5 + ["1904"], query)["answer_in_context"] == 0.0
 
 
-def test_choosers() -> None:
-    assert parse_choosers("bm25, recall:flat,bm25") == ["bm25", "recall:flat"]
+def test_retrievers() -> None:
+    assert parse_retrievers("bm25, recall:flat,bm25") == ["bm25", "recall:flat"]
     for text in ("", "bm25:flat", "x"):
         with pytest.raises(InvalidRequestError):
-            parse_choosers(text)
+            parse_retrievers(text)
 
 
 def test_libraries_of_other_sizes() -> None:

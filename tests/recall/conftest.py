@@ -33,8 +33,8 @@ def writes(title: str, passage: str) -> Callable[[str], str]:
     return reply
 
 
-def recalled(question: str, chooser: str, reply: Callable[[str], str], **settings: Any) -> list[events.Event]:
-    with Runtime(Settings(chooser=chooser, **settings), model=FakeModel(reply)) as runtime:
+def recalled(question: str, retriever: str, reply: Callable[[str], str], **settings: Any) -> list[events.Event]:
+    with Runtime(Settings(retriever=retriever, **settings), model=FakeModel(reply)) as runtime:
         return list(runtime.recall("port", question))
 
 

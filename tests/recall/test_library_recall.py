@@ -16,7 +16,7 @@ def test_what_was_opened_serves_until_the_library_changes(library: Library, monk
     closed: list[Recaller] = []
     close = Recaller.close
     monkeypatch.setattr(Recaller, "close", lambda self: (closed.append(self), close(self))[1])
-    with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "")) as runtime:
+    with Runtime(Settings(retriever="bm25"), model=FakeModel(lambda prompt: "")) as runtime:
         first, second = (list(runtime.recall("port", "when was the lighthouse built?")) for _ in range(2))
         assert [event.type for event in first].count("warning") == 1  # it is indexed
         assert not any(isinstance(event, events.Warning) for event in second)

@@ -32,7 +32,7 @@ def test_documents_of_equal_titles_are_both_searched(library: Library) -> None:
 
 def test_a_second_question_takes_the_prompts_from_the_cache(library: Library) -> None:
     model = FakeModel(writes("Ferry", "The ferry"))
-    with Runtime(Settings(chooser="recall"), model=model) as runtime:
+    with Runtime(Settings(retriever="recall"), model=model) as runtime:
         list(runtime.recall("port", "one?"))
         first = sum(n for what, _, n in model.history if what == "append")
         model.history.clear()
@@ -49,7 +49,7 @@ def test_a_second_question_takes_the_prompts_from_the_cache(library: Library) ->
 def test_the_question_is_evaluated_once_for_all_stages(library: Library) -> None:
     def evaluated(question: str) -> int:
         model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
-        with Runtime(Settings(chooser="recall"), model=model) as runtime:
+        with Runtime(Settings(retriever="recall"), model=model) as runtime:
             list(runtime.recall("port", question))
         return sum(n for what, _, n in model.history if what == "append")
 

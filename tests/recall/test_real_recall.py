@@ -59,14 +59,14 @@ def recalled(runtime: Runtime, question: str) -> events.PassagesRecalled:
 
 
 @pytest.mark.parametrize(
-    ("which", "chooser"),
+    ("which", "retriever"),
     [("llama", "recall"), ("mamba", "recall"), ("lfm2", "recall"), ("gemma3-tiny", "hybrid"), ("smollm2", "hybrid")],
 )
 def test_what_is_recalled_exists_and_comes_again(
-    which: str, chooser: str, library: Library, model_file: Callable[[str], Path]
+    which: str, retriever: str, library: Library, model_file: Callable[[str], Path]
 ) -> None:
     texts = {title: document.text for title, document in passages()}
-    with Runtime(Settings(model=str(model_file(which)), chooser=chooser, n_threads=1)) as runtime:
+    with Runtime(Settings(model=str(model_file(which)), retriever=retriever, n_threads=1)) as runtime:
         first = recalled(runtime, "What is the capital of France?")
         other = recalled(runtime, "When was the lighthouse of Velin opened?")
         again = recalled(runtime, "What is the capital of France?")

@@ -46,7 +46,7 @@ def test_at_most_so_many_are_chosen(library: Library) -> None:
 
 def test_the_answer_is_read_from_what_was_recalled(library: Library) -> None:
     model = FakeModel(writes("Almanac", "The ferry of Norra was sold"))
-    chosen = Settings(chooser="recall", recall_passages=1, pattern="wim", relevance="verdict")
+    chosen = Settings(retriever="recall", recall_passages=1, pattern="wim", relevance="verdict")
     with Runtime(chosen, model=model) as runtime:
         found = list(runtime.stream((), "what about the sea?", library="port"))
     started = next(event for event in found if isinstance(event, events.ReadingStarted))
@@ -65,7 +65,7 @@ def test_the_answer_is_read_from_what_was_recalled(library: Library) -> None:
 
 
 def test_short_documents_are_read_whole_and_given_ones_come_first(library: Library) -> None:
-    with Runtime(Settings(chooser="bm25", recall_passages=1), model=FakeModel(lambda prompt: "x")) as runtime:
+    with Runtime(Settings(retriever="bm25", recall_passages=1), model=FakeModel(lambda prompt: "x")) as runtime:
         found = list(runtime.stream(Document("mine", "My own text."), "when was the lighthouse built?", library="port"))
     started = next(event for event in found if isinstance(event, events.ReadingStarted))
     assert started.documents == ("mine", "Lighthouse")
@@ -82,17 +82,17 @@ def test_what_is_wrong_is_said_before_anything_is_done(library: Library) -> None
         Library("void", create=True)
         with pytest.raises(LibraryError, match="no documents"):
             runtime.stream((), "a?", library="void")
-    with pytest.raises(InvalidRequestError, match="chooser"):
-        Settings(chooser="best")
+    with pytest.raises(InvalidRequestError, match="retriever"):
+        Settings(retriever="best")
 
 
 def test_no_words_in_common(library: Library) -> None:
     with (
-        Runtime(Settings(chooser="bm25"), model=FakeModel()) as runtime,
+        Runtime(Settings(retriever="bm25"), model=FakeModel()) as runtime,
         pytest.raises(LibraryError, match="in common"),
     ):
         list(runtime.stream((), "xylophone?", library="port"))
-    with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
+    with Runtime(Settings(retriever="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
         found = list(runtime.stream(Document("mine", "My own."), "xylophone?", library="port"))
     assert any(isinstance(event, events.Warning) and "in common" in event.text for event in found)
     assert isinstance(found[-1], events.AnswerFinished)
@@ -112,7 +112,7 @@ def test_as_many_as_are_asked_for(library: Library) -> None:
 
 
 def test_what_it_took_counts_the_recall(library: Library) -> None:
-    with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
+    with Runtime(Settings(retriever="recall"), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
         found = list(runtime.stream((), "which ship?", library="port"))
     answer, recall = found[-1], last([event for event in found if isinstance(event, events.PassagesRecalled)])
     assert isinstance(answer, events.AnswerFinished)
@@ -130,7 +130,7 @@ def test_a_question_too_long_for_the_model(library: Library) -> None:
 
 
 def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Library) -> None:
-    with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The"))) as runtime:
+    with Runtime(Settings(retriever="recall"), model=FakeModel(writes("Ferry", "The"))) as runtime:
         stream = runtime.stream((), "a?", library="port")
         for event in stream:
             if event.type == "recall.started":
@@ -147,7 +147,7 @@ def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Libr
 
 
 def test_closing_the_runtime_ends_a_recall(library: Library) -> None:
-    runtime = Runtime(Settings(chooser="recall"), model=FakeModel(writes("Ferry", "The")))
+    runtime = Runtime(Settings(retriever="recall"), model=FakeModel(writes("Ferry", "The")))
     stream = runtime.recall("port", "a?")
     next(stream)
     runtime.close()
@@ -155,12 +155,12 @@ def test_closing_the_runtime_ends_a_recall(library: Library) -> None:
 
 
 @pytest.mark.parametrize("wish", ["cancel", "answer_now"])
-@pytest.mark.parametrize(("chooser", "at"), [
+@pytest.mark.parametrize(("retriever", "at"), [
     *product(["bm25", "recall", "hybrid"], ["warning", "recall.started", "recall.passages"]),
     *product(["recall", "hybrid"], ["recall.titles"]),
 ])  # fmt: skip
-def test_stopped_at_every_event(library: Library, chooser: str, wish: str, at: str) -> None:
-    with Runtime(Settings(chooser=chooser), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
+def test_stopped_at_every_event(library: Library, retriever: str, wish: str, at: str) -> None:
+    with Runtime(Settings(retriever=retriever), model=FakeModel(writes("Ferry", "The ferry"))) as runtime:
         found = []
         for event in runtime.stream((), "when does the ferry sail?", library="port"):
             found.append(event)
@@ -197,7 +197,7 @@ def test_stopped_while_it_is_indexed(library: Library, monkeypatch: pytest.Monke
 def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Library) -> None:
     from wim_edge.library.folders import remove_library
 
-    with Runtime(Settings(chooser="recall"), model=FakeModel(writes("Almanac", "The ferry of Norra"))) as runtime:
+    with Runtime(Settings(retriever="recall"), model=FakeModel(writes("Almanac", "The ferry of Norra"))) as runtime:
         stream = runtime.recall("port", "what about the sea?")
         while next(stream).type != "recall.started":
             pass
@@ -210,7 +210,7 @@ def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Library) ->
 
 
 def test_no_other_question_comes_between_recall_and_reading(library: Library) -> None:
-    with Runtime(Settings(chooser="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
+    with Runtime(Settings(retriever="bm25"), model=FakeModel(lambda prompt: "x")) as runtime:
         stream = runtime.stream((), "when was the lighthouse built?", library="port")
         for event in stream:
             if event.type != "answer.finished":

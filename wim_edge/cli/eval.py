@@ -49,7 +49,7 @@ kv           the value of one of K UUID keys                Lost in the Middle 4
 reader       BM25 finds k passages, the model answers       Lost in the Middle 6
 hotpotqa, musique, multihoprag, squad                       at a wanted length
 cwe          the ten most common words of a list            RULER
-recall       choosers find the pages of a library           KILT, MindRef
+recall       retrievers find the pages of a library           KILT, MindRef
 babilong     facts strewn over a book                       BABILong
 
 Data sets are read in their public formats. Example by example, every pattern is asked before the
@@ -94,7 +94,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 @click.option("--part", type=click.Choice(PARTS),
               help="Of the data: the first third, to choose settings on, or the rest, to report. Default: all.")
 @click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, multihoprag).")
-@click.option("--chooser", "choosers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
+@click.option("--retriever", "retrievers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
               help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
 @click.option("--size", type=click.IntRange(min=1), metavar="N", help="recall: passages in the library. Default: all.")
 @click.option("--prefix", type=click.IntRange(1, 63), default=16, show_default=True, metavar="TOKENS",
@@ -125,7 +125,7 @@ def eval_command(
     /,
     task_name: str,
     patterns: str,
-    choosers: str,
+    retrievers: str,
     size: int | None,
     prefix: int,
     titles: int,
@@ -152,12 +152,12 @@ def eval_command(
     if task_name == "recall":
         if cluster is not None:
             raise InvalidRequestError("recall runs on one machine", "Leave --ray away.")
-        request = RecallRequest(choosers, data, library, part, limit, size, prefix, titles, out, report)
+        request = RecallRequest(retrievers, data, library, part, limit, size, prefix, titles, out, report)
         _recall(ctx, request, settings_from(options), as_json)
         return
-    for name in ("choosers", "size", "prefix", "titles"):
+    for name in ("retrievers", "size", "prefix", "titles"):
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            option = name.removesuffix("s") if name == "choosers" else name
+            option = name.removesuffix("s") if name == "retrievers" else name
             raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
     task, chosen = task_named(task_name), parse_conditions(patterns)
     settings = settings_from({**options, "answer_tokens": options["answer_tokens"] or ANSWER_TOKENS})
@@ -176,7 +176,7 @@ def eval_command(
 
 
 def _recall(ctx: click.Context, request: RecallRequest, settings: Settings, as_json: bool) -> None:
-    """Compares choosers; exits with the code for a stopped run if it was stopped."""
+    """Compares retrievers; exits with the code for a stopped run if it was stopped."""
     configure_logging(ctx)
     found, stopped = run_recall(request, settings, _command(ctx))
     show_recall(found, as_json)

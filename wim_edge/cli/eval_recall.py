@@ -1,4 +1,4 @@
-"""`wim-edge eval recall`: measures how well choosers find the pages of a library that answer."""
+"""`wim-edge eval recall`: measures how well retrievers find the pages of a library that answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class RecallRequest:
     """The options of `wim-edge eval recall`."""
 
-    choosers: str
+    retrievers: str
     data: Path | None
     library: Path | None
     part: Part | None
@@ -57,14 +57,14 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
     if request.data is None or request.library is None:
         raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
     rows = take_part(load_queries(request.data), request.part or "all", key=lambda row: row.question)
-    choosers, queries = recall.parse_choosers(request.choosers), rows[: request.limit]
+    retrievers, queries = recall.parse_retrievers(request.retrievers), rows[: request.limit]
     limits, stopped = recall.SearchLimits(request.prefix, request.titles), False
     with ExitStack() as stack:
         runtime = stack.enter_context(Runtime(settings))
         model = runtime.open()
         made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         folder = request.out or made / "run"
-        identity = _identity(request, settings, model) | {"patterns": choosers, "widths": asdict(limits)}
+        identity = _identity(request, settings, model) | {"patterns": retrievers, "widths": asdict(limits)}
         passages = recall.of_size(rows_of(request.library), queries, request.size, settings.seed)
         if request.size is not None:  # which ones depends on the queries and the seed
             titles = "\n".join(title for title, _ in passages)
@@ -84,10 +84,10 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
             stack.enter_context(closing(comparison))
             try:
                 with progress(Scores("recall_at_1")) as watcher:
-                    recall.evaluate(comparison, library, queries, choosers, store, watcher)
+                    recall.evaluate(comparison, library, queries, retrievers, store, watcher)
             except KeyboardInterrupt:
                 stopped = True
-        summary = recall.summarize(model.info.name, command, read_records(folder), choosers)
+        summary = recall.summarize(model.info.name, command, read_records(folder), retrievers)
         summary |= {"documents": len(library), "index_bytes": index.nbytes}
         if request.out is not None:
             write_json(folder / "summary.json", summary)
@@ -122,12 +122,12 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
     head, *rows = table_of(summary)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption="shares in percent")
     for heading in head:
-        table.add_column(heading, justify="left" if heading == "chooser" else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading == "retriever" else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     Console(highlight=False).print(table, markup=False)
-    for found in summary["choosers"]:
+    for found in summary["retrievers"]:
         if found["errors"]:
             many, first = len(found["errors"]), found["errors"][0]
-            click.echo(f"warning: {found['chooser']} failed on {many} of {found['n']}, which count as not found; "
+            click.echo(f"warning: {found['retriever']} failed on {many} of {found['n']}, which count as not found; "
                        f"the first, query {first['id']}: {first['error']}", err=True)  # fmt: skip

@@ -51,7 +51,7 @@ def format_recalled(event: events.PassagesRecalled) -> list[str]:
 
 
 def format_search(event: events.RecallStarted) -> str:
-    return f"library {event.library}: {event.documents:,} documents; {event.model}, chooser {event.chooser}"
+    return f"library {event.library}: {event.documents:,} documents; {event.model}, retriever {event.retriever}"
 
 
 def format_margin(event: events.MarginJudged) -> str:

@@ -16,7 +16,7 @@ from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import F, debug_option, model_option
 from wim_edge.cli.terminal import one_line
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
-from wim_edge.settings import CHOOSERS, Settings
+from wim_edge.settings import RETRIEVERS, Settings
 
 if TYPE_CHECKING:
     from wim_edge.library.ingest import IngestResult
@@ -38,8 +38,8 @@ def library_options(command: F) -> F:
         (
             click.option("--library", metavar="NAME", shell_complete=library_names,
                          help="Recall what may answer from this library (`wim-edge library add`), and read that."),
-            click.option("--chooser", type=click.Choice(CHOOSERS),
-                         help=f"How passages of the library are found (docs/recall.md). Default: {_SETTINGS.chooser}."),
+            click.option("--retriever", type=click.Choice(RETRIEVERS),
+                         help=f"How its passages are found (docs/recall.md). Default: {_SETTINGS.retriever}."),
             click.option("--recall-passages", type=int, metavar="N",
                          help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
         )
@@ -54,8 +54,8 @@ def check_library(documents: tuple[str, ...], library: str | None, options: dict
         raise InvalidRequestError(
             "no document is given", "Name at least one file, or - for standard input, or --library NAME."
         )
-    if library is None and (options["chooser"] is not None or options["recall_passages"] is not None):
-        raise InvalidRequestError("--chooser and --recall-passages are about a library", "Add --library NAME.")
+    if library is None and (options["retriever"] is not None or options["recall_passages"] is not None):
+        raise InvalidRequestError("--retriever and --recall-passages are about a library", "Add --library NAME.")
 
 
 @click.group()

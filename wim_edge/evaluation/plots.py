@@ -40,17 +40,17 @@ def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
     return plots
 
 
-def draw_choosers(folder: Path, choosers: list[dict[str, Any]]) -> Path:
+def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
     """Draws recall.png: recall at 1 with its interval, and at 5 as a small mark above, over seconds a query."""
     require_matplotlib()
     figure, axes = _figure("seconds per query", "pages found: first (with 95%), among five (+)")
-    for number, found in enumerate(choosers):
+    for number, found in enumerate(retrievers):
         if found["seconds_per_query"] is None:
             continue
         colour, seconds, first = f"C{number % 10}", found["seconds_per_query"], found["recall_at_1"]
         low, high = found["ci95_recall_at_1"]
         bars = [[max(0.0, first - low)], [max(0.0, high - first)]]
-        axes.errorbar(seconds, first, yerr=bars, fmt="o", capsize=3, color=colour, label=found["chooser"])
+        axes.errorbar(seconds, first, yerr=bars, fmt="o", capsize=3, color=colour, label=found["retriever"])
         axes.plot(seconds, found["recall_at_5"], "+", color=colour)
     axes.set_xlim(left=0)
     figure.legend(loc="outside right upper")

@@ -1,4 +1,4 @@
-"""A comparison of choosers by the pages of a library that they find: KILT's page-level figures (Petroni et al. 2021).
+"""A comparison of retrievers by the pages of a library that they find: KILT's page-level figures (Petroni et al. 2021).
 
     r_precision         share of the first R pages that are gold, R being their number, for the best evidence set
     recall_at_K         evidence sets that are complete among the first K pages, of all; the pages of a set count
@@ -6,7 +6,7 @@
     answer_in_context   1 if any of the first five passages holds an answer
     titles_exist        share of decoded titles, as text, that the library has (recall:titles, recall:free)
 
-A chooser is asked for by name, perhaps with a variant:
+A retriever is asked for by name, perhaps with a variant:
 
     bm25, recall, hybrid          as in `wim-edge ask --library`
     bm25:read, recall:read        with the candidates read and ranked by the question's likelihood, as in hybrid
@@ -40,27 +40,27 @@ from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import PASSAGE, Title
 from wim_edge.recall.recaller import Candidate, Recaller
-from wim_edge.settings import CHOOSERS
+from wim_edge.settings import RETRIEVERS
 from wim_edge.wim import events
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.prompts import Prompts
 
 ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
-KNOWN = (*CHOOSERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
+KNOWN = (*RETRIEVERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
 """The number of passages that are listed, and of those in which an answer is looked for."""
 SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
-def parse_choosers(text: str) -> list[str]:
-    """Returns the choosers named between commas. Raises InvalidRequestError for an unknown one."""
+def parse_retrievers(text: str) -> list[str]:
+    """Returns the retrievers named between commas. Raises InvalidRequestError for an unknown one."""
     found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in found:
         if name not in KNOWN:
-            raise InvalidRequestError(f"{name} is no chooser", f"There are {', '.join(KNOWN)}.")
+            raise InvalidRequestError(f"{name} is no retriever", f"There are {', '.join(KNOWN)}.")
     if not found:
-        raise InvalidRequestError("no chooser is named", f"There are {', '.join(KNOWN)}.")
+        raise InvalidRequestError("no retriever is named", f"There are {', '.join(KNOWN)}.")
     return found
 
 
@@ -74,14 +74,14 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A chooser's result, the best first; ``decoded_titles`` as the model wrote them, before they are looked up."""
+    """A retriever's result, the best first; ``decoded_titles`` as the model wrote them, before they are looked up."""
 
     recalled: events.PassagesRecalled
     decoded_titles: tuple[str, ...] | None = None
 
 
 class RetrieverComparison:
-    """A library, a model, and the choosers under comparison."""
+    """A library, a model, and the retrievers under comparison."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
@@ -91,13 +91,13 @@ class RetrieverComparison:
         self._library, self._index, self._limits = library, index, limits
         self._recallers: dict[bool, Recaller] = {}
 
-    def retrieve(self, chooser: str, query: str) -> Retrieved:
-        """Returns the result of this chooser."""
-        name, _, variant = chooser.partition(":")
+    def retrieve(self, retriever: str, query: str) -> Retrieved:
+        """Returns the result of this retriever."""
+        name, _, variant = retriever.partition(":")
         recaller = self._recaller(whole=variant == "whole")
         if variant in ABLATIONS and variant != "whole":
             return self._ablated(recaller, variant, query)
-        found = recaller.recall(query, name, listed=LISTED, documents=self._limits.documents, read=_READ.get(chooser))
+        found = recaller.recall(query, name, listed=LISTED, documents=self._limits.documents, read=_READ.get(retriever))
         return Retrieved(next(event for event in found if isinstance(event, events.PassagesRecalled)))
 
     def close(self) -> None:
@@ -147,10 +147,10 @@ class RetrieverComparison:
 
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
-             choosers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
-    """Asks what is not in the store yet, query by query, all choosers of one before the next."""
+             retrievers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
+    """Asks what is not in the store yet, query by query, all retrievers of one before the next."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
-    jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in choosers}
+    jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
 
     def work(left: list[tuple[str, int, Query]]) -> Generator[Record, None, None]:
         yield from (_ask(comparison, name, at, query, titles) for name, at, query in left)
@@ -158,16 +158,16 @@ def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequenc
     store.run(jobs, work, watcher)
 
 
-def summarize(model: str, command: str, records: Sequence[Record], choosers: Sequence[str]) -> dict[str, Any]:
-    """Returns the figures, an object for each chooser; a query that failed counts as not found."""
+def summarize(model: str, command: str, records: Sequence[Record], retrievers: Sequence[str]) -> dict[str, Any]:
+    """Returns the figures, an object for each retriever; a query that failed counts as not found."""
     return {"task": "recall", "model": model, "command": command,
-            "choosers": [_figures(name, [r for r in records if r.pattern == name]) for name in choosers]}  # fmt: skip
+            "retrievers": [_figures(one, [r for r in records if r.pattern == one]) for one in retrievers]}  # fmt: skip
 
 
 def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
     answered = [record for record in records if record.error is None]
     pages = sorted({record.facts["gold_pages"] for record in records})
-    figures: dict[str, Any] = {"chooser": name, **_scores(records)}
+    figures: dict[str, Any] = {"retriever": name, **_scores(records)}
     figures["by_gold_pages"] = {str(n): _scores([r for r in records if r.facts["gold_pages"] == n]) for n in pages}
     exist = [found for record in answered for found in record.facts.get("titles_exist") or ()]
     figures["titles_exist"] = _mean(exist)
@@ -189,17 +189,17 @@ def _scores(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def table_of(summary: dict[str, Any]) -> list[list[str]]:
-    """Returns the summary as rows of text: a head, then a row for each chooser; shares in percent."""
+    """Returns the summary as rows of text: a head, then a row for each retriever; shares in percent."""
     shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
               "titles_exist": "titles"}  # fmt: skip
-    shares = {key: label for key, label in shares.items() if any(one[key] is not None for one in summary["choosers"])}
+    shares = {key: label for key, label in shares.items() if any(one[key] is not None for one in summary["retrievers"])}
     numbers = {"seconds_per_query": ("seconds", ".2f"), "decoded_tokens": ("decoded", ".0f"),
                "prefilled_tokens": ("read", ".0f")}  # fmt: skip
-    rows = [["chooser", "n", *shares.values(), *(label for label, _ in numbers.values())]]
-    for found in summary["choosers"]:
+    rows = [["retriever", "n", *shares.values(), *(label for label, _ in numbers.values())]]
+    for found in summary["retrievers"]:
         cells = ["-" if found[name] is None else f"{100 * found[name]:.1f}" for name in shares]
         cells += ["-" if found[name] is None else format(found[name], form) for name, (_, form) in numbers.items()]
-        rows.append([found["chooser"], str(found["n"]), *cells])
+        rows.append([found["retriever"], str(found["n"]), *cells])
     return rows
 
 

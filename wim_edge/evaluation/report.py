@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.atomic_files import write_text
-from wim_edge.evaluation.plots import draw, draw_choosers
+from wim_edge.evaluation.plots import draw, draw_retrievers
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.table import rows
 
@@ -42,9 +42,9 @@ def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record
 
 
 def write_recall_report(folder: Path, summary: dict[str, Any], table: list[list[str]]) -> Path:
-    """Writes the same report for choosers, without examples."""
-    plots = [draw_choosers(folder, summary["choosers"])]
-    return _page(folder, summary, table, plots, _errors(summary["choosers"], "chooser"))
+    """Writes the same report for retrievers, without examples."""
+    plots = [draw_retrievers(folder, summary["retrievers"])]
+    return _page(folder, summary, table, plots, _errors(summary["retrievers"], "retriever"))
 
 
 def _page(folder: Path, summary: dict[str, Any], table: list[list[str]], plots: Sequence[Path], *more: str) -> Path:

@@ -37,7 +37,7 @@ class LibraryRecall:
         recaller = yield from self._open(library, model, chat, settings, control)
         control.attach(recaller.open(query))
         passages: tuple[events.RecalledPassage, ...] = ()
-        recalled = recaller.recall(query, settings.chooser, most=settings.recall_passages)
+        recalled = recaller.recall(query, settings.retriever, most=settings.recall_passages)
         for event in clock.each("recall", recalled):
             yield event
             control.check()

@@ -1,6 +1,6 @@
 """A library, asked by a model: from a question to the passages worth reading.
 
-Choosers:
+Retrievers:
 
     bm25     words in common (Robertson and Zaragoza 2009)
     recall   what the model remembers: MindRef's two stages (`mindref.py`)
@@ -106,13 +106,13 @@ class Recaller:
             self.mindref.forget()
 
     def recall(
-        self, query: str, chooser: str = Settings.chooser, *, most: int = 4, listed: int = 10, documents: int = _TITLES,
-        read: bool | None = None
+        self, query: str, retriever: str = Settings.retriever, *, most: int = 4, listed: int = 10,
+        documents: int = _TITLES, read: bool | None = None
     ) -> Iterator[events.Event]:
         """Yields events; the last is `events.PassagesRecalled`.
 
         Args:
-            chooser: one of CHOOSERS.
+            retriever: one of RETRIEVERS.
             most: the most passages that are chosen; those far behind the best one are not.
             listed: the most passages that are listed.
             documents: the number of titles whose documents' passages are searched.
@@ -122,16 +122,16 @@ class Recaller:
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
         self._documents.clear()
         context = self.open(query)
-        yield events.RecallStarted(self._library.name, len(self.index.ids), self._model.info.name, chooser)
-        candidates = self._hits(query, max(_HITS, most)) if chooser != "recall" else []
-        if chooser != "bm25":
+        yield events.RecallStarted(self._library.name, len(self.index.ids), self._model.info.name, retriever)
+        candidates = self._hits(query, max(_HITS, most)) if retriever != "recall" else []
+        if retriever != "bm25":
             titles = self.mindref.titles(context, query, documents)
             names = [self._document(one.documents[0]).title for one in titles]
             yield events.TitlesRecalled(tuple(zip(names, (one.score for one in titles), strict=True)))
             candidates = self._with_titles(context, query, candidates, titles)
         candidates = self._distinct(_best_first(candidates))
         heard = len(candidates)
-        if candidates and (read or (read is None and chooser == "hybrid")):
+        if candidates and (read or (read is None and retriever == "hybrid")):
             candidates, heard = self._rerank(context, query, candidates)
         if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
             yield events.Warning("no passage makes the question likelier; the library may not answer it")

@@ -11,7 +11,7 @@ from wim_edge.documents.document import well_formed
 from wim_edge.engine import available_memory
 from wim_edge.loaded_models import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served
-from wim_edge.settings import CHOOSERS, MARGINS, PATTERNS, RELEVANCES
+from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS
 
 router = APIRouter(tags=["machine"], responses=ERRORS)
 
@@ -32,7 +32,7 @@ class Status(BaseModel):
     patterns: list[str]
     relevances: list[str]
     margins: list[str]
-    choosers: list[str]
+    retrievers: list[str]
     settings: dict[str, ExplainedSetting] = Field(description="With which a question is answered that sets none.")
 
 
@@ -47,5 +47,5 @@ async def status(served: Served) -> Status:
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,
         folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
-        relevances=list(RELEVANCES), margins=list(MARGINS), choosers=list(CHOOSERS), settings=settings,
+        relevances=list(RELEVANCES), margins=list(MARGINS), retrievers=list(RETRIEVERS), settings=settings,
     )  # fmt: skip

@@ -42,7 +42,7 @@ class RecallStarted(Event):
     library: str
     documents: int
     model: str
-    chooser: str
+    retriever: str
 
 
 @dataclass(frozen=True)
