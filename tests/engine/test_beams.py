@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from wim_edge.engine.beams import hand_on
+import numpy as np
+import pytest
+
+from wim_edge.engine.beams import Step, _hand_on, search
+from wim_edge.engine.protocols import Logits
 from wim_edge.testing import FakeModel
 
 
@@ -15,7 +19,7 @@ def test_the_last_child_has_the_parents_own_and_the_others_forks() -> None:
     for one, letter in ((first, "a"), (second, "b"), (third, "c")):
         one.append(model.tokenize(letter))
     with ExitStack() as stack:
-        handed = hand_on([first, second, third], [first, third, first, first], stack)
+        handed = _hand_on([first, second, third], [first, third, first, first], stack)
         assert [model.text(one.tokens) for one in handed] == ["a", "c", "a", "a"]
         assert (handed[1], handed[3]) == (third, first)
         assert len({id(one) for one in handed}) == 4
@@ -30,7 +34,7 @@ def test_where_no_beam_goes_on_all_are_closed() -> None:
     context = FakeModel().context(100)
     live = [context.sequence(), context.sequence()]
     with ExitStack() as stack:
-        assert hand_on(live, [], stack) == []
+        assert _hand_on(live, [], stack) == []
     assert not context.live
 
 
@@ -49,5 +53,47 @@ def test_no_more_sequences_stand_at_once_than_beams_go_on() -> None:
 
     context.sequence = counting  # type: ignore[method-assign, assignment]
     with ExitStack() as stack:
-        hand_on(live, [live[0]] * 4, stack)
+        _hand_on(live, [live[0]] * 4, stack)
     assert max(most) == 4
+
+
+def test_every_beam_is_given_the_logits_after_each_of_its_tokens_and_the_prompt_stays() -> None:
+    model = FakeModel()
+    model.tokenize("what the tokens mean is of no account here")
+    context = model.context(100)
+    prompt = context.sequence()
+    prompt.append([1, 2])
+    none: tuple[int, ...] = ()
+    seen: list[list[tuple[int, ...]]] = []
+
+    def advance(live: list[tuple[tuple[int, ...], Logits]]) -> list[Step[tuple[int, ...]]]:
+        seen.append([beam for beam, _ in live])
+        for beam, rows in live:
+            with context.sequence() as alone:
+                expected = alone.append([1, 2, *beam])
+            np.testing.assert_array_equal(rows[-1:], expected)
+            assert len(rows) == (1 if not beam else 2 if beam[-1] == 5 else 1)
+        if len(seen) > 2:
+            return []
+        return [Step((*beam, *more), at, more) for at, (beam, _) in enumerate(live) for more in ((3,), (4, 5))]
+
+    assert search(context, prompt, none, advance) == 3 + 6
+    assert seen == [[()], [(3,), (4, 5)], [(3, 3), (3, 4, 5), (4, 5, 3), (4, 5, 4, 5)]]
+    assert (prompt.tokens, set(context.live)) == ([1, 2], {prompt.id})
+
+
+def test_a_search_that_fails_leaves_no_branch() -> None:
+    model = FakeModel()
+    model.tokenize("what the tokens mean is of no account here")
+    context = model.context(100)
+    prompt = context.sequence()
+    prompt.append([1])
+
+    def advance(live: list[tuple[str, Logits]]) -> list[Step[str]]:
+        if live[0][0]:
+            raise KeyError
+        return [Step("a", 0, [2]), Step("b", 0, [3])]
+
+    with pytest.raises(KeyError):
+        search(context, prompt, "", advance)
+    assert set(context.live) == {prompt.id}

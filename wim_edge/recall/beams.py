@@ -1,20 +1,18 @@
 """Beam search in which every token must continue a run that occurs in the library.
 
-MindRef (arXiv 2402.17010, section 3): whatever is decoded exists. Beams are forks of one prompt and are evaluated
-together, a batch a step; a dead beam is closed. A stretch of a title without a choice (the rest, where no other
-title goes on alike) is evaluated at once.
+MindRef (arXiv 2402.17010, section 3): whatever is decoded exists. A stretch of a title without a choice (the rest,
+where no other title goes on alike) is evaluated at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.engine.beams import hand_on
+from wim_edge.engine import beams
 from wim_edge.engine.protocols import Context, Logits, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.recall.suffix_array import LONGEST, SuffixArray, TokenRange
@@ -34,15 +32,6 @@ class Beam:
     def score(self) -> float:
         """Returns the mean log-probability of a token, so that long titles are not put behind for their length."""
         return self.logprob / max(1, len(self.tokens) + self.ended)
-
-
-@dataclass
-class _Live:
-    """A beam that goes on: its fork, and the logits after its tokens."""
-
-    beam: Beam
-    sequence: Sequence
-    logits: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -75,34 +64,27 @@ class Search:
         Raises Interrupted, ContextOverflowError.
         """
         found: list[Beam] = []
-        spent = 0
-        with ExitStack() as stack:
-            live = [_Live(Beam(self.runs.all), stack.enter_context(prompt.fork()), prompt.logits)]
-            while live:
-                grown = [(beam, one) for one in live for beam in self._grown(one)]
-                found += [beam for beam, _ in grown if self._complete(beam)]
-                found = sorted(found, key=lambda beam: -beam.score)[: self.width]
-                going = [(beam, one) for beam, one in grown if not self._complete(beam)]
-                going = sorted(going, key=lambda pair: -pair[0].score)[: self.width]
-                # A mean may still rise, but a beam that is behind all that are complete hardly catches up
-                if len(found) == self.width and going and going[0][0].score < found[-1].score:
-                    going = []
-                stretches = [self._stretch(beam) for beam, _ in going]
-                branches = hand_on([one.sequence for one in live], [one.sequence for _, one in going], stack)
-                spent += sum(map(len, stretches))
-                rows = prompt.logits[:0]
-                if going:
-                    rows = context.append_each(list(zip(branches, stretches, strict=True)), all_rows=True)
-                live, at = [], 0
-                for (beam, _), branch, stretch in zip(going, branches, stretches, strict=True):
-                    after = rows[at : at + len(stretch)]
-                    live.append(_Live(self._along(beam, stretch, after), branch, after[-1]))
-                    at += len(stretch)
+
+        def advance(live: list[tuple[Beam, Logits]]) -> list[beams.Step[Beam]]:
+            nonlocal found
+            grown = [
+                (beam, parent)
+                for parent, (stretched, rows) in enumerate(live)
+                for beam in self._grown(_scored(stretched, rows), rows[-1])
+            ]
+            found = sorted([*found, *(beam for beam, _ in grown if self._complete(beam))], key=_unlikely)[: self.width]
+            going = sorted((pair for pair in grown if not self._complete(pair[0])), key=lambda pair: _unlikely(pair[0]))
+            # A mean may still rise, but a beam that is behind all that are complete hardly catches up
+            if len(found) == self.width and going and going[0][0].score < found[-1].score:
+                return []
+            return [self._step(beam, parent) for beam, parent in going[: self.width]]
+
+        spent = beams.search(context, prompt, Beam(self.runs.all), advance)
         return found, spent
 
-    def _grown(self, live: _Live) -> Iterator[Beam]:
+    def _grown(self, beam: Beam, logits: NDArray[np.float32]) -> Iterator[Beam]:
         """Yields the beam with each of the likeliest next tokens, and with its end."""
-        beam, logprobs = live.beam, log_softmax(live.logits)
+        logprobs = log_softmax(logits)
         tokens, edges = self.runs.successors(beam.run)
         if len(tokens) and tokens[-1] == self.runs.end:
             tokens = tokens[:-1]
@@ -128,8 +110,9 @@ class Search:
         tokens, _ = self.runs.successors(beam.run)
         return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
 
-    def _stretch(self, beam: Beam) -> list[int]:
-        """Returns the beam's last token, which is still to be evaluated, and the tokens that must follow in a title."""
+    def _step(self, beam: Beam, parent: int) -> beams.Step[Beam]:
+        """Returns the step for a beam whose last token is still to be evaluated, and the tokens that must follow in a
+        title."""
         stretch, run = [beam.tokens[-1]], beam.run
         while self.ends and run.length < self.longest:
             tokens, _ = self.runs.successors(run)
@@ -137,12 +120,16 @@ class Search:
                 break
             stretch.append(int(tokens[0]))
             run = TokenRange(run.first, run.last, run.length + 1)
-        return stretch
+        return beams.Step(replace(beam, run=run, tokens=(*beam.tokens, *stretch[1:])), parent, stretch)
 
-    @staticmethod
-    def _along(beam: Beam, stretch: list[int], rows: Logits) -> Beam:
-        """Returns the beam at the end of its stretch, which begins with its own last token."""
-        more = stretch[1:]
-        logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()) if more else 0.0
-        run = TokenRange(beam.run.first, beam.run.last, beam.run.length + len(more))
-        return Beam(run, (*beam.tokens, *more), beam.logprob + logprob)
+
+def _scored(beam: Beam, rows: Logits) -> Beam:
+    """Returns the beam at the end of a stretch, of which only the first token counts in its log-probability."""
+    more = beam.tokens[len(beam.tokens) - len(rows) + 1 :] if len(rows) > 1 else ()
+    logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), list(more)].sum()) if more else 0.0
+    return replace(beam, logprob=beam.logprob + logprob)
+
+
+def _unlikely(beam: Beam) -> float:
+    """Returns what the best beam has least of."""
+    return -beam.score

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -19,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.documents import Segment
-from wim_edge.engine.beams import hand_on
-from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.engine.beams import Step, search
+from wim_edge.engine.protocols import Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.wim.tables import ROW
 from wim_edge.wim.token_offsets import char_offsets
@@ -153,34 +152,28 @@ class Pointer:
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
         """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
         found: list[tuple[int, int, float]] = []
-        if not ground.places:
-            return found, 0
-        spent = 0
-        with ExitStack() as stack:
-            forks, logits = [stack.enter_context(sequence.fork())], sequence.logits[None]
-            beams = [_Beam(ground.places)]
-            while beams:
-                grown: list[tuple[_Beam, Sequence]] = []
-                for beam, fork, row in zip(beams, forks, logits, strict=True):
-                    logprobs, depth = log_softmax(row), len(beam.prefix)
-                    some = [place for place in beam.places if ground.words[place + depth] > ground.words[place]]
-                    ended = [place for place in some if depth == self.longest or ground.may_end[place + depth - 1]]
-                    if ended and beam.prefix not in self._verdicts:
-                        end = float(np.logaddexp.reduce(logprobs[self._ends]))
-                        nearest = min(ended, key=ground.far.__getitem__)
-                        loss = ground.lost(nearest, depth) + ground.far[nearest]
-                        found.append((nearest, depth, beam.logprob + end - loss))
-                    if depth < self.longest:
-                        grown += [(longer, fork) for longer in self._grown(beam, ground.tokens, logprobs)]
-                going = sorted(grown, key=lambda pair: -self._hope(pair[0], ground.far))[:BEAMS]
-                found = sorted(found, key=lambda run: -run[2])[:BEAMS]
-                if not going or (found and found[0][2] >= self._hope(going[0][0], ground.far)):
-                    break
-                forks = hand_on(forks, [fork for _, fork in going], stack)
-                beams = [beam for beam, _ in going]
-                steps = [(fork, beam.prefix[-1:]) for beam, fork in zip(beams, forks, strict=True)]
-                logits = self.context.append_each(steps)
-                spent += len(beams)
+
+        def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
+            nonlocal found
+            grown: list[tuple[_Beam, int]] = []
+            for parent, (beam, rows) in enumerate(live):
+                logprobs, depth = log_softmax(rows[-1]), len(beam.prefix)
+                some = [place for place in beam.places if ground.words[place + depth] > ground.words[place]]
+                ended = [place for place in some if depth == self.longest or ground.may_end[place + depth - 1]]
+                if ended and beam.prefix not in self._verdicts:
+                    end = float(np.logaddexp.reduce(logprobs[self._ends]))
+                    nearest = min(ended, key=ground.far.__getitem__)
+                    loss = ground.lost(nearest, depth) + ground.far[nearest]
+                    found.append((nearest, depth, beam.logprob + end - loss))
+                if depth < self.longest:
+                    grown += [(longer, parent) for longer in self._grown(beam, ground.tokens, logprobs)]
+            going = sorted(grown, key=lambda pair: -self._hope(pair[0], ground.far))[:BEAMS]
+            found = sorted(found, key=lambda run: -run[2])[:BEAMS]
+            if going and found and found[0][2] >= self._hope(going[0][0], ground.far):
+                return []
+            return [Step(beam, parent, beam.prefix[-1:]) for beam, parent in going]
+
+        spent = search(self.context, sequence, _Beam(ground.places), advance) if ground.places else 0
         return found, spent
 
     @staticmethod
