@@ -72,7 +72,7 @@ def test_every_beam_is_given_the_logits_after_each_of_its_tokens_and_the_prompt_
             with context.sequence() as alone:
                 expected = alone.append([1, 2, *beam])
             np.testing.assert_array_equal(rows[-1:], expected)
-            assert len(rows) == (1 if not beam else 2 if beam[-1] == 5 else 1)
+            assert len(rows) == (2 if beam[-1:] == (5,) else 1)
         if len(seen) > 2:
             return []
         return [Step((*beam, *more), at, more) for at, (beam, _) in enumerate(live) for more in ((3,), (4, 5))]
