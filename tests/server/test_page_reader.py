@@ -127,7 +127,7 @@ def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:
             const letters = ["a", "é", " ", "🚢"];
             const text = Array.from({ length: 200000 }, (_, i) => i % paragraph ? letters[random(4)] : "\\n").join("");
             const chars = [...text], article = document.createElement("article");
-            const reader = new Reader(article, document.createElement("div"), () => null);
+            const reader = new Reader(article);
             reader.show({ text });
             const segments = [];
             for (let at = 0; at < chars.length;) {
@@ -144,7 +144,7 @@ def test_whatever_is_read_of_a_text_it_is_shown_whole(page: Any) -> None:
               const { made } = reader.segments.get(segment);
               const whole = article.textContent === text && made.textContent === chars.slice(start, end).join("");
               if (!whole) wrong.push([paragraph, segment]);
-              if (!random(5)) reader.go(segment, [start, end]);
+              if (!random(5)) reader.go([start, end], segment);
             }
             const left = [...article.querySelectorAll(".unread")].reduce((sum, one) => sum + one.textContent.length, 0);
             const read = segments.reduce((sum, [, [start, end]]) => sum + chars.slice(start, end).join("").length, 0);

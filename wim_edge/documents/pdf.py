@@ -20,14 +20,14 @@ _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 # What programs write there for want of a title: the name of a file.
 _NO_TITLE = re.compile(r"^(untitled|microsoft (word|powerpoint) - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf|qxd)$", re.I)
 # PDFium is not safe to call from two threads at a time.
-_PDFIUM = threading.Lock()
+PDFIUM = threading.Lock()
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the text layer, with a mark for each page. Raises DocumentError for encrypted or scanned files."""
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
-    with _PDFIUM:
+    with PDFIUM:
         pages, title = _pages(pdfium, name, data, limits.pdf_pages)
     draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []

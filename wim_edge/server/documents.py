@@ -40,6 +40,7 @@ class DocumentCreated(DocumentSummary):
 class DocumentDetail(DocumentSummary):
     text: str = Field(description="What is read; all offsets are characters of it.")
     marks: list[MarkView]
+    page_images: bool = Field(description="Its pages can be shown as they look.")
 
 
 class AddFileRequest(StrictModel):
@@ -83,7 +84,8 @@ async def get_document(served: Served, document: int) -> DocumentDetail:
     """Returns a document with its whole text."""
     kept = await run_in_threadpool(served.store.document, document)
     marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
-    return DocumentDetail(**vars(_listed(kept)), text=kept.document.text, marks=marks)
+    images = served.store.pdf(kept) is not None
+    return DocumentDetail(**vars(_listed(kept)), text=kept.document.text, marks=marks, page_images=images)
 
 
 @router.delete("/{document}", status_code=204, responses=BUSY)

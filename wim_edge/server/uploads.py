@@ -7,15 +7,18 @@ import hashlib
 import re
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from wim_edge.atomic_files import replace_file
 from wim_edge.documents import Document, document_of
 from wim_edge.documents.document import well_formed
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.ingest import title_of
 from wim_edge.library.library import DocumentEntry, Library, StoredDocument
+from wim_edge.library.reading_store import os_reason
 from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.settings import Limits
 
@@ -41,6 +44,8 @@ class Uploads:
         self._lock = threading.Lock()
         self._library = Library(LIBRARY, create=True)
         self.folder = self._library.folder
+        self._files = self.folder / "files"
+        self._sweep()
         self._entries: tuple[str, list[DocumentEntry]] | None = None
         """All documents, with the version of the library that they are of."""
 
@@ -52,19 +57,20 @@ class Uploads:
         source = f"{_UPLOAD}{hashlib.blake2b(data, digest_size=8).hexdigest()}/{name}"
         known = self._known(source)
         if known:
-            return known, ()
+            return known, self._keep_file(known, data)
         read = document_of(Path(_UNUSUAL.sub("_", name)), data, self._limits)  # as messages name it
         document = replace(read, name=name, path=Path(name))
-        return self._put(source, document), read.notes
+        kept = self._put(source, document)
+        return kept, (*read.notes, *self._keep_file(kept, data))
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
         """Keeps a file of one of the folders, as it is now, and returns it with its notes."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
         known = self._known(str(found))
-        if known and (known.document.text, known.document.marks) == (document.text, document.marks):
-            return known, document.notes
-        return self._put(str(found), document), document.notes
+        is_known = known and (known.document.text, known.document.marks) == (document.text, document.marks)
+        kept = known if known and is_known else self._put(str(found), document)
+        return kept, (*document.notes, *self._keep_file(kept, data))
 
     def entries(self) -> list[DocumentEntry]:
         """Returns all documents, in the order in which they came, without their texts."""
@@ -95,6 +101,39 @@ class Uploads:
         kept = self.document(number)
         with self._lock:
             self._library.remove(str(kept.document.path))
+        with suppress(OSError):
+            self._file_of(kept).unlink(missing_ok=True)
+
+    def pdf(self, kept: StoredDocument) -> Path | None:
+        """Returns the PDF that a document was read from, to show its pages; None if it is of another kind."""
+        file = self._file_of(kept)
+        return file if file.is_file() else None
+
+    def _file_of(self, kept: StoredDocument) -> Path:
+        source = hashlib.blake2b(str(kept.document.path).encode(), digest_size=8).hexdigest()
+        return self._files / f"{kept.id}-{source}.pdf"
+
+    def _keep_file(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
+        """Keeps the bytes of a PDF beside its text, so that its pages can be shown; returns a note if it cannot."""
+        if all(mark.page is None for mark in kept.document.marks):
+            return ()
+        try:
+            if self._file_of(kept).exists():
+                return ()
+            self._files.mkdir(exist_ok=True)
+            with replace_file(self._file_of(kept), private=True) as part:
+                part.write_bytes(data)
+        except OSError as error:
+            return (f"its pages cannot be shown as they look: {os_reason(error)}",)
+        return ()
+
+    def _sweep(self) -> None:
+        """Removes the files of documents that were removed elsewhere, as by `wim-edge library`."""
+        there = {str(number) for number, _ in self._library.digests()}
+        with suppress(OSError):
+            for file in self._files.glob("*.pdf"):
+                if file.name.partition("-")[0] not in there:
+                    file.unlink(missing_ok=True)
 
     def _known(self, source: str) -> StoredDocument | None:
         return next(iter(self._library.documents(self._library.documents_of(source)[:1])), None)

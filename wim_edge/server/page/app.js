@@ -2,15 +2,15 @@
 
 import { Answer } from "./answer.js";
 import { api, Watch } from "./api.js";
+import { Desk } from "./desk.js";
 import { $, alertOf, button, doing, item, list, quietly, removable, span } from "./dom.js";
 import { options, showMachine } from "./machine.js";
 import { Margins } from "./margins.js";
 import { Progress } from "./progress.js";
-import { Reader } from "./reader.js";
 import { Shelf } from "./shelf.js";
 
 const state = { question: null, watch: null, texts: new Map(), gone: new Set() };
-const reader = new Reader($("text"), $("map"));
+const desk = new Desk(doing(() => showText(shelf.here)));
 const progress = new Progress();
 const shelf = new Shelf({ open: openDocument, removed: leave });
 const answer = new Answer((document, chars, segment) => quietly(goTo)(state.ids.get(document), chars, segment));
@@ -19,14 +19,18 @@ const margins = new Margins({ go: (one) => quietly(goTo)(state.ids.get(one.docum
 // ---- Documents
 
 async function text(id) {
-  if (!state.texts.has(id)) state.texts.set(id, await api(`documents/${id}`));
+  if (!state.texts.has(id)) {
+    const found = await api(`documents/${id}`);
+    if (found.page_images) found.sheets = await api(`documents/${id}/pages`);
+    state.texts.set(id, found);
+  }
   return state.texts.get(id);
 }
 
 function leave() {
   unwatch();
   state.question = shelf.here = null;
-  reader.show({ text: "" });
+  desk.show({ text: "", chars: 0 });
   answer.clear();
   margins.clear();
   for (const id of ["reader", "progress", "before", "settled"]) $(id).hidden = true;
@@ -58,15 +62,16 @@ async function openDocument(id, question = null) {
 async function showText(id) {
   const document = await text(id);
   shelf.here = id;
-  reader.show(document);
+  desk.show(document);
   $("title").textContent = document.title;
   $("notes").replaceChildren();
   $("reader").hidden = false;
   $("welcome").hidden = true;
-  for (const event of state.question ? state.read : []) if (state.ids.get(event.document) === id) reader.read(event, false);
+  for (const event of state.question ? state.read : []) if (state.ids.get(event.document) === id) desk.read(event, false);
   if (state.question) {
-    state.scores.forEach((relevance, segment) => reader.score(segment, relevance));
-    margins.ordered.forEach((one) => reader.tick(one.segment, one.quote ?? one.chars));
+    state.scores.forEach((relevance, segment) => desk.score(segment, relevance));
+    margins.ordered.forEach((one) => desk.tick(one.segment, one.quote ?? one.chars));
+    if (!state.watch) desk.rest();
   }
   shelf.draw();
   tabs();
@@ -86,8 +91,8 @@ function tabs() {
 
 async function goTo(id, chars, segment) {
   if (id !== shelf.here) await showText(id);
-  segment === undefined ? reader.goTo(chars) : reader.go(segment, chars);
   pane("desk");
+  await desk.go(chars, segment);
 }
 
 // ---- Questions
@@ -194,7 +199,7 @@ function unwatch() {
   }
   state.watch = null;
   $("lost").hidden = true;
-  reader.rest();
+  desk.rest();
 }
 
 function show(event) {
@@ -208,7 +213,7 @@ function show(event) {
     case "reading.started":
       event.documents.forEach((name, at) => state.ids.set(name, state.question.documents[at]));
       if (!event.read_segments) {  // read on, the answer may stand
-        reader.anew = true;
+        desk.anew = true;
         state.read = [];
         answer.clear();
         margins.anew();
@@ -220,7 +225,7 @@ function show(event) {
     case "reading.progress": progress.progressed(event); break;
     case "segment.read":
       state.read.push(event);
-      if (isHere) reader.read(event, $("follow").checked && !$("follow-label").hidden && !answer.event);
+      if (isHere) desk.read(event, $("follow").checked && !$("follow-label").hidden && !answer.event);
       break;
     case "segment.scored":
       score(event.segment, event.relevance);
@@ -228,7 +233,7 @@ function show(event) {
       break;
     case "margin.judged":
       margins.add(state.question.documents.length > 1 ? { ...event, title: titles().get(event.document) } : event);
-      if (isHere) reader.tick(event.segment, event.quote ?? event.chars);
+      if (isHere) desk.tick(event.segment, event.quote ?? event.chars);
       break;
     case "reading.ranked": event.ranking.forEach((one) => score(one.segment, one.relevance, one.chosen)); break;
     case "answer.revised":
@@ -249,7 +254,7 @@ function show(event) {
 
 function score(segment, relevance, chosen) {
   state.scores.set(segment, relevance);
-  reader.score(segment, relevance);
+  desk.score(segment, relevance);
   margins.score(segment, relevance, chosen);
 }
 
@@ -258,7 +263,7 @@ const titles = () => new Map([...state.ids].map(([name, id]) => [name, shelf.get
 function finished(event) {
   answer.show(event, state.question.asked_as || state.question.question, titles());
   progress.finished(event);
-  reader.rest();
+  desk.rest();
   state.more = event.read_segments < event.segments;
   if (!state.watch) return;
   state.on = true;  // it may be read on in the background: the next question may come

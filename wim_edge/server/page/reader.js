@@ -1,28 +1,19 @@
 // The text of a document, and its segments as they are read, in any order.
-// Offsets are characters (code points) of the text; JavaScript counts UTF-16 units, so both are told apart.
 
 import { contents, laidOut } from "./layout.js";
+import { Offsets } from "./offsets.js";
 
 const UNREAD = 16384;  // UTF-16 units of a block of text, about
 
 export class Reader {
-  // `map` is a strip as long as the text: what is read of it, the darker the more it matters
-  constructor(element, map) {
-    Object.assign(this, { element, map, segments: new Map() });
+  constructor(element) {
+    Object.assign(this, { element, segments: new Map() });
   }
 
   show(document) {
-    this.document = document;
     this.segments.clear();
-    this.map.replaceChildren();
-    this.anew = false;
     this.marked = null;
-    this.wide = [];  // where characters of two units stand
-    let at = 0;
-    for (const c of document.text) {
-      if (c.length === 2) this.wide.push(at);
-      at += 1;
-    }
+    this.offsets = new Offsets(document.text);
     Object.assign(this, laidOut(document, (char) => this.unit(char)));
     this.blocks = [];  // divs that end with lines; the browser draws those alone that are in view
     for (let start = 0; start < this.text.length;) {
@@ -83,18 +74,10 @@ export class Reader {
   }
 
   unit(at) {
-    let low = 0, high = this.wide.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.wide[middle] < at) low = middle + 1;
-      else high = middle;
-    }
-    return at + low;
+    return this.offsets.unit(at);
   }
 
   read(event, follow) {
-    if (this.anew) this.show(this.document);  // a question answered again without reading keeps all
-    if (this.segments.has(event.segment)) return;
     this.marked = this.marked?.();
     const [start, end] = event.chars;
     const made = window.document.createElement("span");
@@ -102,18 +85,12 @@ export class Reader {
     this.put(made, this.unit(start), this.unit(end));
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
-    this.segments.set(event.segment, { made, start, end, spot: this.spot(event.segment, start, end) });
-    if (follow) made.scrollIntoView({ block: "nearest" });
+    this.segments.set(event.segment, { made, start, end });
+    if (follow) this.reveal(event.segment, "nearest");
   }
 
-  // Where a segment stands in the whole
-  spot(segment, start, end) {
-    const spot = window.document.createElement("i"), share = (units) => `${(100 * units) / this.text.length}%`;
-    spot.style.left = share(this.unit(start));
-    spot.style.width = share(this.unit(end) - this.unit(start));
-    spot.onclick = () => this.segments.get(segment)?.made.scrollIntoView({ block: "center" });
-    this.map.append(spot);
-    return spot;
+  reveal(segment, block = "center") {
+    this.segments.get(segment)?.made.scrollIntoView({ block });
   }
 
   // Have the segment stand in the place of its text, which was unread; segments come in any order
@@ -196,23 +173,14 @@ export class Reader {
   }
 
   score(segment, relevance) {
-    const found = this.segments.get(segment);
-    for (const one of found ? [found.made, found.spot] : []) one.style.setProperty("--r", relevance.toFixed(3));
-  }
-
-  // A tick on the map for characters that matter; once for each segment
-  tick(segment, [start]) {
-    const found = this.segments.get(segment);
-    if (!found || found.tick) return;
-    found.tick = window.document.createElement("b");
-    found.tick.style.left = `${(100 * this.unit(start)) / this.text.length}%`;
-    this.map.append(found.tick);
+    this.segments.get(segment)?.made.style.setProperty("--r", relevance.toFixed(3));
   }
 
   // Scroll to characters of a segment, or of the text where none is named, and highlight exactly these
-  go(segment, [start, end]) {
+  go([start, end], segment) {
     this.marked?.();
-    const found = this.segments.get(segment);
+    const within = (one) => one.start <= start && start < one.end;
+    const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
     const [first, last, made] = found ? [this.unit(found.start), this.unit(found.end), found.made] : this.partAt(this.unit(start));
     const [from, to] = [Math.max(this.unit(start), first), Math.min(this.unit(end), last)];
     const [before, mark, after] = ["span", "mark", "span"].map((tag) => window.document.createElement(tag));
@@ -224,11 +192,6 @@ export class Reader {
     this.marked = () => this.fill(made, first, last);
     mark.scrollIntoView({ block: "center" });
     mark.focus({ preventScroll: true });
-  }
-
-  goTo(chars) {
-    const at = [...this.segments].find(([, { start, end }]) => start <= chars[0] && chars[0] < end);
-    this.go(at?.[0], chars);
   }
 
   // The part that holds a unit, read or not

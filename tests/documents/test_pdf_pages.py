@@ -1,0 +1,106 @@
+"""Where words stand on the pages of a PDF, as they are shown: turned, cropped, with words broken over two lines."""
+
+from __future__ import annotations
+
+import io
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.documents.make import pdf
+from wim_edge.documents.pdf import read_pdf
+from wim_edge.documents.pdf_pages import page_image, page_sizes, page_words
+from wim_edge.errors import DocumentError, LibraryError
+
+PAGE = b"The ferry sails at noon.\nIt is a small ship with\na crew of three."
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(PAGE, b"", b"Another page."))
+    return path
+
+
+def test_every_word_has_its_place_in_the_order_of_the_lines(file: Path) -> None:
+    text = read_pdf("a.pdf", file.read_bytes()).text.split("Another")[0]
+    words = page_words(file, 1, text)
+    assert [text[one.start : one.end] for one in words] == text.split()
+    for one in words:
+        left, top, right, bottom = one.box
+        assert 0 < left < right < 1
+        assert 0 < top < bottom < 0.2  # the lines begin at 42 of 792 points
+    lines = sorted({round(one.box[1], 3) for one in words})
+    assert len(lines) == 3
+    assert all(after - before == pytest.approx(14 / 792, abs=0.002) for before, after in pairwise(lines))
+    assert words[0].box[0] == pytest.approx(50 / 612, abs=0.002)
+
+
+def test_what_the_text_lacks_has_no_place_and_what_the_page_lacks_neither(file: Path) -> None:
+    text = "ferry sails elsewhere at noon."
+    assert [text[one.start : one.end] for one in page_words(file, 1, text)] == ["ferry", "sails", "at", "noon."]
+    assert page_words(file, 2, "") == []
+
+
+@pytest.mark.parametrize(("turn", "size"), [(90, (792, 612)), (180, (612, 792)), (270, (792, 612))])
+def test_a_page_that_is_turned_is_told_as_it_is_shown(tmp_path: Path, turn: int, size: tuple[int, int]) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(PAGE).replace(b"/MediaBox[0 0 612 792]", b"/Rotate %d/MediaBox[0 0 612 792]" % turn))
+    assert page_sizes(path) == [size]
+    left, top, right, bottom = page_words(path, 1, "The ferry")[0].box
+    picture = _picture(path, 792)
+    inked = [
+        (x / picture.width, y / picture.height)
+        for x in range(picture.width) for y in range(picture.height) if picture.getpixel((x, y)) < 128
+    ]  # fmt: skip
+    assert any(left <= x <= right and top <= y <= bottom for x, y in inked)  # there is ink where the word stands
+    edge = 0.04
+    assert all(x > edge and y > edge and x < 1 - edge and y < 1 - edge for x, y in inked)
+
+
+def test_a_page_that_is_cropped_is_told_as_it_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(PAGE).replace(b"/MediaBox[0 0 612 792]", b"/CropBox[50 592 250 792]/MediaBox[0 0 612 792]"))
+    assert page_sizes(path) == [(200, 200)]
+    assert page_words(path, 1, "The ferry")[0].box[0] == pytest.approx(0, abs=0.01)
+
+
+def test_a_word_that_is_broken_over_two_lines_has_two_places(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(b"The passengers of this ferry are transpor-\nted for nothing at all."))
+    text = read_pdf("a.pdf", path.read_bytes()).text
+    words = [one for one in page_words(path, 1, text) if text[one.start : one.end].startswith("transpor")]
+    if "transported" in text:  # PDFium tells that the hyphen only broke the line
+        assert [text[one.start : one.end] for one in words] == ["transported"] * 2
+        assert words[1].box[1] > words[0].box[3] - 0.01
+    else:
+        assert [text[one.start : one.end] for one in words] == ["transpor-"]
+
+
+def test_a_picture_is_as_wide_as_was_asked(file: Path) -> None:
+    assert _picture(file, 300).size in ((300, 388), (300, 389))
+    assert _picture(file, 9999).height <= 2400
+    assert page_image(file, 1, 300)[:2] == b"\xff\xd8"
+
+
+@pytest.mark.parametrize("page", [0, 4, -1])
+def test_there_is_no_such_page(file: Path, page: int) -> None:
+    for work in (lambda: page_image(file, page, 100), lambda: page_words(file, page, "a")):
+        with pytest.raises(LibraryError, match="no page"):
+            work()
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF-1.4 no")
+    with pytest.raises(DocumentError, match=r"a\.pdf"):
+        page_sizes(path)
+    with pytest.raises(DocumentError, match="gone"):
+        page_sizes(tmp_path / "gone.pdf")
+
+
+def _picture(path: Path, width: int):  # type: ignore[no-untyped-def]
+    from PIL import Image
+
+    return Image.open(io.BytesIO(page_image(path, 1, width))).convert("L")

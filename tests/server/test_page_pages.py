@@ -1,0 +1,110 @@
+"""A PDF as its own pages in a browser: drawn where they are near, tinted, marked, selected, and as text when wished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documents.make import pdf
+from tests.server.browser import BROWSER, answered, ask, expect
+from tests.server.test_page_desk import finished, script
+from wim_edge import events
+
+pytest.importorskip("playwright")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
+LINES = [b"Nothing stands on line %d that anyone would look for." % n for n in range(30)]
+
+
+@pytest.fixture
+def ferry(page: Any, tmp_path: Path) -> Any:
+    """The page, with a PDF of forty pages on the desk; the ferry sails on page 31."""
+    pages = [b"\n".join([b"Page %d begins here." % n, *LINES]) for n in range(1, 41)]
+    pages[30] += b"\nThe ferry sails at noon on all days but Sunday, when\nit is cleaned by its crew of three."
+    path = tmp_path / "ferry.pdf"
+    path.write_bytes(pdf(*pages))
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector(".sheet img[src]")
+    return page
+
+
+def chars(page: Any, text: str) -> tuple[int, int]:
+    whole = page.evaluate("fetch('api/documents/1').then((one) => one.json())")["text"]
+    return whole.index(text), whole.index(text) + len(text)
+
+
+def test_what_is_far_is_not_drawn(ferry: Any) -> None:
+    expect(ferry.locator(".sheet")).to_have_count(40)
+    ferry.wait_for_function("() => document.querySelector('.sheet img').naturalWidth > 0")
+    expect(ferry.locator(".sheet").first.locator(".line").first).to_have_text("Page 1 begins here.")
+    assert ferry.locator(".sheet img[src]").count() < 8
+    ferry.evaluate("document.getElementById('sheets').scrollTop = 1e6")
+    last = ferry.locator(".sheet").last
+    expect(last.locator(".line").first).to_have_text("Page 40 begins here.")
+    expect(ferry.locator(".sheet").first.locator(".line")).to_have_count(0)
+
+
+def test_a_quotation_is_marked_where_it_stands_on_its_page(ferry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "The ferry sails at noon on all days but Sunday, when\nit is cleaned by its crew of three."
+    start, end = chars(ferry, said.split("\n")[0])[0], chars(ferry, "its crew of three.")[1]
+    segment = (start - 200, end)
+    script(
+        monkeypatch, events.ReadingStarted("m", "wim", ("ferry",), 2, 18, 512, 1, "bm25"),
+        events.SegmentRead(0, 2, "ferry", 31, None, segment, 9), events.SegmentScored(0, 0.9, 1),
+        events.MarginJudged(0, "ferry", 31, None, segment, said, (start, end), 0.9, True),
+        finished("noon", short="noon", quotes=(events.Quote(said, "ferry", 31, None, (start, end)),)),
+    )  # fmt: skip
+    ask(ferry, "When does it sail?")
+    answered(ferry)
+    ferry.locator("#quotes .link").click()
+    marks = ferry.locator("mark")
+    expect(marks).to_have_count(2)
+    assert " ".join(marks.all_text_contents()).split() == said.split()
+    assert ferry.evaluate("document.activeElement.tagName") == "MARK"
+    sheet, box, inside = ferry.locator(".sheet:has(mark)"), marks.first.bounding_box(), ferry.locator("#sheets")
+    assert sheet.get_attribute("data-at") == "30"
+    whole, view = sheet.bounding_box(), inside.bounding_box()
+    assert box["y"] == pytest.approx(whole["y"] + whole["height"] * (42 + 31 * 14) / 792, abs=whole["height"] * 0.015)
+    assert view["y"] < box["y"] < view["y"] + view["height"]
+    assert sheet.locator("i[data-segment='0']").count() > 3
+    assert float(sheet.locator("i").first.evaluate("(one) => one.style.getPropertyValue('--r')")) == 0.9
+    expect(ferry.locator("#map i")).to_have_count(1)
+
+    ferry.click("#as-text")
+    expect(ferry.locator("#text mark")).to_contain_text("The ferry sails at noon")
+    expect(ferry.locator(".segment")).to_have_count(1)
+    ferry.click("#as-pages")
+    expect(ferry.locator("#sheets mark")).to_have_count(2)
+    ferry.locator("#map i").click()
+    expect(ferry.locator(".sheet:has(i)")).to_be_visible()
+
+
+def test_the_words_of_a_page_can_be_selected(ferry: Any) -> None:
+    line = ferry.locator(".line", has_text="Page 1 begins here.")
+    line.select_text()
+    assert ferry.evaluate("getSelection().toString().trim()") == "Page 1 begins here."
+    box, sheet = line.bounding_box(), ferry.locator(".sheet").first.bounding_box()
+    assert box["x"] == pytest.approx(sheet["x"] + sheet["width"] * 50 / 612, abs=3)
+    assert box["width"] == pytest.approx(sheet["width"] * 108 / 612, rel=0.1)  # as wide as in the picture
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_left_out_of_a_page(ferry: Any, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    ferry.emulate_media(color_scheme=scheme)
+    ferry.wait_for_selector(".line")
+    found = Axe().run(ferry, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]})
+    said = [(one["id"], [node["html"][:100] for node in one["nodes"][:3]]) for one in found.response["violations"]]
+    assert said == []
+    ferry.set_viewport_size({"width": 390, "height": 844})
+    assert ferry.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_text_has_no_views_to_choose_from(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The ferry sails at noon.")
+    page.set_input_files("#file", str(path))
+    expect(page.locator("#text")).to_be_visible()
+    expect(page.locator("#views")).to_be_hidden()

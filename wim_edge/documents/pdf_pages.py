@@ -1,0 +1,157 @@
+"""The pages of a PDF as they look: their sizes, their pictures, and where the words of their text stand on them.
+
+The text that is asked of is tidied (`wim_edge.documents.pdf`): hyphens that broke a line are gone, spaces are as they
+should be. So the words of the page are found again in that text by comparing the two sequences of words, and what
+does not correspond has no place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from wim_edge.documents.archive import damaged
+from wim_edge.documents.document import require
+from wim_edge.documents.pdf import PDFIUM
+from wim_edge.errors import LibraryError
+
+WIDEST = 2400  # pixels; a page in full on a large screen of high density
+_SHARES = 1_000_000  # PDFium tells places in whole pixels, here of a picture of so many each way
+_BROKEN = "\ufffe\x02"  # a hyphen that only broke the line, as PDFium writes it
+_NO_TEXT = re.compile("[\u00ad\x00]")
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom as shares of the page's width and height, from its upper left corner, as it is shown."""
+
+
+@dataclass(frozen=True)
+class PageWord:
+    """A word of the text, and its place on the page; one that is broken over two lines comes twice."""
+
+    start: int
+    """The characters ``[start, end)`` of the page's text."""
+    end: int
+    box: Box
+
+
+@dataclass
+class _Found:
+    """A word as it stands on the page."""
+
+    text: str
+    boxes: list[Box]
+
+
+def page_sizes(path: Path) -> list[tuple[float, float]]:
+    """Returns each page's width and height, in points, as it is shown. Raises DocumentError."""
+    with _opened(path) as pdf:
+        return [tuple(pdf.get_page_size(number)) for number in range(len(pdf))]
+
+
+def page_image(path: Path, page: int, width: int) -> bytes:
+    """Returns a page as JPEG, so many pixels wide (`WIDEST` at most). Pages count from 1.
+
+    Raises DocumentError, LibraryError where there is no such page.
+    """
+    with _opened(path) as pdf, _page(pdf, page) as shown:
+        across, down = shown.get_size()
+        picture = shown.render(scale=min(width, WIDEST, WIDEST * across / down) / across).to_pil()
+    file = io.BytesIO()
+    picture.convert("RGB").save(file, "JPEG", quality=90)
+    return file.getvalue()
+
+
+def page_words(path: Path, page: int, text: str) -> list[PageWord]:
+    """Returns the words of a page's text, in its order, each with its place on the page. Pages count from 1.
+
+    Raises DocumentError, LibraryError where there is no such page.
+    """
+    with _opened(path) as pdf, _page(pdf, page) as shown:
+        found = list(_words(shown))
+    wanted = [match.span() for match in re.finditer(r"\S+", text)]
+    alike = SequenceMatcher(None, [text[start:end] for start, end in wanted], [one.text for one in found], False)
+    return [
+        PageWord(*wanted[at + n], box)
+        for at, other, size in alike.get_matching_blocks()
+        for n in range(size)
+        for box in found[other + n].boxes
+    ]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    pdfium = require("pypdfium2", path.name)
+    library: type[Exception] = pdfium.PdfiumError
+    with PDFIUM:
+        try:
+            pdf = pdfium.PdfDocument(path)
+        except (library, OSError):
+            raise damaged(path.name) from None
+        try:
+            yield pdf
+        except library:
+            raise damaged(path.name) from None
+        finally:
+            pdf.close()
+
+
+@contextmanager
+def _page(pdf: Any, number: int) -> Iterator[Any]:
+    if not 1 <= number <= len(pdf):
+        raise LibraryError(f"there is no page {number}", f"It has {len(pdf)} pages.")
+    page = pdf[number - 1]
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+def _words(page: Any) -> Iterator[_Found]:
+    """Yields what stands between blanks, in the order of the page's text."""
+    import pypdfium2.raw as raw
+
+    text = page.get_textpage()
+    word = _Found("", [])
+    line: Box | None = None
+    is_broken = False
+    for at in range(text.count_chars()):
+        char = chr(raw.FPDFText_GetUnicode(text.raw, at))
+        if char in _BROKEN:
+            is_broken = True
+        elif char.isspace():
+            if is_broken and char in "\r\n":
+                continue
+            if word.text:
+                yield _Found(word.text, [*word.boxes, *([line] if line else [])])
+            word, line, is_broken = _Found("", []), None, False
+        elif not _NO_TEXT.match(char):
+            box = _box(raw, page, text.get_charbox(at, loose=True))
+            if is_broken and line:
+                word.boxes.append(line)
+                line = None
+            line = box if line is None else _around(line, box)
+            word.text, is_broken = word.text + char, False
+    if word.text:
+        yield _Found(word.text, [*word.boxes, *([line] if line else [])])
+
+
+def _box(raw: Any, page: Any, corners: tuple[float, float, float, float]) -> Box:
+    """Returns a place in the PDF's own coordinates as shares of the page as it is shown, turned and cropped."""
+    shown = []
+    for x, y in (corners[:2], corners[2:]):
+        across, down = ctypes.c_int(), ctypes.c_int()
+        raw.FPDF_PageToDevice(page.raw, 0, 0, _SHARES, _SHARES, 0, x, y, across, down)
+        shown.append((across.value / _SHARES, down.value / _SHARES))
+    (left, bottom), (right, top) = shown
+    return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
+
+
+def _around(one: Box, other: Box) -> Box:
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])

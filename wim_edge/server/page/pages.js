@@ -1,0 +1,170 @@
+// The pages of a PDF as they look: a picture each, its text above it to be selected, tints where segments are read and
+// marks where a quotation stands. What is far from view is not drawn.
+
+import { api } from "./api.js";
+import { make } from "./dom.js";
+import { Offsets } from "./offsets.js";
+
+const STEP = 200, WIDEST = 2400;  // pixels: pictures come in few widths
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = "100px sans-serif";
+
+export class Pages {
+  constructor(element) {
+    Object.assign(this, { element, sheets: [], segments: new Map() });
+    const near = (seen) => seen.forEach((one) => this.draw(this.sheets[one.target.dataset.at], one.isIntersecting));
+    this.watch = new IntersectionObserver(near, { root: element, rootMargin: "100% 0px" });
+  }
+
+  show(document) {
+    this.watch.disconnect();
+    this.segments.clear();
+    this.marked = this.now = null;
+    this.id = document.id;
+    this.offsets = new Offsets(document.text);
+    this.sheets = document.sheets.map((page, at) => {
+      const picture = make("img", { alt: page.end > page.start ? "" : `Page ${at + 1}, a picture without text` });
+      const tints = make("div"), lines = make("div"), made = make("div", { className: "sheet" }, picture, tints, lines);
+      made.style.aspectRatio = `${page.width} / ${page.height}`;
+      made.dataset.at = at;
+      return { ...page, at, made, picture, tints, lines };
+    });
+    this.element.replaceChildren(...this.sheets.map(({ made, at }) =>
+      make("figure", { "aria-label": `Page ${at + 1}` }, made, make("figcaption", {}, `${at + 1} of ${this.sheets.length}`))));
+    this.element.scrollTop = 0;
+    this.sheets.forEach(({ made }) => this.watch.observe(made));
+  }
+
+  // Have a page drawn while it is near, and let go of it when it is far
+  draw(sheet, isNear) {
+    if (!sheet || sheet.isNear === isNear) return;
+    sheet.isNear = isNear;
+    if (!isNear) {
+      sheet.picture.removeAttribute("src");
+      sheet.tints.replaceChildren();
+      sheet.lines.replaceChildren();
+      return;
+    }
+    const pixels = Math.ceil((sheet.made.clientWidth * devicePixelRatio) / STEP) * STEP;
+    sheet.picture.src = `${this.url(sheet)}/image?width=${Math.min(Math.max(pixels, STEP), WIDEST)}`;
+    this.write(sheet).catch(() => {});  // without its words the picture is there all the same
+  }
+
+  url(sheet) {
+    return `api/documents/${this.id}/pages/${sheet.at + 1}`;
+  }
+
+  // Load where the words stand, once, and lay the text over the picture
+  async write(sheet) {
+    sheet.loading ??= api(this.url(sheet).slice("api/".length) + "/words").then(({ words }) => (sheet.words = words));
+    await sheet.loading;
+    if (!sheet.isNear) return;
+    sheet.lines.replaceChildren(...this.boxes(sheet, sheet.start, sheet.end).map((line) => {
+      const made = make("span", { className: "line" }, this.offsets.slice(line.start, line.end) + "\n");
+      const high = (line.bottom - line.top) * sheet.height, wide = (line.right - line.left) * sheet.width;
+      const natural = pen.measureText(made.textContent).width / 100 || 1;
+      made.style.cssText = `left: ${100 * line.left}%; top: ${100 * line.top}%; font-size: ${(100 * high) / sheet.width}cqw;
+        transform: scaleX(${wide / (natural * high)})`;
+      return made;
+    }));
+    this.tint(sheet);
+  }
+
+  // Boxes around the words of characters [from, to), one a line
+  boxes(sheet, from, to) {
+    const found = [];
+    for (const [start, end, left, top, right, bottom] of sheet.words ?? []) {
+      if (end <= from || start >= to) continue;
+      const last = found.at(-1), high = bottom - top;
+      const shared = last ? Math.min(bottom, last.bottom) - Math.max(top, last.top) : 0;
+      const isNext = shared > 0.5 * Math.min(high, last?.bottom - last?.top) && left >= last.left
+        && (left - last.right) * sheet.width < 3 * high * sheet.height;
+      if (!isNext) found.push({ start, end, left, top, right, bottom });
+      else Object.assign(last, { end, right, top: Math.min(top, last.top), bottom: Math.max(bottom, last.bottom) });
+    }
+    return found;
+  }
+
+  // Draw what is read of a page, and the mark on it
+  tint(sheet) {
+    const made = [];
+    for (const [segment, { start, end, relevance }] of this.segments) {
+      if (end <= sheet.start || start >= sheet.end) continue;
+      for (const box of this.boxes(sheet, start, end)) {
+        const one = placed("i", box);
+        one.dataset.segment = segment;
+        one.className = segment === this.now ? "now" : "";
+        one.style.setProperty("--r", relevance);
+        made.push(one);
+      }
+    }
+    for (const box of this.marked ? this.boxes(sheet, ...this.marked) : []) {
+      const mark = placed("mark", box, this.offsets.slice(box.start, box.end));
+      mark.tabIndex = -1;
+      made.push(mark);
+    }
+    sheet.tints.replaceChildren(...made);
+  }
+
+  tintNear([start, end]) {
+    for (const sheet of this.sheets) if (sheet.isNear && sheet.words && start < sheet.end && end > sheet.start) this.tint(sheet);
+  }
+
+  read(event, follow) {
+    const [start, end] = event.chars;
+    this.rest();
+    this.now = event.segment;
+    this.segments.set(event.segment, { start, end, relevance: 0 });
+    this.tintNear(event.chars);
+    if (follow) this.reveal(event.segment, "nearest");
+  }
+
+  rest() {
+    this.element.querySelectorAll(".now").forEach((one) => one.classList.remove("now"));
+    this.now = null;
+  }
+
+  score(segment, relevance) {
+    const found = this.segments.get(segment);
+    if (!found) return;
+    found.relevance = relevance.toFixed(3);
+    for (const one of this.element.querySelectorAll(`[data-segment="${segment}"]`)) one.style.setProperty("--r", found.relevance);
+  }
+
+  sheetAt(char) {
+    return this.sheets.find((one) => char < one.end) ?? this.sheets.at(-1);
+  }
+
+  async reveal(segment, block = "center") {
+    const { start, end } = this.segments.get(segment);
+    await this.scrollTo(start, end, block);
+  }
+
+  // Scroll to where characters stand on their page; returns the page
+  async scrollTo(start, end, block) {
+    const sheet = this.sheetAt(start);
+    await this.write(sheet).catch(() => {});
+    const box = this.boxes(sheet, start, end)[0] ?? { left: 0, right: 1, top: 0, bottom: 0.1 };
+    const probe = placed("b", box);
+    sheet.made.append(probe);
+    probe.scrollIntoView({ block });
+    probe.remove();
+    return sheet;
+  }
+
+  async go([start, end]) {
+    const before = this.marked;
+    this.marked = [start, Math.max(end, start + 1)];
+    if (before) this.tintNear(before);
+    const sheet = await this.scrollTo(start, this.marked[1], "center");
+    this.draw(sheet, true);
+    this.sheets.filter((one) => one.words && start < one.end && end > one.start).forEach((one) => this.tint(one));
+    sheet.made.querySelector("mark")?.focus({ preventScroll: true });
+  }
+}
+
+function placed(tag, { left, top, right, bottom }, text = "") {
+  const made = make(tag, {}, text);
+  made.style.cssText = `left: ${100 * left}%; top: ${100 * top}%; width: ${100 * (right - left)}%; height: ${100 * (bottom - top)}%`;
+  return made;
+}
