@@ -66,7 +66,7 @@ class LoadedModels:
         self._found: ResolvedModel | None = None
         """The file of the model that reads, once it has been looked for."""
         self._tuned = Tuned()
-        self._judge: Scorer | None = None
+        self._scorer: Scorer | None = None
         self._embedder = embedder
         self._opened: list[Model | Embedder] = []
         """The models to close: those that were not given."""
@@ -126,15 +126,15 @@ class LoadedModels:
         """Returns the format of a conversation with the model, and a warning if that was not clear."""
         return chat_format(self.model(), self.chat_variables)
 
-    def judge(self, *, alone: bool = False) -> Scorer | None:
+    def scorer(self, *, alone: bool = False) -> Scorer | None:
         """Returns the model that scores, if it is not the one that reads. Raises what `model` raises.
 
         ``alone``: each segment is scored alone. If no model is named, the embedded one then scores for a large one,
         if it is on this disk: it finds as much (docs/choices.md), and the large one reads only what it has chosen.
         """
-        name, paths = self.settings.other_judge, Paths.from_environment()
-        usual = self.settings.relevance_model is None and alone and has_usual_judge(self.model().info.nbytes, paths)
-        if self._judge is None and (name is not None or usual):
+        name, paths = self.settings.other_scorer, Paths.from_environment()
+        usual = self.settings.relevance_model is None and alone and has_usual_scorer(self.model().info.nbytes, paths)
+        if self._scorer is None and (name is not None or usual):
             found = resolve(name or EMBEDDED, paths)
             try:
                 model = open_model(found, self.settings)
@@ -144,8 +144,8 @@ class LoadedModels:
                 raise
             self._opened.append(model)
             chat, _ = chat_format(model, found.entry.chat if found.entry else None)
-            self._judge = Scorer(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
-        return self._judge if name is not None or usual else None
+            self._scorer = Scorer(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
+        return self._scorer if name is not None or usual else None
 
     def embedder(self) -> Embedder | None:
         """Returns the model that tells which segments are near the question, if any. Raises what `model` raises."""
@@ -178,7 +178,7 @@ class LoadedModels:
         other = LoadedModels(settings, model)
         other._found, other._tuned, other.support = self._found, self._tuned, self.support
         if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
-            other._judge = self._judge or (self.judge() if settings.other_judge else None)
+            other._scorer = self._scorer or (self.scorer() if settings.other_scorer else None)
         if settings.embedding_model == self.settings.embedding_model:
             other._embedder = self.embedder()
         return other
@@ -195,7 +195,7 @@ class LoadedModels:
             elif model is self._embedder:
                 self._embedder = None
             else:
-                self._judge = None
+                self._scorer = None
         self._opened = []
 
 
@@ -260,7 +260,7 @@ def portable_settings(settings: Settings) -> Settings:
     )
 
 
-def has_usual_judge(nbytes: int, paths: Paths) -> bool:
+def has_usual_scorer(nbytes: int, paths: Paths) -> bool:
     """Tells whether the embedded model scores for a model of so many bytes, where none is named and each segment is
     read alone."""
     return nbytes >= _LARGE and is_here(EMBEDDED, paths)
@@ -275,13 +275,13 @@ def model_identity(settings: Settings) -> Identity:
     """Returns the identity of the model that these settings name, without loading it. Raises ModelError."""
     templates = settings.templates
     name, found = _fingerprint(settings.model)
-    judge = settings.other_judge
+    scorer = settings.other_scorer
     if settings.relevance_model is None:
         paths = Paths.from_environment()
-        judge = EMBEDDED if has_usual_judge(resolve(settings.model, paths).path.stat().st_size, paths) else None
+        scorer = EMBEDDED if has_usual_scorer(resolve(settings.model, paths).path.stat().st_size, paths) else None
     adapter = adapter_file(portable_settings(settings).adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
-        (judge, False), (settings.embedding_model, True)) if one]  # fmt: skip
+        (scorer, False), (settings.embedding_model, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
     return Identity(name, found, " ".join(others), templates_digest(templates) if templates else "")
 

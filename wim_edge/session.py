@@ -83,9 +83,9 @@ def prepare(
     relevance = None
     if pattern.scores and query is not None:
         with clock.stage("load"):
-            judge = loaded.judge(alone=not pattern.deep and resolved.relevance in ("cascade", "likelihood"))
-        auxiliary = judge is not None
-        relevance = relevance_for(resolved, judge or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
+            scorer = loaded.scorer(alone=not pattern.deep and resolved.relevance in ("cascade", "likelihood"))
+        auxiliary = scorer is not None
+        relevance = relevance_for(resolved, scorer or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
 
     def tokenize(text: str) -> list[int]:
         if control.requested is Decision.CANCEL:  # a long text takes a while
@@ -117,7 +117,7 @@ def prepare(
     notes += [failure] if failure else []
     if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
         notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-    if settings.other_judge is not None and not isinstance(relevance, SeparateModelRelevance):
+    if settings.other_scorer is not None and not isinstance(relevance, SeparateModelRelevance):
         reason = f"{resolved.relevance} takes no model" if relevance else f"{pattern.name} scores nothing"
         notes.append(f"the relevance model is not used: {reason}")
     if settings.embedding_model is not None and similarity is None:

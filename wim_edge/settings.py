@@ -147,7 +147,7 @@ class Settings(Limits):
     seed: int = 0
 
     @property
-    def other_judge(self) -> str | None:
+    def other_scorer(self) -> str | None:
         """The model that is named to score beside the one that reads."""
         return None if self.relevance_model == ITSELF else self.relevance_model
 

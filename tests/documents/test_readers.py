@@ -108,3 +108,11 @@ def test_the_room_loads_no_library_by_itself() -> None:
     heavy = "{'lxml', 'docx', 'pypdfium2', 'markdown_it', 'bs4', 'llama_cpp'}"
     code = f"import sys, wim_edge.documents; sys.exit(bool({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_lines_are_told_only_where_an_editor_shows_the_same() -> None:
+    page = b"<html><body><p>One.</p>\n\n\n<p>Two.</p></body></html>"
+    converted = read_document("-", io.BytesIO(page))
+    assert converted.place(converted.text.index("Two"), len(converted.text)).line is None
+    plain = read_document("-", io.BytesIO(b"One.\n\nTwo."))
+    assert plain.place(plain.text.index("Two"), len(plain.text)).line == 3

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents.data_files import Row, read_rows, text_of, text_of_file
+from wim_edge.documents.formats import ALL_OF_THEM
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library.ingest import ROWS, files_of
 
@@ -80,7 +81,7 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuest
         elif path.state == "failed":
             raise InvalidRequestError(f"{path.path}: {path.note}", "Make it readable, or take it out of the folder.")
     if not files:
-        raise InvalidRequestError(f"{folder} holds no documents", "It takes text, Markdown, HTML, PDF, DOCX and EPUB.")
+        raise InvalidRequestError(f"{folder} holds no documents", f"It takes {ALL_OF_THEM}.")
     asked = []
     for path in files:
         name = _well_formed(path.relative_to(folder).as_posix())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import DocumentError
 
 # The longer marks first: UTF-32's begins with UTF-16's.
@@ -91,4 +92,4 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _binary(name: str) -> DocumentError:
-    return DocumentError(f"{name}: binary, not text", "Give a text, Markdown, HTML, PDF, DOCX or EPUB file.")
+    return DocumentError(f"{name}: binary, not text", f"Give a {ANY_OF_THEM} file.")

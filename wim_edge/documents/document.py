@@ -15,12 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+from wim_edge.documents.formats import FORMATS
 from wim_edge.errors import DocumentError
 
 INSTALL_HINT = "pip install lxml pypdfium2 python-docx"
 
 _SECTION_CHARS = 200
-_CONVERTED = frozenset({".html", ".htm", ".xhtml", ".epub", ".docx", ".pdf", ".jsonl", ".gz"})
+_CONVERTED = (".jsonl", ".gz", *(ending for one in FORMATS if not one.has_lines for ending in one.endings))
 """The endings of files whose text has other lines than the file itself."""
 _INK = re.compile(r"\S")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -60,6 +61,8 @@ class Document:
     notes: tuple[str, ...] = ()
     title: str = ""
     parts: tuple[tuple[int, int], ...] = ()
+    is_converted: bool = False
+    """True if the text is known to have other lines than the file; else the file's ending tells."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", well_formed(self.name))
@@ -74,7 +77,7 @@ class Document:
 
     @cached_property
     def _has_lines(self) -> bool:
-        return (self.path or Path(self.name)).suffix.lower() not in _CONVERTED
+        return not self.is_converted and (self.path or Path(self.name)).suffix.lower() not in _CONVERTED
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -128,8 +131,9 @@ class DocumentBuilder:
 
     def document(self, name: str) -> Document:
         return Document(
-            name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes), title=short(self.title)
-        )
+            name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes), title=short(self.title),
+            is_converted=True,
+        )  # fmt: skip
 
     def _append(self, text: str) -> None:
         self._parts.append(text)

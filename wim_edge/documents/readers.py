@@ -1,4 +1,5 @@
-"""The reader of any file, whose kind is told by its content first, then by its name's ending."""
+"""The reader of any file: PDF, archives and what cannot be read are told by their content, HTML and Markdown by the
+ending of the file's name, HTML without one by its beginning."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, with_unique_names
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
+from wim_edge.documents.formats import HTML, MARKDOWN
 from wim_edge.documents.html import read_html
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.documents.markdown import markdown
@@ -24,9 +26,7 @@ from wim_edge.settings import Limits
 
 STANDARD_INPUT = "standard input"
 
-_HTML_ENDINGS = frozenset({".html", ".htm", ".xhtml"})
-_MARKDOWN_ENDINGS = frozenset({".md", ".markdown"})
-_TEXT_ENDINGS = frozenset({"", ".txt", ".text"})
+_PROSE = ("", ".txt", ".text")  # endings that promise no markup
 # Atomic, or a row of comments could be read in exponentially many ways.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
@@ -50,8 +50,8 @@ _UNSUPPORTED = (
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
     """Reads one file; the string ``-`` reads standard input (``stdin``, if given).
 
-    It takes text, Markdown, HTML, PDF, DOCX and EPUB. Raises DocumentError for a file that cannot be read:
-    missing, empty, binary, encrypted, scanned, damaged, of another kind, or above one of the limits.
+    Raises DocumentError for a file that cannot be read: missing, empty, binary, encrypted, scanned, damaged, of a kind
+    that is not among the `formats`, or above one of the limits.
     """
     if source == "-":
         name, ending = STANDARD_INPUT, ""
@@ -123,13 +123,13 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
         return read_pdf(name, data, limits)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
         return _parse_archive(name, data, limits)
-    if ending in _HTML_ENDINGS or (not ending and _HTML_START.match(data[:4096])):
+    if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
         return read_html(name, data, limits)
     text, notes = decode(name, data)
-    if ending in _MARKDOWN_ENDINGS:
+    if ending in MARKDOWN.endings:
         document = markdown(name, text, limits)
         return replace(document, notes=(*notes, *document.notes))
-    return plain(name, text, limits, notes) if ending in _TEXT_ENDINGS else Document(name, text, notes=notes)
+    return plain(name, text, limits, notes) if ending in _PROSE else Document(name, text, notes=notes)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:

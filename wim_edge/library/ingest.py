@@ -13,6 +13,7 @@ from typing import Literal
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
 from wim_edge.documents.document import short
+from wim_edge.documents.formats import FORMATS
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
 from wim_edge.errors import DocumentError, InvalidRequestError
@@ -20,8 +21,7 @@ from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
-_TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".org", ".adoc", ".tex", ".html", ".htm", ".xhtml", ".pdf",
-          ".docx", ".epub", *ROWS[:3])  # fmt: skip
+_TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
 """The endings of the files that are taken out of a folder. A file that is named is taken whatever its ending."""
 _LAYOUT = "{title, text}"
 _LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
@@ -95,7 +95,7 @@ def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | IngestRe
             path = Path(folder, name)
             if name.startswith("."):
                 continue
-            if (name.lower().endswith(_TEXTS) or str(path) in known) and (path.is_file() or not path.exists()):
+            if (name.lower().endswith(_TAKEN) or str(path) in known) and (path.is_file() or not path.exists()):
                 yield path
             else:
                 yield IngestResult(_printable(path), "skipped")

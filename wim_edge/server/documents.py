@@ -9,6 +9,7 @@ from fastapi import APIRouter, File, UploadFile
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
+from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.library.library import StoredDocument
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
 
@@ -64,7 +65,7 @@ async def list_documents(served: Served) -> list[DocumentSummary]:
 
 @router.post("", status_code=201, max_body_size=UPLOAD_BYTES, responses=BUSY)
 async def upload_document(
-    served: Served, file: Annotated[UploadFile, File(description="Text, Markdown, HTML, PDF, DOCX or EPUB.")]
+    served: Served, file: Annotated[UploadFile, File(description=f"A file: {ANY_OF_THEM}.")]
 ) -> DocumentCreated:
     """Keeps an uploaded file. The same file under the same name is kept once."""
     data = await file.read()

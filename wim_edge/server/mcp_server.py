@@ -23,6 +23,7 @@ from pydantic import BaseModel, Field
 
 import wim_edge
 from wim_edge.documents import Document
+from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.runtime import Runtime
@@ -32,8 +33,8 @@ from wim_edge.settings import Settings
 from wim_edge.wim.events import Event
 
 _MOST_FILES = 1000  # that are listed
-File = Annotated[str, Field(description="A text, Markdown, HTML, PDF, DOCX or EPUB file: its path, or its path in one "
-                                        "of the folders. list_files lists those there are.")]  # fmt: skip
+_FILE = "its path, or its path in one of the folders. list_files lists those there are."
+File = Annotated[str, Field(description=f"A {ANY_OF_THEM} file: {_FILE}")]
 _ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
 Reading takes minutes the first time, much less afterwards. Sources give page and characters, and a word for word
 quotation where there is one; prefer what they quote to the answer's own words. Where the status is not_found, the
@@ -147,7 +148,8 @@ def _answer_view(last: dict[str, Any]) -> AnswerView:
     """Returns an answer as an assistant is told it, from the last event."""
     sources = [
         SourceView(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
-                   relevance=one["relevance"], quotation=one["margin"])
+                   relevance=one["relevance"],
+                   quotation=one["margin"] if one["quote"] else "")
         for one in last["sources"]
     ]  # fmt: skip
     quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]

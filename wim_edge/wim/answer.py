@@ -12,7 +12,7 @@ from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.grounding import Grounding
-from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, margin_prompt, source_label
+from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
@@ -138,7 +138,7 @@ class AnswerStage:
         turns: list[followup.Turn] = []
         for part in parts:
             question = followup.completed(part.question, turns)
-            prompt = margin_prompt(reading.model, reading.chat, self.prompts, reading.resolved, question)
+            prompt = make_margin_prompt(reading.model, reading.chat, self.prompts, reading.resolved, question)
             pointed = reading.point_again(passages, prompt, question)
             if not pointed:
                 return pointed_answer(reading, self.used)

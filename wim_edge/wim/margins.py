@@ -67,9 +67,10 @@ class MarginWriter:
 
         The branch is of no use afterwards. Raises Interrupted, ContextOverflowError.
         """
-        if self.resolved.verbatim:
-            yield self._quote(index, branch)
-            return
+        yield from {"verbatim": self._pointed, "free": self._written}[self.resolved.margins](index, branch)
+
+    def _written(self, _index: int, branch: Sequence) -> Iterator[str | Margin]:
+        """Yields what the model writes of a segment in its own words."""
         with self.clock.stage("margins"):
             branch.append(self.plan.margin_prompt)
         generation = Generation(
@@ -83,15 +84,16 @@ class MarginWriter:
         text = " ".join(generation.text.split())
         yield Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
-    def _quote(self, index: int, branch: Sequence) -> Margin:
-        """Returns the quotation that carries the run pointed at; an empty margin if the segment holds no word."""
+    def _pointed(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
+        """Yields the quotation that carries the run pointed at; an empty margin if the segment holds no word."""
         pointed = self.point(index, branch, self.plan.margin_prompt, self.plan.query)
         if not pointed.runs:
-            return Margin("", None, pointed=pointed)
+            yield Margin("", None, pointed=pointed)
+            return
         best = pointed.runs[0]
         found = self.quotation(index, best.start, best.end)
         text = self.plan.documents[self.plan.segments[index].segment.document].text
-        return Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
+        yield Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
 
     def point(self, index: int, branch: Sequence, prompt: Seq[int], question: str) -> Pointed:
         """Lets the model point into a segment, with which the branch ends, after the tokens that put the question."""

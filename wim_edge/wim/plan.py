@@ -132,11 +132,11 @@ def make_plan(
     before = prompts.query_first(query) if settings.query_first else ""
     system = prompts.system(read=bool(documents), margins=pattern.margins and not resolved.verbatim)
     prefix = (*chat.opening(model, system), *model.tokenize(before))
-    extract = margin_prompt(model, chat, prompts, resolved, query)
+    asking = make_margin_prompt(model, chat, prompts, resolved, query)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
     question += settings.answer_tokens
     note = resolved.margin_tokens + _LABEL if pattern.margins else 0
-    margin = len(extract) + resolved.decoded_tokens if pattern.margins else 0
+    margin = len(asking) + resolved.decoded_tokens if pattern.margins else 0
     reserved = _SLACK + scoring
     beside = reserved + len(prefix) + max(margin, question) + note * _MARGINS_AT_LEAST
     if beside + (_SMALLEST if documents else 0) > limit:
@@ -166,17 +166,18 @@ def make_plan(
     in_free_order = bool(query) and pattern.scores and not pattern.deep
     ahead = _outlook(documents, pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx
-    return Plan(tuple(documents), query, prefix, extract, windows, n_ctx, reserved, ahead)
+    return Plan(tuple(documents), query, prefix, asking, windows, n_ctx, reserved, ahead)
 
 
-def margin_prompt(
+def make_margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
     """Returns the prompt that asks for a margin: an adapter and a base model go on from "Answer:", a chat model is
     asked in its turn."""
     if resolved.verbatim and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
-    return (*model.tokenize(prompts.margin_prompt(query, verbatim=resolved.verbatim)), *chat.after_user)
+    text = prompts.quotation(query) if resolved.verbatim else prompts.free_margin(query)
+    return (*model.tokenize(text), *chat.after_user)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:

@@ -1,7 +1,7 @@
 """The texts that surround document and question, from the Jinja files in `templates/`.
 
-    system_message.jinja      the system text: read (true if there is a document), margins (true if margins are
-                              written); never the question, so that a reading serves every question
+    system_message.jinja      the system text: read (true if there is a document), margins (true if free
+                              margins are written); never the question, so that a reading serves every question
     document.jinja            before each document: name, title, several
     extractive_summary.jinja  after a segment, asks for a free margin: query
     quotation.jinja           after a segment, asks a chat model to point at the answer: query
@@ -89,8 +89,8 @@ class Prompts:
             self.document("name", title="title" if several else "", several=several)
             answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
         texts = {
-            "extractive_summary": self.margin_prompt("query", verbatim=False),
-            "quotation": self.margin_prompt("query", verbatim=True),
+            "extractive_summary": self.free_margin("query"),
+            "quotation": self.quotation("query"),
             "pointing": self.point("query"),
             "final_answer": answers[0],
         }
@@ -125,8 +125,11 @@ class Prompts:
     def document(self, name: str, *, title: str = "", several: bool) -> str:
         return self._render("document", name=name, title=title, several=several)
 
-    def margin_prompt(self, query: str, *, verbatim: bool) -> str:
-        return self._render("quotation" if verbatim else "extractive_summary", query=query)
+    def free_margin(self, query: str) -> str:
+        return self._render("extractive_summary", query=query)
+
+    def quotation(self, query: str) -> str:
+        return self._render("quotation", query=query)
 
     def point(self, query: str) -> str:
         return self._render("pointing", query=query)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wim_edge.settings import ITSELF, Settings
+from wim_edge.settings import ITSELF, MARGINS, Settings
 from wim_edge.wim.pattern import PATTERNS, Pattern
 from wim_edge.wim.pointing import BEAMS, LONGEST
 
@@ -26,7 +26,6 @@ _SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights of `order` were fitt
 _QUOTATION, _OWN_WORDS = 128, 64  # tokens of a margin; a quotation's length costs no decoding
 _PASSAGES = 4
 _MEASURED_TOGETHER = frozenset({"flash_attn", "kv_type"})
-IS_VERBATIM = {"verbatim": True, "free": False, None: True}
 MEASURED_BEST = "measured best with this model"
 
 
@@ -40,8 +39,8 @@ class ResolvedSettings:
     """The origin of each field's value (see above)."""
     pattern: Pattern
     relevance: str
-    verbatim: bool
-    """True if margins are quotations, else they are in the model's own words."""
+    margins: str
+    """The way by which margins come about, one of MARGINS."""
     margin_tokens: int
     segment_tokens: int
     max_passages: int
@@ -49,6 +48,11 @@ class ResolvedSettings:
     """True if the model writes an answer in its own words; else it points at one."""
     why: str | None = None
     """The reason for the pattern, if the user has not chosen it."""
+
+    @property
+    def verbatim(self) -> bool:
+        """Tells whether margins are quotations, which are pointed at; else they are written."""
+        return self.margins == "verbatim"
 
     @property
     def run_tokens(self) -> int:
@@ -67,7 +71,7 @@ class ResolvedSettings:
         environment = Settings.from_environment()
         decided = {
             "pattern": self.pattern.name, "relevance": self.relevance,
-            "margins": "verbatim" if self.verbatim else "free",
+            "margins": self.margins,
             "margin_tokens": self.margin_tokens, "segment_tokens": self.segment_tokens,
             "max_passages": self.max_passages, "prose": self.prose,
         }  # fmt: skip
@@ -109,7 +113,8 @@ def resolve(
     settings, why = settings.with_changes(**changes), MEASURED_BEST if origins["pattern"] == "models.toml" else None
     if settings.pattern is None and automatic is not None:
         settings, why, origins["pattern"] = settings.with_changes(pattern=automatic[0]), automatic[1], "length"
-    pattern, verbatim = PATTERNS[settings.pattern or "wim"], IS_VERBATIM[settings.margins]
+    pattern, margins = PATTERNS[settings.pattern or "wim"], settings.margins or MARGINS[0]
+    verbatim = margins == "verbatim"
     # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
     is_judged_apart = settings.relevance_model not in (None, ITSELF)
     again = pattern.answers_from_passages or settings.query_first or is_judged_apart
@@ -124,7 +129,7 @@ def resolve(
         origins,
         pattern,
         relevance,
-        verbatim,
+        margins,
         settings.margin_tokens or (_QUOTATION if verbatim else _OWN_WORDS),
         settings.segment_tokens or (_SEGMENT if pattern.deep else _SEGMENT_ALONE),
         settings.max_passages or most,

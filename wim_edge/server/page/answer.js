@@ -70,7 +70,7 @@ export class Answer {
     $("sources-title").hidden = !others.length;
     $("sources-title").textContent = status === "not_found" ? "Looked at" : "Also drawn on";
     $("sources").replaceChildren(...others.map((one) => {
-      const open = button(one.margin ? `“${one.margin}”` : this.where(one), () => this.go(one.document, one.quote ?? one.chars, one.segment), "link quoted");
+      const open = button(one.quote ? `“${one.margin}”` : one.margin || this.where(one), () => this.go(one.document, one.quote ?? one.chars, one.segment), "link quoted");
       const where = one.margin ? `${this.where(one)} · ` : "";
       return item(open, span(`${where}${percent(one.relevance)}`, "where"));
     }));
@@ -87,7 +87,7 @@ export class Answer {
 
   markdown() {
     const { text, quotes = [], sources = [] } = this.event;
-    const cited = [...quotes.map((one) => [one, one.text]), ...sources.map((one) => [one, one.margin])].filter(([, said]) => said);
+    const cited = [...quotes.map((one) => [one, one.text]), ...sources.map((one) => [one, one.quote && one.margin])].filter(([, said]) => said);
     const seen = new Set(), notes = [];
     for (const [one, said] of cited) {
       if (seen.has(plain(said))) continue;

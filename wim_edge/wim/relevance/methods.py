@@ -33,12 +33,12 @@ class Scorer:
     prompts: Prompts
 
 
-def relevance_for(resolved: ResolvedSettings, judge: Scorer, query: str, *, auxiliary: bool) -> Relevance:
-    """Returns the method that was chosen. ``auxiliary``: the judge is not the model that reads.
+def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
+    """Returns the method that was chosen. ``auxiliary``: the scorer is not the model that reads.
 
     Raises InvalidRequestError for a method that does not go with the other settings.
     """
-    model, chat, prompts, name = judge.model, judge.chat, judge.prompts, resolved.relevance
+    model, chat, prompts, name = scorer.model, scorer.chat, scorer.prompts, resolved.relevance
     if name == "bm25":
         return BM25(query)
     if name == "verdict":
@@ -46,6 +46,8 @@ def relevance_for(resolved: ResolvedSettings, judge: Scorer, query: str, *, auxi
             return SeparateModelRelevance(lambda tokens: VerdictRelevance(model, chat, prompts, query, tokens), model)
         text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
         return VerdictRelevance(model, chat, prompts, query, text_tokens)
+    if name not in ("likelihood", "likelihood-gain", "cascade"):
+        raise NotImplementedError(f"no method is made for the relevance {name}")
     if auxiliary:
         if name == "likelihood-gain":
             raise InvalidRequestError(
