@@ -108,15 +108,17 @@ class Runtime:
         DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
         """
         query = _checked_question(question)
+        asked = (documents, query, on_margin, verdicts, read_on)
         if library is not None:
-            return self._begin(partial(self._recall_and_answer, library, documents, query, on_margin, verdicts))
-        return self._begin(partial(self._read_and_answer, documents, query, on_margin, verdicts, read_on))
+            return self._begin(partial(self._recall_and_answer, library, *asked))
+        return self._begin(partial(self._read_and_answer, *asked))
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Finds the passages of a library that may answer a question, and goes no further. The last event is
         `events.PassagesRecalled`, or, if it was stopped, `events.AnswerFinished`, cancelled. Raises LibraryError,
         ModelError, CapacityError."""
-        return self._begin(partial(self._recall_and_answer, library, None, _checked_question(question), None, None))
+        query = _checked_question(question)
+        return self._begin(partial(self._recall_and_answer, library, None, query, None, None, False))
 
     def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
         """Reads documents ahead, without a question, so that questions need not wait for it.
@@ -247,7 +249,7 @@ class Runtime:
 
     def _recall_and_answer(
         self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
-        verdicts: Mapping[int, bool] | None, stack: ExitStack, clock: Timings, control: Control,
+        verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recalls passages of a library, and goes on to read them unless ``documents`` is None."""
         given = None if documents is None else _load_documents(documents, self.settings)
@@ -272,7 +274,7 @@ class Runtime:
                     raise LibraryError(nothing, "Use --retriever hybrid or recall.")
                 yield events.Warning(nothing)
             read = with_unique_names([*given, *recalled])
-            yield from self._read_and_answer(read, query, on_margin, verdicts, False, stack, clock, control)
+            yield from self._read_and_answer(read, query, on_margin, verdicts, read_on, stack, clock, control)
 
         return found()
 

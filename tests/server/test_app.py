@@ -59,5 +59,5 @@ def test_the_page_listens_to_every_event_or_names_those_that_it_passes_over() ->
     assert known - heard == {
         "margin.delta", "reading.order",  # the margin comes whole, and segments as they are read
         "completion.delta", "completion.finished",  # of prompts without a document
-        "recall.started", "recall.titles", "recall.passages",  # of libraries, which the page does not ask
+        "recall.titles",  # the passages follow
     }  # fmt: skip

@@ -166,6 +166,12 @@ class Library:
             ).fetchall()
         return [number for (number,) in found]
 
+    def find(self, name: str) -> StoredDocument | None:
+        """Returns the document of this name, as events name it; None if there is none."""
+        with self._read() as db:
+            row = db.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
+        return next(iter(self.documents(row)), None) if row else None
+
     def digests(self) -> list[tuple[int, bytes]]:
         """Returns each document's id and a digest of its title and text, in the order of the ids."""
         with self._read() as db:

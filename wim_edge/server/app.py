@@ -20,7 +20,7 @@ from wim_edge.addresses import is_loopback
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
-from wim_edge.server import documents, models, pages, questions, readings, status
+from wim_edge.server import documents, libraries, models, pages, questions, readings, status
 from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
@@ -79,7 +79,7 @@ def create_app(
         max_body_size=BODY_BYTES,
     )  # fmt: skip
     app.state.service = service
-    for one in (documents, pages, questions, status, models, readings):
+    for one in (documents, pages, libraries, questions, status, models, readings):
         app.include_router(one.router, prefix="/api")
     app.include_router(openai_routes.router)
     app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))

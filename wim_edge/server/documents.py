@@ -84,9 +84,7 @@ async def name_document(served: Served, named: AddFileRequest) -> DocumentCreate
 async def get_document(served: Served, document: int) -> DocumentDetail:
     """Returns a document with its whole text."""
     kept = await run_in_threadpool(served.store.document, document)
-    marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
-    images = served.store.pdf(kept) is not None
-    return DocumentDetail(**vars(_listed(kept)), text=kept.document.text, marks=marks, page_images=images)
+    return detail_of(kept, page_images=served.store.pdf(kept) is not None)
 
 
 @router.delete("/{document}", status_code=204, responses=BUSY)
@@ -99,6 +97,12 @@ async def remove_document(served: Served, document: int) -> None:
             if question.job is not None:
                 served.queue.cancel(question.job)
             served.history.remove(question)
+
+
+def detail_of(kept: StoredDocument, *, page_images: bool) -> DocumentDetail:
+    """Returns a document as the API shows it."""
+    marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
+    return DocumentDetail(**vars(_listed(kept)), text=kept.document.text, marks=marks, page_images=page_images)
 
 
 def _listed(kept: StoredDocument) -> DocumentSummary:

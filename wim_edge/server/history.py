@@ -49,6 +49,8 @@ class AskedQuestion:
     """Its state at the end of that earlier run."""
     asked_as: str = ""
     """The question as it is asked, completed by the one before it; empty: as ``text``."""
+    library: str | None = None
+    """The library that passages are recalled from, beside the documents."""
 
     def __post_init__(self) -> None:
         self.asked_as = self.asked_as or self.text
@@ -85,11 +87,14 @@ class History:
         for question in sorted(found, key=lambda one: one.asked):
             self._questions[question.id] = question
 
-    def all(self, document: int | None = None) -> list[AskedQuestion]:
-        """Returns the questions, the latest first; only those of this document, if one is given."""
+    def all(self, document: int | None = None, library: str | None = None) -> list[AskedQuestion]:
+        """Returns the questions, the latest first; only those of this document or library, if one is given."""
         with self._lock:
             found = list(self._questions.values())
-        return [one for one in reversed(found) if document is None or document in one.documents]
+        return [
+            one for one in reversed(found)
+            if (document is None or document in one.documents) and library in (None, one.library)
+        ]  # fmt: skip
 
     def get(self, number: str) -> AskedQuestion:
         with self._lock:
@@ -134,7 +139,7 @@ def _as_written(question: AskedQuestion) -> dict[str, Any]:
     told = [event for event in question.events if event["type"] not in _PASSING]
     return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
             "options": question.options, "judged": dict(question.judged), "ended": question.state,
-            "old": told, "asked_as": question.asked_as}  # fmt: skip
+            "old": told, "asked_as": question.asked_as, "library": question.library}  # fmt: skip
 
 
 class _Told(BaseModel):
@@ -172,6 +177,7 @@ class _Written(BaseModel):
     ended: State
     old: list[_Told]
     asked_as: str = ""
+    library: str | None = None
 
 
 def _read(path: Path) -> AskedQuestion | None:
@@ -188,5 +194,5 @@ def _read(path: Path) -> AskedQuestion | None:
         found.ended, told = "failed", [*told, lost]
     return AskedQuestion(
         found.documents, found.text, found.options, found.id, found.asked, found.judged, old=told, ended=found.ended,
-        asked_as=found.asked_as,
+        asked_as=found.asked_as, library=found.library,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY
+from wim_edge.recall.library_recall import open_library
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
@@ -49,8 +50,12 @@ class AskOptions(StrictModel):
 
 class AskRequest(StrictModel):
     documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
-        max_length=64, description="Documents by their ids; none with the pattern llm."
+        max_length=64, description="Documents by their ids; none with the pattern llm, or with a library."
     )
+    library: str | None = Field(
+        default=None, max_length=64, description="A library whose passages are recalled first, and read after the "
+                                                 "documents."
+    )  # fmt: skip
     question: str = Field(max_length=20_000, pattern=r"\S")
     follows: str | None = Field(
         default=None, pattern="^[0-9a-f]{32}$",
@@ -75,6 +80,7 @@ class VerdictRequest(StrictModel):
 class QuestionView(BaseModel):
     id: str
     documents: list[int]
+    library: str | None
     question: str
     asked_as: str = Field(description="Completed by the question before it; else as it was put.")
     options: dict[str, Any]
@@ -99,7 +105,9 @@ def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
     """Puts a question in line before the response begins, so that a wrong request is an error, not a stream."""
     asked_as = served.history.get(asked.follows).followed_by(asked.question) if asked.follows else ""
     question = served.history.add(
-        AskedQuestion(asked.documents, asked.question, _given(asked.options), asked_as=asked_as)
+        AskedQuestion(
+            asked.documents, asked.question, _given(asked.options), asked_as=asked_as, library=asked.library
+        )
     )
     return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
@@ -138,10 +146,11 @@ async def ask_and_leave(question: Annotated[AskedQuestion, Depends(_entered)]) -
 
 @router.get("/questions")
 async def list_questions(
-    served: Served, document: Annotated[int | None, Query(description="Those of this document.")] = None
-) -> list[QuestionView]:
+    served: Served, document: Annotated[int | None, Query(description="Those of this document.")] = None,
+    library: Annotated[str | None, Query(max_length=64, description="Those of this library.")] = None,
+) -> list[QuestionView]:  # fmt: skip
     """Lists the questions, the latest first."""
-    return [_shown(question) for question in served.history.all(document)]
+    return [_shown(question) for question in served.history.all(document, library)]
 
 
 @router.get("/questions/{number}")
@@ -252,10 +261,14 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
             if question.asked_as != question.text and is_first:
                 yield events.QuestionSettled(question.text, question.asked_as, WHY)
-            yield from runtime.stream(documents, question.asked_as, verdicts=question.judged, read_on=on)
+            yield from runtime.stream(
+                documents, question.asked_as, library=question.library, verdicts=question.judged, read_on=on
+            )
 
         settings = served.settings_for(question.options)
-        if not documents and settings.pattern != "llm":
+        if question.library is not None:
+            open_library(question.library)
+        elif not documents and settings.pattern != "llm":
             raise InvalidRequestError("no document is named", "POST /api/documents gives one; or use the pattern llm.")
         on = partial(begin, on=True) if idle else None
         job = Job(begin, settings, on, events=list(question.events))
@@ -277,7 +290,7 @@ def _given(options: AskOptions) -> dict[str, Any]:
 def _shown(question: AskedQuestion) -> QuestionView:
     answer = question.finished or {}
     return QuestionView(
-        id=question.id, documents=question.documents, question=question.text,
+        id=question.id, documents=question.documents, library=question.library, question=question.text,
         asked_as=question.asked_as, options=question.options, asked=question.asked,
         state=question.state, answer=answer.get("text"), status=answer.get("status"), short=answer.get("short", ""),
         support=answer.get("support"), judged=dict(question.judged), events=len(question.events),

@@ -9,7 +9,7 @@ import { Margins } from "./margins.js";
 import { Progress } from "./progress.js";
 import { Shelf } from "./shelf.js";
 
-const state = { question: null, watch: null, texts: new Map(), gone: new Set() };
+const state = { question: null, watch: null, texts: new Map(), gone: new Set(), ids: new Map(), recalled: new Map() };
 const desk = new Desk(doing(() => showText(shelf.here)));
 const progress = new Progress();
 const shelf = new Shelf({ open: openDocument, removed: leave });
@@ -18,30 +18,40 @@ const margins = new Margins({ go: (one) => quietly(goTo)(state.ids.get(one.docum
 
 // ---- Documents
 
+// A document on the shelf has a number, one of a library is called by its path in the API
+const inLibrary = (library, name) => `libraries/${encodeURIComponent(library)}/document?name=${encodeURIComponent(name)}`;
+
 async function text(id) {
   if (!state.texts.has(id)) {
-    const found = await api(`documents/${id}`);
+    const found = await api(typeof id === "number" ? `documents/${id}` : id);
     if (found.page_images) found.sheets = await api(`documents/${id}/pages`);
     state.texts.set(id, found);
   }
   return state.texts.get(id);
 }
 
+// Nothing is on the desk
+function showNothing() {
+  shelf.here = null;
+  desk.show({ text: "", chars: 0 });
+  $("reader").hidden = true;
+  $("welcome").hidden = false;
+}
+
 function leave() {
   unwatch();
-  state.question = shelf.here = null;
-  desk.show({ text: "", chars: 0 });
+  state.question = null;
+  showNothing();
   answer.clear();
   margins.clear();
-  for (const id of ["reader", "progress", "before", "settled"]) $(id).hidden = true;
-  $("welcome").hidden = false;
+  for (const id of ["progress", "before", "settled"]) $(id).hidden = true;
   buttons("idle");
   shelf.draw();
   remember();
 }
 
 async function openDocument(id, question = null) {
-  const isOfQuestion = state.question?.documents.includes(id) && !question;
+  const isOfQuestion = (state.question?.documents.includes(id) || [...state.ids.values()].includes(id)) && !question;
   if (!isOfQuestion) {
     unwatch();
     state.question = null;
@@ -78,12 +88,12 @@ async function showText(id) {
 }
 
 function tabs() {
-  const ids = state.question?.documents ?? [];
+  const ids = [...new Set([...(state.question?.documents ?? []), ...(state.question ? state.ids.values() : [])])];
   $("tabs").hidden = ids.length < 2;
-  list("tabs", ids.map((id) => ({ id, title: shelf.get(id)?.title ?? "removed", here: id === shelf.here })), (one) => {
+  list("tabs", ids.map((id) => ({ id, title: titleOf(id) ?? "removed", here: id === shelf.here })), (one) => {
     const made = button(one.title, doing(() => openDocument(one.id)));
     made.setAttribute("aria-pressed", one.here);
-    made.disabled = !shelf.get(one.id);
+    made.disabled = titleOf(one.id) === undefined;
     return made;
   });
   $("title").hidden = ids.length > 1;
@@ -98,7 +108,9 @@ async function goTo(id, chars, segment) {
 // ---- Questions
 
 async function listQuestions() {
-  const found = (await api(`questions?document=${shelf.here}`)).filter((one) => !state.gone.has(one.id));
+  const library = state.question?.library ?? (shelf.here ? null : shelf.library);
+  const of = library ? `library=${encodeURIComponent(library)}` : typeof shelf.here === "number" ? `document=${shelf.here}` : null;
+  const found = of ? (await api(`questions?${of}`)).filter((one) => !state.gone.has(one.id)) : [];
   $("before").hidden = !found.length;
   const shown = found.map((one) => ({ facts: facts(one), id: one.id, question: one.question, here: one.id === state.question?.id }));
   list("asked", shown, (one) => {
@@ -127,7 +139,7 @@ function removeQuestion(one) {
     margins.clear();
     $("progress").hidden = true;
     buttons("idle");
-    quietly(showText)(shelf.here);
+    typeof shelf.here === "number" ? quietly(showText)(shelf.here) : showNothing();
     remember();
   }
   quietly(listQuestions)();
@@ -141,7 +153,7 @@ async function ask() {
   if (state.asking) return;
   state.asking = true;
   try {
-    const body = { documents: shelf.asked, question: $("question").value, options: { ...options }, read_on: $("keep").checked };
+    const body = { ...shelf.asked, question: $("question").value, options: { ...options }, read_on: $("keep").checked };
     if ($("pattern").value) body.options.pattern = $("pattern").value;
     if (state.question) body.follows = state.question.id;
     if (state.on) await api(`questions/${state.question.id}/cancel`, { method: "POST" });  // in the background
@@ -165,13 +177,14 @@ async function openQuestion(id) {
 // All events of a question, from the first one on: those of the past come at once
 async function watch(question) {
   unwatch();
-  Object.assign(state, { question, read: [], scores: new Map(), ids: new Map(), more: false, on: false, last: -1 });
+  Object.assign(state, { question, read: [], scores: new Map(), ids: new Map(), recalled: new Map(), more: false, on: false, last: -1 });
   answer.clear();
   margins.clear(question.judged);
   progress.begin();
   $("settled").hidden = true;
   const id = question.documents.includes(shelf.here) ? shelf.here : question.documents[0];
   if (id !== undefined) await showText(id);
+  else if (typeof shelf.here !== "number") showNothing();
   remember();
   listen();
   await listQuestions();
@@ -198,6 +211,7 @@ function unwatch() {
     state.watch.close();
   }
   state.watch = null;
+  state.on = false;
   $("lost").hidden = true;
   desk.rest();
 }
@@ -206,12 +220,16 @@ function show(event) {
   const isHere = state.ids.get(event.document) === shelf.here;
   switch (event.type) {
     case "queued": progress.queued(event); break;
+    case "recall.started": progress.stage(`Looking through ${event.documents.toLocaleString()} documents of ${event.library}`); break;
+    case "recall.passages": event.passages.forEach((one) => state.recalled.set(one.document, one.title)); break;
     case "question.settled":
       $("settled").textContent = `Asked as: ${event.asked_as}`;
       $("settled").hidden = false;
       break;
     case "reading.started":
-      event.documents.forEach((name, at) => state.ids.set(name, state.question.documents[at]));
+      event.documents.forEach((name, at) => state.ids.set(name, state.question.documents[at] ?? inLibrary(state.question.library, name)));
+      if (![...state.ids.values()].includes(shelf.here)) quietly(showText)(state.ids.values().next().value);
+      else tabs();
       if (!event.read_segments) {  // read on, the answer may stand
         desk.anew = true;
         state.read = [];
@@ -232,7 +250,7 @@ function show(event) {
       progress.scored(event);
       break;
     case "margin.judged":
-      margins.add(state.question.documents.length > 1 ? { ...event, title: titles().get(event.document) } : event);
+      margins.add(state.ids.size > 1 ? { ...event, title: titles().get(event.document) } : event);
       if (isHere) desk.tick(event.segment, event.quote ?? event.chars);
       break;
     case "reading.ranked": event.ranking.forEach((one) => score(one.segment, one.relevance, one.chosen)); break;
@@ -258,13 +276,20 @@ function score(segment, relevance, chosen) {
   margins.score(segment, relevance, chosen);
 }
 
-const titles = () => new Map([...state.ids].map(([name, id]) => [name, shelf.get(id)?.title ?? name]));
+const titles = () => new Map([...state.ids].map(([name, id]) => [name, titleOf(id) ?? name]));
+
+function titleOf(id) {
+  const name = [...state.ids].find(([, one]) => one === id)?.[0];
+  return typeof id === "number" ? shelf.get(id)?.title : state.recalled.get(name) ?? name;
+}
 
 function finished(event) {
   answer.show(event, state.question.asked_as || state.question.question, titles());
   progress.finished(event);
   desk.rest();
   state.more = event.read_segments < event.segments;
+  const carries = state.ids.get(event.quotes?.[0]?.document);
+  if (state.question.library && carries && carries !== shelf.here) quietly(showText)(carries);
   if (!state.watch) return;
   state.on = true;  // it may be read on in the background: the next question may come
   buttons("running");
@@ -308,7 +333,7 @@ function pane(name) {
 // The state is in the address, so that a reload keeps it
 function remember() {
   const found = new URLSearchParams();
-  if (shelf.here) found.set("document", shelf.here);
+  if (typeof shelf.here === "number") found.set("document", shelf.here);
   if (state.question) found.set("question", state.question.id);
   history.replaceState(null, "", "#" + found);
 }
@@ -326,7 +351,7 @@ async function example() {
 
 $("ask").onsubmit = (event) => {
   event.preventDefault();
-  if (shelf.asked.length && (state.on || !state.watch)) doing(ask)();
+  if (!$("go").disabled && (state.on || !state.watch)) doing(ask)();
 };
 $("question").onkeydown = (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -371,7 +396,9 @@ doing(async () => {
   await Promise.all([showMachine(), shelf.refresh()]);
   const found = new URLSearchParams(location.hash.slice(1)), id = Number(found.get("document"));
   if (shelf.get(id)) await openDocument(id, found.get("question"));
+  else if (found.get("question") && !id) await openQuestion(found.get("question")).catch(remember);
   else remember();  // it has been removed
+  quietly(() => shelf.lookForFiles())();
 })();
 
 // What other tabs and programs do, and whether the server is there

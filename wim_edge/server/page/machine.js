@@ -19,8 +19,6 @@ export async function showMachine() {
     $("keep").checked = status.read_on;
     $("pattern").append(...status.patterns.map((name) => new Option(name)));
   }
-  $("named").hidden = !status.folders.length;
-  $("folders").textContent = status.folders.join(", ");
   $("able").textContent = able(models, loaded?.name ?? status.settings.model?.value);
   if (!fetching) list("models", models, modelItem);
   list("readings", readings, (one) => {

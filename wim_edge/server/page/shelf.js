@@ -1,22 +1,21 @@
-// The shelf: the documents there are, which of them are asked, and how they come and go.
+// The shelf: documents, libraries and files of folders, which of them are asked, and how documents come and go.
 
 import { api } from "./api.js";
 import { $, alertOf, button, doing, item, list, make, removable, span } from "./dom.js";
 
+const FILES_SHOWN = 20;  // more are found by searching
+
 export class Shelf {
   // `open(id)` shows a document, `removed(id)` says that it is gone
   constructor({ open, removed }) {
-    Object.assign(this, { open, removed, documents: [], chosen: new Set(), going: new Set(), here: null });
+    Object.assign(this, { open, removed, documents: [], libraries: [], files: [], library: null, chosen: new Set(),
+      going: new Set(), here: null });
     $("search").oninput = () => this.draw();
     $("file").onchange = doing(async () => {
       const files = [...$("file").files];
       $("file").value = "";  // the same file may be chosen again
       await this.upload(files);
     });
-    $("named").onsubmit = (event) => {
-      event.preventDefault();
-      doing(async () => this.added(await api("documents/named", { method: "POST", body: { path: $("path").value } })))();
-    };
     for (const type of ["dragover", "dragleave", "drop"]) {
       document.addEventListener(type, (event) => {
         event.preventDefault();
@@ -27,35 +26,67 @@ export class Shelf {
   }
 
   async refresh() {
-    this.documents = await api("documents");
+    [this.documents, this.libraries] = await Promise.all([api("documents"), api("libraries")]);
+    if (!this.libraries.some((one) => one.name === this.library)) this.library = null;
     for (const id of this.chosen) if (!this.get(id)) this.chosen.delete(id);
     this.draw();
-    if (this.here && !this.get(this.here)) {
+    if (typeof this.here === "number" && !this.get(this.here)) {
       this.removed(this.here);
       alertOf("The document that was open here has been removed.");
     }
+  }
+
+  // The files of the folders that may be named; they are looked for once, as there may be many
+  async lookForFiles() {
+    this.files = await api("files");
+    this.draw();
   }
 
   get(id) {
     return this.documents.find((one) => one.id === id);
   }
 
-  // Those that are asked: the ones that are ticked, else the one that is open
+  // What is asked: what is ticked, else the document that is open
   get asked() {
-    return this.chosen.size ? [...this.chosen] : this.here ? [this.here] : [];
+    const documents = this.chosen.size || this.library ? [...this.chosen] : typeof this.here === "number" ? [this.here] : [];
+    return { documents, library: this.library };
   }
 
   draw() {
     const sought = $("search").value.trim().toLowerCase();
     const there = this.documents.filter((one) => !this.going.has(one.id));
     const shown = there.filter((one) => `${one.title} ${one.file}`.toLowerCase().includes(sought));
-    $("search").hidden = there.length < 6 && !sought;
-    list("documents", shown.map((one) => ({ ...one, here: one.id === this.here, chosen: this.chosen.has(one.id) })), (one) => this.made(one, there.length > 1));
-    const n = this.chosen.size;
-    $("asking-of").hidden = !n;
-    $("asking-of").textContent = n ? `Questions are asked of ${n === 1 ? "the ticked document" : `the ${n} ticked documents`}.` : "";
-    $("go").textContent = n > 1 ? `Ask ${n} documents` : "Ask";
-    $("go").disabled = !this.asked.length;
+    const files = this.files.filter((one) => one.name.toLowerCase().includes(sought));
+    $("search").hidden = there.length + this.files.length < 6 && !sought;
+    list("documents", shown.map((one) => ({ ...one, here: one.id === this.here, chosen: this.chosen.has(one.id) })), (one) => this.made(one, there.length > 1 || this.libraries.length > 0));
+    $("more-libraries").hidden = !this.libraries.length;
+    list("libraries", this.libraries.map((one) => ({ ...one, chosen: one.name === this.library })), (one) => this.madeLibrary(one));
+    $("more-files").hidden = !this.files.length;
+    list("files", files.slice(0, FILES_SHOWN), (one) => this.madeFile(one));
+    $("files-left").hidden = files.length <= FILES_SHOWN;
+    $("files-left").textContent = `and ${(files.length - FILES_SHOWN).toLocaleString()} more: search for them`;
+    const { documents, library } = this.asked, n = this.chosen.size;
+    const of = [n && (n === 1 ? "the ticked document" : `the ${n} ticked documents`), library && `the library ${library}`];
+    $("asking-of").hidden = !n && !library;
+    $("asking-of").textContent = `Questions are asked of ${of.filter(Boolean).join(" and ")}.`;
+    $("go").textContent = library && !n ? "Ask the library" : n > 1 ? `Ask ${n} documents` : "Ask";
+    $("go").disabled = !documents.length && !library;
+  }
+
+  // One library is asked at a time
+  madeLibrary({ name, documents, chosen }) {
+    const tick = make("input", { type: "checkbox", checked: chosen });
+    tick.onchange = () => {
+      this.library = tick.checked ? name : null;
+      this.draw();
+    };
+    const label = make("label", {}, tick, ` ${name} `, span(`${documents.toLocaleString()} document${documents === 1 ? "" : "s"}`, "facts"));
+    return item(label);
+  }
+
+  madeFile({ path, name }) {
+    const add = doing(async () => this.added(await api("documents/named", { method: "POST", body: { path } })));
+    return item(button(name, add, "link"));
   }
 
   made(one, many) {

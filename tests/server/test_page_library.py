@@ -1,0 +1,86 @@
+"""Libraries and folders on the shelf, in a browser: asked, watched, and the recalled documents shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.browser import BROWSER, SECONDS, add, answered, ask, expect
+from tests.server.conftest import serving
+from wim_edge import Settings
+from wim_edge.documents import Document
+from wim_edge.library.library import Library
+from wim_edge.server.app import create_app
+
+pytest.importorskip("playwright")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
+FERRY = "The ferry of Norra is painted red. It sails at noon on all days but Sunday."
+TRAIN = "The train leaves at one from the other side of the river, and nobody knows why."
+
+
+@pytest.fixture
+def library() -> Library:
+    made = Library("port", create=True)
+    for name, text in (("Ferry", FERRY), ("Train", TRAIN)):
+        made.put(f"/{name}", 0, 9, [(name, Document(name, text))])
+    return made
+
+
+@pytest.fixture
+def shelf(browser: Any, smollm2: Path, library: Library, tmp_path: Path) -> Iterator[Any]:
+    """The page of a server that was given a folder of thirty files."""
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for number in range(30):
+        (folder / f"paper {number}.txt").write_text(f"Paper {number} is about the ships of the bay.")
+    with (
+        serving(create_app(Settings(model=str(smollm2)), folders=[folder])) as address,
+        browser.new_context() as context,
+    ):
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        page.goto(address)
+        yield page
+
+
+def test_a_library_is_asked_and_what_carries_the_answer_is_shown(shelf: Any, tmp_path: Path) -> None:
+    expect(shelf.locator("#libraries")).to_contain_text("port")
+    expect(shelf.locator("#go")).to_be_disabled()
+    shelf.locator("#libraries input").check()
+    expect(shelf.locator("#go")).to_have_text("Ask the library")
+    ask(shelf, "Which colour is the ferry of Norra?")
+    answered(shelf)
+    expect(shelf.locator("#text")).to_contain_text("The ferry of Norra is painted red.")
+    shelf.locator("#quotes .link").click()
+    assert "red" in shelf.inner_text("mark")
+    expect(shelf.locator("#asked")).to_contain_text("Which colour")
+
+    shelf.reload()  # the address holds the question
+    expect(shelf.locator("#quotes .link")).to_be_visible()
+    expect(shelf.locator("#text")).to_contain_text("The ferry of Norra is painted red.")
+
+    add(shelf, tmp_path / "Boat.txt", "The boat of Sandvik is painted green.")
+    shelf.locator("#documents input").check()
+    shelf.locator("#libraries input").check()
+    expect(shelf.locator("#asking-of")).to_have_text(
+        "Questions are asked of the ticked document and the library port."
+    )
+    ask(shelf, "Which colour is the ferry of Norra?")
+    answered(shelf)
+    expect(shelf.locator("#tabs")).to_contain_text("Ferry")
+    shelf.locator("#tabs button", has_text="Boat").click()
+    expect(shelf.locator("#text")).to_contain_text("painted green")
+
+
+def test_a_file_of_a_folder_is_found_and_opened(shelf: Any) -> None:
+    files = shelf.locator("#files button")
+    expect(files).to_have_count(20)
+    expect(shelf.locator("#files-left")).to_have_text("and 10 more: search for them")
+    shelf.fill("#search", "paper 29")
+    expect(files).to_have_count(1)
+    files.click()
+    expect(shelf.locator("#text")).to_have_text("Paper 29 is about the ships of the bay.")
+    expect(shelf.locator("#documents")).to_contain_text("paper 29")
