@@ -15,8 +15,9 @@ from typing import Self
 from wim_edge.documents import Document, read_documents, with_unique_names
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.library.library import open_library
 from wim_edge.loaded_models import LoadedModels
-from wim_edge.recall.library_recall import LibraryRecall, open_library
+from wim_edge.recall.library_recall import LibraryRecall
 from wim_edge.session import QuestionSession, prepare, resolve_for, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events

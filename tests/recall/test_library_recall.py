@@ -6,8 +6,7 @@ import pytest
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import LibraryError
-from wim_edge.library.library import Library
-from wim_edge.recall.library_recall import open_library
+from wim_edge.library.library import Library, open_library
 from wim_edge.recall.recaller import Recaller
 from wim_edge.testing import FakeModel
 

@@ -36,7 +36,7 @@ def test_a_model_that_repeats_itself_is_stopped() -> None:
     assert generation.n_tokens < 40
     assert generate("one two three " * 2, max_tokens=500)[0].finish_reason == "stop"
     straight, _ = generate("It is so. " * 100, max_tokens=500, straight=True)  # a completion is as it comes
-    assert (straight.text.count("It is so."), straight.finish_reason) == (4, "length")
+    assert (straight.text.count("It is so."), straight.finish_reason) == (4, "repeated")
 
 
 @pytest.mark.parametrize("says", ["one\n\ntwo", "one\nQuestion: two"])

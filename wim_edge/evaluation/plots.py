@@ -23,7 +23,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise InvalidRequestError("the report needs matplotlib", "pip install matplotlib") from error
+        raise InvalidRequestError("the report needs matplotlib", "pip install 'wim-edge[eval]'") from error
 
 
 def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:

@@ -322,6 +322,14 @@ class Library:
             raise LibraryError(f"library {self.name}: {what}", hint) from error
 
 
+def open_library(name: str) -> Library:
+    """Returns a library that holds something. Raises LibraryError."""
+    library = Library(name)
+    if not len(library):
+        raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
+    return library
+
+
 def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
     """Returns the title, or "title (2)" and so on where documents of that name exist already, and that number."""
     if not _taken(db, title):

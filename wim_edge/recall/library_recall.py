@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from wim_edge.engine.protocols import Model
-from wim_edge.errors import LibraryError
 from wim_edge.library.library import Library
 from wim_edge.recall.index import load_index, load_or_build_index
 from wim_edge.recall.recaller import Recaller
@@ -64,11 +63,3 @@ class LibraryRecall:
         if self._recaller is not None:
             self._recaller.close()
             self._recaller = None
-
-
-def open_library(name: str) -> Library:
-    """Returns a library that holds something. Raises LibraryError."""
-    library = Library(name)
-    if not len(library):
-        raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
-    return library

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY
-from wim_edge.recall.library_recall import open_library
+from wim_edge.library.library import open_library
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion

@@ -87,7 +87,7 @@ def pointed_answer(
     if found is None:
         found = reading.pointed_at(used)
     cells = _looked_up(reading, found, question)
-    evidence = _evidence(reading, found, question, bool(cells))
+    evidence = _evidence(reading, found, used, question, bool(cells))
     candidates = [*cells, *_candidates(reading, found, is_part)]
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
@@ -176,8 +176,8 @@ def _said(answer: Answer) -> str:
 def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     """Returns the parts of an answer in the model's own words."""
     found = reading.pointed_at(used)
-    scored = bool(reading.ranking.known) and not reading.ranking.independent
-    evidence = _evidence(reading, found, reading.plan.query, False) if scored else None
+    scored = bool(reading.ranking.known) and not reading.ranking.independent and _is_in_nats(reading)
+    evidence = _evidence(reading, found, used, reading.plan.query, False) if scored else None
     best = next(iter(_candidates(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     if not text and best is not None:  # it said nothing but what was cut as an echo
@@ -252,16 +252,23 @@ def _key(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _evidence(reading: Reading, found: dict[int, Pointed], question: str, named: bool) -> Evidence:
-    """Returns the evidence that these passages hold an answer; ``named``: a table has the cell that is asked for."""
+def _evidence(reading: Reading, found: dict[int, Pointed], used: Seq[int], question: str, named: bool) -> Evidence:
+    """Returns the evidence that the passages pointed into, or ``used`` where none is, hold an answer; ``named``: a
+    table has the cell that is asked for."""
+    passages = list(found) or list(used)
     answers = 0.0
     if reading.model.has_adapter and found:
         answers = max(pointed.answers for pointed in found.values())
         answers = max(answers, _NAMED) if named else answers
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
-    scores = [reading.ranking.scores[index] for index in found if index in reading.ranking.scores]
-    missing = words.missing([reading.plan.segments[index].text for index in found], question)
+    known = reading.ranking.scores if _is_in_nats(reading) else {}
+    scores = [known[index] for index in passages if index in known]
+    missing = words.missing([reading.plan.segments[index].text for index in passages], question)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
+
+
+def _is_in_nats(reading: Reading) -> bool:
+    return reading.relevance is not None and reading.relevance.scores_in_nats
 
 
 def _negated(reading: Reading, run: AnswerCandidate, quote: events.Quote) -> bool:

@@ -71,7 +71,7 @@ class Generation:
                 held, self.finish_reason = held[:cut], "stop"
                 break
             if is_repeating(tokens):
-                self.finish_reason = "length" if self.straight else "repeated"
+                self.finish_reason = "repeated"
                 break
             if self.n_tokens == self.max_tokens:
                 break

@@ -218,7 +218,8 @@ class CompletionReply:
         """Takes the last event; returns the lines below the answer's text, for clients that show nothing else."""
         below = _below(event, self.reading.get("question")) if event["type"] == "answer.finished" else ""
         self.text, self.model = event["text"] + below, event["model"]
-        self.finish_reason = "length" if event["finish_reason"] == "length" else "stop"
+        is_cut = ("length", "repeated") if event["type"] == "completion.finished" else ("length",)
+        self.finish_reason = "length" if event["finish_reason"] in is_cut else "stop"
         if event["type"] == "completion.finished":
             read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
         else:

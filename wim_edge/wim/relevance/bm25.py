@@ -14,6 +14,8 @@ from wim_edge.wim.relevance.relevance import Relevance
 class BM25(Relevance):
     """BM25 scores of the segments, each with its document's heading."""
 
+    scores_in_nats = False
+
     def __init__(self, query: str) -> None:
         self._query = query
         self._scores: dict[int, float] = {}

@@ -29,6 +29,8 @@ class Relevance:
     """True if it needs the segment in the reading's sequence."""
     uses_own_model = False
     """True if it reads what it scores with a model of its own."""
+    scores_in_nats = True
+    """True if its scores are log-likelihoods or log-odds, from which support can be told."""
     evaluated_tokens = 0
     """The tokens of texts that it has put into a sequence of its own, on the model that reads."""
 
