@@ -82,3 +82,48 @@ def test_a_locked_library_keeps_no_one_else_out(client: Client, tmp_path: Path) 
         thread.join()
     assert set(codes) <= {201, 429, 503}
     assert 429 in codes
+
+
+def test_a_client_that_names_its_shelf_sees_no_other(client: Client) -> None:
+    mine, other = {"wim-edge-shelf": "mine"}, {"wim-edge-shelf": "another"}
+    client.upload("common.txt", "The ferry sails at noon.")
+    client.ok(client.post("/api/documents", files={"file": ("my.txt", b"My own words.")}, headers=mine))
+    for headers, name in (({}, "common"), (mine, "my")):
+        assert [one["title"] for one in client.ok(client.get("/api/documents", headers=headers))] == [name]
+    assert client.ok(client.get("/api/documents", headers=other)) == []
+    assert client.get("/api/documents/1", headers=other).status_code == 404
+
+    asked = client.ok(client.post("/api/questions", json={"documents": [1], "question": "Whose?"}, headers=mine))
+    while client.ok(client.get(f"/api/questions/{asked['id']}", headers=mine))["state"] != "done":
+        time.sleep(0.01)
+    assert client.ok(client.get("/api/questions")) == []
+    for path in ("", "/events"):
+        assert client.get(f"/api/questions/{asked['id']}{path}").status_code == 404
+    assert [one["id"] for one in client.ok(client.get("/api/questions", headers=mine))] == [asked["id"]]
+    assert client.delete(f"/api/questions/{asked['id']}", headers=other).status_code == 404
+    assert client.ok(client.get("/api/libraries", headers=other)) == []  # shelves are no libraries to be asked
+
+
+def test_a_shelf_is_there_after_a_restart(make: Callable[..., Any]) -> None:
+    mine = {"wim-edge-shelf": "../x;? %00"}
+    for round_trip in range(2):
+        with serving(make()) as address, Client(base_url=address) as client:
+            if not round_trip:
+                client.ok(client.post("/api/documents", files={"file": ("my.txt", b"My own words.")}, headers=mine))
+            assert len(client.ok(client.get("/api/documents", headers=mine))) == 1
+
+
+def test_each_browser_has_its_own_shelf_where_others_may_come(make: Callable[..., Any]) -> None:
+    with (
+        serving(make(token="tok-en")) as address, Client(base_url=address) as first,
+        Client(base_url=address) as second, Client(base_url=address) as api,
+    ):  # fmt: skip
+        for one in (first, second):
+            assert one.get("/?token=tok-en").status_code == 303
+        shelf = first.cookies["wim-edge-shelf"]
+        first.get("/?token=tok-en")  # who comes again keeps it
+        assert first.cookies["wim-edge-shelf"] == shelf != second.cookies["wim-edge-shelf"]
+        first.upload("mine.txt", "My own words.")
+        assert len(first.ok(first.get("/api/documents"))) == 1
+        assert second.ok(second.get("/api/documents")) == []
+        assert api.ok(api.get("/api/documents", headers={"authorization": "Bearer tok-en"})) == []

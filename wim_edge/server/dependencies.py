@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -26,14 +27,16 @@ from wim_edge.errors import (
     ModelNotFoundError,
     WimEdgeError,
 )
+from wim_edge.server.guard import SHELF
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
-from wim_edge.server.uploads import Uploads
+from wim_edge.server.uploads import LIBRARY, Uploads
 from wim_edge.settings import Paths, Settings
 
 T = TypeVar("T")
 _WRITERS, _MOST_WRITING = 2, 32
 _MOST_FIELDS = 64
+_SHELF_CHARS = 200
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Service:
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _shelves: dict[str, Service] = field(default_factory=dict)
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
@@ -65,6 +69,19 @@ class Service:
                 job.watched = 0
                 job.end("cancelled")
         self.queue.close()
+
+    def of_shelf(self, name: str) -> Service:
+        """Returns the same service with the documents and questions of this shelf alone; empty: the common one. Raises
+        LibraryError."""
+        if not name:
+            return self
+        with self.lock:
+            if name not in self._shelves:
+                digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()  # a name may hold anything
+                store = Uploads(self.store.folders.paths, self.settings, f"{LIBRARY}.{digest}")
+                self._shelves[name] = replace(self, store=store, history=History(store.folder / "questions"))
+                self._shelves[name].queue = self.queue
+            return self._shelves[name]
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
         """Returns the server's settings with a request's options. The model must be one of the catalog on this disk, or
@@ -84,7 +101,7 @@ class Service:
 def _service(request: Request) -> Service:
     found = request.app.state.service
     assert isinstance(found, Service)
-    return found
+    return found.of_shelf((request.headers.get(SHELF) or request.cookies.get(SHELF, ""))[:_SHELF_CHARS])
 
 
 Served = Annotated[Service, Depends(_service)]

@@ -22,6 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from wim_edge.addresses import LOOPBACK, is_loopback
 
 COOKIE = "wim-edge-token"
+SHELF = "wim-edge-shelf"
+"""The cookie, or the header, that names a client's own shelf of documents and questions; without it the common one."""
+_SHELF_SECONDS = 400 * 86_400  # as long as browsers keep a cookie
 _BODY_SECONDS = 30.0  # in which a next piece of a body must come
 _HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
@@ -106,11 +109,13 @@ class Guard:
             if self._is_token(given):
                 found = RedirectResponse("/", 303)
                 found.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+                if not any(_cookies(headers.get("cookie", ""), SHELF)):
+                    found.set_cookie(SHELF, new_token(), _SHELF_SECONDS, httponly=True, samesite="strict")
                 return found
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(given.strip()):
             return None
-        if any(map(self._is_token, _cookies(headers.get("cookie", "")))):
+        if any(map(self._is_token, _cookies(headers.get("cookie", ""), COOKIE))):
             return None
         return _refused(401, "a token is required", "Send it as 'Authorization: Bearer TOKEN', or open /?token=TOKEN.")
 
@@ -138,11 +143,11 @@ def _host_of(url: str) -> str | None:
         return None
 
 
-def _cookies(header: str) -> Iterator[str]:
-    """Yields the values of our cookie. Other programs on this machine set cookies for this host, perhaps odd ones."""
+def _cookies(header: str, own: str) -> Iterator[str]:
+    """Yields the values of a cookie. Other programs on this machine set cookies for this host, perhaps odd ones."""
     for one in header.split(";"):
         name, _, value = one.strip().partition("=")
-        if name == COOKIE:
+        if name == own:
             yield value.strip('"')
 
 

@@ -33,16 +33,17 @@ _UNUSUAL = re.compile(r"[^\w .()-]")
 
 
 class Uploads:
-    """The documents given to the server. ``folders``: those whose files may be named. Safe to use from several threads.
+    """The documents given to the server. ``folders``: those whose files may be named; ``library``: the one that holds
+    them. Safe to use from several threads.
 
     Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
     """
 
-    def __init__(self, folders: Sequence[Path] = (), limits: Limits = DEFAULTS) -> None:
+    def __init__(self, folders: Sequence[Path] = (), limits: Limits = DEFAULTS, library: str = LIBRARY) -> None:
         self.folders = AllowedFolders(folders)
         self._limits = limits
         self._lock = threading.Lock()
-        self._library = Library(LIBRARY, create=True)
+        self._library = Library(library, create=True)
         self.folder = self._library.folder
         self._files = self.folder / "files"
         self._sweep()
