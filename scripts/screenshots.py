@@ -34,9 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     options = parser.parse_args()
-    browser_file = next(filter(None, map(shutil.which, BROWSERS)))
     with serving() as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_file, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(address)
         page.click("#example")
@@ -56,6 +55,11 @@ def main() -> None:
         page.click("[data-to=talk]")
         photograph(page, options.out / "page-narrow.png")
         browser.close()
+
+
+def find_browser() -> str | None:
+    """Returns the file of a browser on this machine; None where there is none."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def answer(page: Any, question: str | None) -> None:

@@ -47,7 +47,7 @@ export class Pages {
     }
     const pixels = Math.ceil((sheet.made.clientWidth * devicePixelRatio) / STEP) * STEP;
     sheet.picture.src = `${this.url(sheet)}/image?width=${Math.min(Math.max(pixels, STEP), WIDEST)}`;
-    this.write(sheet).catch(() => {});  // without its words the picture is there all the same
+    return this.write(sheet).catch(() => {});  // without its words the picture is there all the same
   }
 
   url(sheet) {
@@ -103,7 +103,9 @@ export class Pages {
       mark.tabIndex = -1;
       made.push(mark);
     }
+    const hadFocus = sheet.tints.contains(window.document.activeElement);
     sheet.tints.replaceChildren(...made);
+    if (hadFocus) sheet.tints.querySelector("mark")?.focus({ preventScroll: true });
   }
 
   tintNear([start, end]) {
@@ -157,7 +159,7 @@ export class Pages {
     this.marked = [start, Math.max(end, start + 1)];
     if (before) this.tintNear(before);
     const sheet = await this.scrollTo(start, this.marked[1], "center");
-    this.draw(sheet, true);
+    await this.draw(sheet, true);
     this.sheets.filter((one) => one.words && start < one.end && end > one.start).forEach((one) => this.tint(one));
     sheet.made.querySelector("mark")?.focus({ preventScroll: true });
   }

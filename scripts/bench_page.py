@@ -1,0 +1,129 @@
+"""Measure what a reader of the page waits for, in a browser, with a PDF of 300 pages.
+
+    pip install -e '.[dev]'      and a Chromium
+    python scripts/bench_page.py FILE.pdf [--pages 300] [--question Q] [--json]
+
+The PDF's own pages are put one after the other until there are so many. Printed are milliseconds, medians of some
+trials (`first_paint` of the page, `open` from choosing the file until its first page is shown, that is with reading
+its text, `reopen` of one that is on the shelf, `marked` from the click on a quotation until it is marked on its page),
+and while a reading runs, from the browser's own trace, the frames a second that were drawn (`frames`) and the longest
+task of the main thread (`longest_task`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+from playwright.sync_api import sync_playwright
+from screenshots import answer, find_browser, serving
+
+QUESTION = "What is the library for?"
+SECONDS = 6.0
+"""The time of a reading whose frames are counted."""
+SHOWN = "() => (document.querySelector('.sheet img')?.naturalWidth ?? 0) > 0"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pdf", type=Path)
+    parser.add_argument("--pages", type=int, default=300)
+    parser.add_argument("--question", default=QUESTION)
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="with the command, as docs/results keeps it")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, serving() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        found = measure(browser, address, given, Path(folder))
+        browser.close()
+    if given.json:
+        command = f"python scripts/bench_page.py FILE.pdf --pages {given.pages} --trials {given.trials} --json"
+        print(json.dumps({"command": command, "pages": given.pages, **found}, indent=2))
+    else:
+        print("\n".join(f"{name:14}{value:8.0f}" for name, value in found.items()))
+
+
+def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """Returns the figures, by their names."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(address)
+    painted = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+    paints, opened, reopened, marked = [], [], [], []
+    for trial in range(given.trials):
+        page.goto(address + "/")
+        page.reload()
+        paints.append(float(page.wait_for_function(painted).json_value()))
+        path = repeated(given.pdf, given.pages, folder / f"{trial}.pdf")
+        opened.append(milliseconds(page, partial(page.set_input_files, "#file", str(path))))
+        page.goto("about:blank")
+        page.goto(address + "/")
+        first = page.locator("#documents .link").first
+        reopened.append(milliseconds(page, first.click))
+    answer(page, given.question)
+    page.wait_for_selector("#quotes .link")
+    for _ in range(given.trials):
+        page.evaluate("document.getElementById('sheets').scrollTop = 0")
+        page.wait_for_timeout(300)
+        begun = time.perf_counter()
+        page.locator("#quotes .link").first.click()
+        page.wait_for_function("() => document.activeElement.tagName === 'MARK'")
+        marked.append(1000 * (time.perf_counter() - begun))
+    frames, longest = while_reading(page)
+    figures = {"first_paint": paints, "open": opened, "reopen": reopened, "marked": marked}
+    medians = {name: statistics.median(some) for name, some in figures.items()}
+    return {**medians, "frames": frames, "longest_task": longest}
+
+
+def milliseconds(page: Any, work: Callable[[], None]) -> float:
+    """Returns how long it takes until the first page of the document is shown."""
+    begun = time.perf_counter()
+    work()
+    page.wait_for_function(SHOWN)
+    return 1000 * (time.perf_counter() - begun)
+
+
+def while_reading(page: Any) -> tuple[float, float]:
+    """Returns the frames a second, and the longest task in milliseconds, while all of the document is read."""
+    page.select_option("#pattern", "wim", force=True)
+    page.fill("#question", "What is said of memory?")
+    page.press("#question", "Enter")
+    page.wait_for_selector(".sheet i", state="attached")
+    frames, longest = page.evaluate(
+        """(seconds) => new Promise((done) => {
+          let frames = 0, longest = 0;
+          new PerformanceObserver((found) => found.getEntries().forEach((one) => {
+            longest = Math.max(longest, one.duration);
+          })).observe({ type: "longtask" });
+          const end = performance.now() + 1000 * seconds;
+          const draw = (now) => {
+            frames += 1;
+            now < end ? requestAnimationFrame(draw) : done([frames / seconds, longest]);
+          };
+          requestAnimationFrame(draw);
+        })""",
+        SECONDS,
+    )
+    page.click("#cancel")
+    return frames, longest
+
+
+def repeated(source: Path, pages: int, target: Path) -> Path:
+    """Writes a PDF of so many pages, another one for each target."""
+    old, new = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
+    while len(new) < pages:
+        new.import_pages(old, list(range(min(len(old), pages - len(new)))))
+    new.set_metadata_value("Title", target.stem) if hasattr(new, "set_metadata_value") else None
+    new.save(target)
+    return target
+
+
+if __name__ == "__main__":
+    main()
