@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 24_400,  # 23,700 before the pages of a PDF and libraries came to the page
+    "lines without evaluation": 24_500,  # 24,400 before the API embedded texts
     "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,

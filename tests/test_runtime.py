@@ -11,7 +11,7 @@ import pytest
 from tests.wim.story import SMALL, TEXT, of_type, reply, run
 from wim_edge import Document, Runtime, events
 from wim_edge.errors import DocumentError, InvalidRequestError, ModelFileError
-from wim_edge.testing import FakeModel
+from wim_edge.testing import FakeEmbedder, FakeModel
 
 
 @pytest.mark.parametrize("change", [{"model": "other"}, {"kv_type": "q8_0"}, {"n_batch": 64}])
@@ -109,6 +109,20 @@ def test_a_policy_cannot_close_the_runtime_it_is_asked_by() -> None:
     runtime.close()
     assert "cannot close its own runtime" in refused[0]
     assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+
+
+def test_texts_are_embedded_until_it_is_cancelled() -> None:
+    with Runtime(SMALL, model=FakeModel(), embedder=FakeEmbedder(lambda text: 1.0)) as runtime:
+        found = []
+        for event in runtime.embed(["one", [111], "three"]):
+            found.append(event)
+            if len(found) == 2:
+                runtime.cancel()
+        assert found == [events.TextEmbedded((1.0, 0.0), 3), events.TextEmbedded((1.0, 0.0), 1)]
+        with pytest.raises(InvalidRequestError, match="empty"):
+            runtime.embed(["one", ""])
+    with Runtime(SMALL, model=FakeModel()) as runtime, pytest.raises(InvalidRequestError, match="no embedding model"):
+        runtime.embed(["one"])
 
 
 def test_what_fails_while_opening_leaves_the_runtime_free(monkeypatch: pytest.MonkeyPatch) -> None:

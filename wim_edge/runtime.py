@@ -144,6 +144,14 @@ class Runtime:
         """
         return self._begin(partial(self._completing, prompt, top_logprobs))
 
+    def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
+        """Embeds texts, or tokens of the embedding model, with no words put before them.
+
+        Yields `events.TextEmbedded` for each, in their order; stops early if it is cancelled.
+        Raises InvalidRequestError without an embedding model and for an empty text, ModelError, CapacityError.
+        """
+        return self._begin(partial(self._embedding, inputs))
+
     def answer_now(self) -> None:
         """Ends the reading and answers from what has been read; may be called from any thread."""
         self._control.request(Decision.ANSWER)
@@ -287,6 +295,25 @@ class Runtime:
         tokens = self._completer.tokens(prompt)
         control.attach(self._completer.open(tokens, self.settings))
         return self._completer.run(tokens, self.settings, control, top_logprobs, chat=not isinstance(prompt, str))
+
+    def _embedding(
+        self, inputs: Iterable[str | Seq[int]], _stack: ExitStack, _clock: Timings, control: Control
+    ) -> Iterator[events.Event]:
+        embedder = self._loaded.embedder()
+        if embedder is None:
+            raise InvalidRequestError(
+                "there is no embedding model", "Give one (--embedding-model; docs/models.md says which and whence)."
+            )
+        texts = [embedder.tokenize(one) if isinstance(one, str) else one for one in inputs]
+        if not all(texts):
+            raise InvalidRequestError("a text to embed is empty", "Leave it out.")
+
+        def found() -> Iterator[events.Event]:
+            with suppress(Interrupted):
+                for text, vector in zip(texts, embedder.embed(texts, control.check), strict=True):
+                    yield events.TextEmbedded(tuple(vector.tolist()), len(text))
+
+        return found()
 
     def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
         model = self.open().info.name

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -282,8 +282,15 @@ class FakeEmbedder:
         return np.array([1, 0], np.float32)
 
     def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
-        for text in texts:
+        return self.embed(map(self.tokenize, texts), check)
+
+    def tokenize(self, text: str) -> list[int]:
+        return [*map(ord, text)]
+
+    def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
+        for tokens in inputs:
             check()
+            text = "".join(map(chr, tokens))
             self.embedded.append(text)
             near = self.near(text)
             yield np.array([near, (1 - near**2) ** 0.5], np.float32)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.tiny import write_tiny_embedder
 from wim_edge.cli.models import models
 from wim_edge.errors import ModelNotFoundError
 
@@ -63,11 +64,18 @@ def test_list_shows_every_model() -> None:
     assert "\x1b" not in result.output
 
 
+def test_list_says_which_models_embed(home: Path) -> None:
+    write_tiny_embedder(home / "config/mine.gguf")
+    assert "embeds" in run("list").output
+    assert {row["name"] for row in json.loads(run("list", "--json").output) if row["embeds"]} == {"mine"}
+
+
 def test_list_as_json(home: Path) -> None:
     rows = {row["name"]: row for row in json.loads(run("list", "--json").output)}
     assert rows["mine"]["path"] == str(home / "config/mine.gguf")
     assert rows["mine"]["bytes"] == len(gguf())
     assert rows["mine"]["fits"] is True
+    assert rows["mine"]["embeds"] is False
     assert rows["qwen3-8b"]["path"] is None
     assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + 200 * 1024**2
 

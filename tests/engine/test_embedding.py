@@ -17,7 +17,7 @@ from wim_edge import Settings
 from wim_edge.engine import load_check
 from wim_edge.engine.embedding import EmbeddingModel
 from wim_edge.engine.model import Model
-from wim_edge.errors import ModelFileError
+from wim_edge.errors import InvalidRequestError, ModelFileError
 
 pytestmark = pytest.mark.real
 
@@ -39,6 +39,18 @@ def test_vectors_do_not_depend_on_what_is_embedded_beside(tiny: Path) -> None:
         assert np.allclose(together[0], together[4], atol=1e-3)
         assert together[0] @ together[1] < 0.999
         assert not np.allclose(model.query("A ship."), together[1])  # each has an instruction of its own
+
+
+def test_tokens_are_embedded_as_they_are(tiny: Path) -> None:
+    with EmbeddingModel(tiny, Settings(n_threads=1)) as model:
+        tokens = [model.tokenize(text) for text in TEXTS]
+        bare = list(model.embed(tokens))
+        assert np.allclose(bare[0], next(model.embed([model.tokenize("  The mill  stands on the Dove. ")])))
+        assert not np.allclose(bare[0], next(model.texts(TEXTS[:1])))  # which has words before it
+        assert len(bare) == len(TEXTS)
+        for wrong in (-1, model.header.n_vocab):
+            with pytest.raises(InvalidRequestError, match="has the tokens 0 to"):
+                list(model.embed([[wrong]]))
 
 
 def test_a_text_longer_than_the_model_reads_is_read_whole(tiny: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiny import N_EMBD, N_LAYER, write_tiny
+from tests.tiny import N_EMBD, N_LAYER, write_tiny, write_tiny_embedder
 from wim_edge.engine import memory_estimate
-from wim_edge.engine.gguf import read_header
+from wim_edge.engine.gguf import is_embedding_model, read_header
 from wim_edge.errors import ModelFileError
 
 
@@ -29,6 +29,14 @@ def test_a_good_header(tiny: Path) -> None:
     assert header.nbytes == tiny.stat().st_size
     assert header.tensors[0].shape[0] == N_EMBD
     assert header.chat_template is None
+
+
+def test_which_files_are_of_embedding_models(tiny: Path, tmp_path: Path) -> None:
+    assert is_embedding_model(write_tiny_embedder(tmp_path / "bert.gguf"))
+    assert not is_embedding_model(tiny)
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF")
+    assert not is_embedding_model(broken)
 
 
 def test_per_layer_lists(tmp_path: Path) -> None:

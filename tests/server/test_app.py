@@ -58,6 +58,6 @@ def test_the_page_listens_to_every_event_or_names_those_that_it_passes_over() ->
     assert heard <= known
     assert known - heard == {
         "margin.delta", "reading.order",  # the margin comes whole, and segments as they are read
-        "completion.delta", "completion.finished",  # of prompts without a document
+        "completion.delta", "completion.finished", "text.embedded",  # of prompts and texts without a document
         "recall.titles",  # the passages follow
     }  # fmt: skip

@@ -140,7 +140,10 @@ def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
 
 
 def facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
-    """Returns the facts to show of a model. Sizes are in bytes; those of the file itself, if it is on this disk."""
+    """Returns the facts to show of a model. Sizes are in bytes; those of the file itself, if it is on this disk, which
+    also tells whether it is an embedding model (`embeds`)."""
+    from wim_edge.engine.gguf import is_embedding_model
+
     found = locate(entry, paths)
     size = found.stat().st_size if found else entry.bytes
     need = entry.memory_bytes(size)
@@ -154,4 +157,5 @@ def facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
         "memory_bytes": need,
         "fits": fits_machine(need),
         "path": str(found) if found else None,
+        "embeds": found is not None and is_embedding_model(found),
     }

@@ -51,7 +51,7 @@ def list_models(as_json: bool) -> None:
         table.add_column(heading, no_wrap=True, min_width=wide, justify="right" if numeric else "left")
     for row in rows:
         size, memory = megabytes(row["bytes"]), megabytes(row["memory_bytes"])
-        marks = ("yes" if row["fits"] else "no", "yes" if row["path"] else "")
+        marks = ("yes" if row["fits"] else "no", "embeds" if row["embeds"] else "yes" if row["path"] else "")
         table.add_row(row["name"], row["parameters"], f"{row['context']:,}", size, memory, *marks)
     Console().print(table)
     with suppress(ModelNotFoundError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -21,7 +21,7 @@ from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.preflight import check_weights, gpu_layers
 from wim_edge.engine.protocols import Vector
-from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
+from wim_edge.errors import EngineError, InvalidRequestError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
 _LONGEST = 512  # tokens that are embedded at once: a decoder has a row of logits for each, of its whole vocabulary
@@ -112,17 +112,24 @@ class EmbeddingModel:
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""
-        return next(self._embed([self._before_query + question]))
+        return next(self.embed([self.tokenize(self._before_query + question)]))
 
     def texts(self, texts: Sequence[str], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Yields each text's unit vector, float32 (width,); the mean over its parts if it is longer than the model
-        reads. ``check`` is called before each batch, and may raise."""
-        return self._embed([self._before_text + text for text in texts], check)
+        """Yields each text's unit vector, float32 (width,), with the words before it that the model wants. ``check`` is
+        called before each batch, and may raise."""
+        return self.embed((self.tokenize(self._before_text + text) for text in texts), check)
 
-    def _embed(self, texts: Sequence[str], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
+    def tokenize(self, text: str) -> list[int]:
+        """Returns the text's tokens, without those that the model wants around every text."""
+        return self._tokenize(" ".join(text.split()))
+
+    def embed(self, inputs: Iterable[Sequence[int]], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
+        """Yields the unit vector, float32 (width,), of each text, given as its tokens; the mean over its parts if it is
+        longer than the model reads. ``check`` is called before each batch, and may raise. Raises InvalidRequestError
+        for a number that is no token."""
         sums: dict[int, Vector] = {}
         done = 0
-        for batch in self._batches(texts):
+        for batch in self._batches(inputs):
             check()
             for (number, tokens), vector in zip(batch, self._pooled([tokens for _, tokens in batch]), strict=True):
                 if number != done:
@@ -132,12 +139,12 @@ class EmbeddingModel:
         if sums:
             yield _unit(sums.pop(done))
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[tuple[int, list[int]]]]:
+    def _batches(self, inputs: Iterable[Sequence[int]]) -> Iterator[list[tuple[int, list[int]]]]:
         """Yields parts of texts, with the texts' numbers, as many at once as are computed together."""
         batch: list[tuple[int, list[int]]] = []
         used = 0
-        for number, text in enumerate(texts):
-            for part in self._parts(" ".join(text.split())):
+        for number, tokens in enumerate(inputs):
+            for part in self._parts(tokens):
                 if batch and (used + len(part) > self._longest or len(batch) == _AT_ONCE):
                     yield batch
                     batch, used = [], 0
@@ -146,10 +153,13 @@ class EmbeddingModel:
         if batch:
             yield batch
 
-    def _parts(self, text: str) -> list[list[int]]:
-        """Returns the text's tokens, in parts that the model can read, each with the tokens it wants at both ends."""
+    def _parts(self, tokens: Sequence[int]) -> list[list[int]]:
+        """Returns a text's tokens, in parts that the model can read, each with the tokens it wants at both ends."""
+        if tokens and not 0 <= min(tokens) <= max(tokens) < self.header.n_vocab:
+            raise InvalidRequestError(
+                f"{self.name} has the tokens 0 to {self.header.n_vocab - 1:,}", "Send texts, or tokens of its own."
+            )
         head, tail = self._frame
-        tokens = self._tokenize(text)
         room = self._longest - len(head) - len(tail)
         return [[*head, *tokens[at : at + room], *tail] for at in range(0, max(1, len(tokens)), room)]
 

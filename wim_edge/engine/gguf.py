@@ -16,6 +16,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,6 +42,7 @@ TENSOR_TYPES = {
     35: ("tq2_0", 256, 66), 39: ("mxfp4", 32, 17),
 }  # fmt: skip
 _REFUSED = "This file cannot be used; fetch another model."
+_POOLING = (1, 2, 3)  # enum llama_pooling_type: mean, cls, last; 0 is none, 4 ranks pairs of texts
 _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
 
@@ -79,6 +81,11 @@ class GGUFHeader:
     def arch(self, key: str) -> MetaValue | None:
         """Returns the value of ``{architecture}.{key}``, or None."""
         return self.metadata.get(f"{self.architecture}.{key}")
+
+    @property
+    def reads_both_ways(self) -> bool:
+        """True for BERT and its kin, which embed texts and generate none."""
+        return self.metadata.get("tokenizer.ggml.model") == "bert" or self.arch("attention.causal") is False
 
     def number(self, key: str, default: int = 0) -> int:
         """Returns ``{architecture}.{key}`` as a whole number; the largest one, if it is a list over layers."""
@@ -126,10 +133,25 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
             raise MemoryBudgetError(f"{path.name} is too large to be mapped", "Raise the memory limit.") from error
         raise ModelFileError(f"{path}: {error.strerror}", hint) from error
     _check(header)
-    both_ways = header.metadata.get("tokenizer.ggml.model") == "bert" or header.arch("attention.causal") is False
-    if both_ways and not embeds:
+    if header.reads_both_ways and not embeds:
         raise ModelFileError(f"{path}: an embedding model, which generates no text", "Give it as --embedding-model.")
     return header
+
+
+def is_embedding_model(path: Path) -> bool:
+    """Tells whether the file is of a model that was made to embed texts. Raises OSError."""
+    state = path.stat()
+    return _pools(path, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _pools(path: Path, _nbytes: int, _changed: int) -> bool:
+    """Tells whether the file's model makes one vector of a text's tokens; False for a file that cannot be used."""
+    try:
+        header = read_header(path, embeds=True)
+    except ModelFileError:
+        return False
+    return header.arch("pooling_type") in _POOLING or (header.arch("pooling_type") is None and header.reads_both_ways)
 
 
 class _Cursor:

@@ -10,7 +10,7 @@ any native library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -242,6 +242,15 @@ class Embedder(Protocol):
 
     def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
         """Yields each text's unit vector, float32 (width,). ``check`` is called now and then, and may raise."""
+        ...
+
+    def tokenize(self, text: str) -> list[int]:
+        """Returns the text's tokens, without those that the model wants around every text."""
+        ...
+
+    def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
+        """Yields the unit vector of each text, given as its tokens, with nothing put before it. ``check``: as for
+        `texts`. Raises InvalidRequestError for a number that is no token."""
         ...
 
     def close(self) -> None: ...

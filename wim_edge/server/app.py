@@ -25,6 +25,7 @@ from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, JobQueue
+from wim_edge.server.openai import embeddings
 from wim_edge.server.openai import routes as openai_routes
 from wim_edge.server.openapi import describe
 from wim_edge.server.uploads import Uploads
@@ -81,7 +82,8 @@ def create_app(
     app.state.service = service
     for one in (documents, pages, libraries, questions, status, models, readings):
         app.include_router(one.router, prefix="/api")
-    app.include_router(openai_routes.router)
+    for one in (openai_routes, embeddings):
+        app.include_router(one.router)
     app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
     app.openapi = partial(describe, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _told)

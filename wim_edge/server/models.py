@@ -37,6 +37,7 @@ class ModelView(BaseModel):
     memory_bytes: int = Field(description="What it needs to read and answer.")
     fits: bool = Field(description="Whether this machine has so much.")
     here: bool = Field(description="Whether its file is on this disk.")
+    embeds: bool = Field(description="Whether that is an embedding model.")
     loaded: bool
 
 

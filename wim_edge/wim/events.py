@@ -280,6 +280,15 @@ class CompletionFinished(Event):
 
 
 @dataclass(frozen=True)
+class TextEmbedded(Event):
+    """A text's unit vector, and its length in tokens of the embedding model; texts come in their order."""
+
+    type = "text.embedded"
+    vector: tuple[float, ...]
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Warning(Event):
     """Something that the reader should know; the work goes on."""
 
@@ -307,6 +316,7 @@ EVENTS: tuple[type[Event], ...] = (
     AnswerFinished,
     CompletionDelta,
     CompletionFinished,
+    TextEmbedded,
     Warning,
 )
 

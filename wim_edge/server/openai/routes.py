@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
@@ -10,7 +9,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -20,6 +19,7 @@ from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response
 from wim_edge.server.job_queue import Job
+from wim_edge.server.openai.embeddings import embedding_name, follow_while_connected
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.server.openai.schemas import (
     DEFAULT,
@@ -29,7 +29,7 @@ from wim_edge.server.openai.schemas import (
     CompletionRequest,
     TextRequest,
 )
-from wim_edge.settings import Paths
+from wim_edge.settings import Paths, Settings
 from wim_edge.wim import events
 
 _MOST_FILES = 64
@@ -45,6 +45,7 @@ class ModelCard(BaseModel):
     object: str = "model"
     created: int = 0
     owned_by: str = "wim-edge"
+    embeds: bool = Field(default=False, description="Whether it is an embedding model: for /v1/embeddings alone.")
 
 
 class ModelList(BaseModel):
@@ -53,24 +54,27 @@ class ModelList(BaseModel):
 
 
 @router.get("/models")
-async def list_models() -> ModelList:
+async def list_models(served: Served) -> ModelList:
     """Lists the models that are on this disk, and `default`: the one that the server was started with."""
-    return ModelList(data=await run_in_threadpool(_cards))
+    return ModelList(data=await run_in_threadpool(_cards, served.settings))
 
 
 @router.get("/models/{name}")
-async def get_model(name: str) -> ModelCard:
+async def get_model(served: Served, name: str) -> ModelCard:
     """Returns a model that is on this disk."""
-    found = next((card for card in await run_in_threadpool(_cards) if card.id == name), None)
+    cards = await run_in_threadpool(_cards, served.settings)
+    found = next((card for card in cards if card.id == name), None)
     if found is None:
         raise ModelNotFoundError(f"{name} is not on this disk", "GET /v1/models lists those that are.")
     return found
 
 
-def _cards() -> list[ModelCard]:
+def _cards(settings: Settings) -> list[ModelCard]:
     paths = Paths.from_environment()
-    here = [entry.name for entry in Catalog.load(paths) if catalog.locate(entry, paths)]
-    return [ModelCard(id=name) for name in (DEFAULT, *here)]
+    facts = [catalog.facts(entry, paths) for entry in Catalog.load(paths)]
+    own = embedding_name(settings)
+    cards = [ModelCard(id=one["name"], embeds=one["embeds"]) for one in facts if one["path"] and one["name"] != own]
+    return [ModelCard(id=DEFAULT), *cards, *([ModelCard(id=own, embeds=True)] if own else [])]
 
 
 @router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)
@@ -125,13 +129,8 @@ async def _answer(
     told = CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
         return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")
-    watcher = asyncio.create_task(_cancel_when_gone(served, request, job))
-    try:
-        async for _, event in job.follow():
-            told.chunks(event)
-    finally:
-        watcher.cancel()
-        served.queue.cancel(job)
+    async for event in follow_while_connected(served, request, job):
+        told.chunks(event)
     if told.error is None:
         return JSONResponse(told.whole())
     return error_response(told.error)
@@ -147,12 +146,6 @@ async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: 
         yield "data: [DONE]\n\n"
     finally:
         served.queue.cancel(job)
-
-
-async def _cancel_when_gone(served: Service, request: Request, job: Job) -> None:
-    while not await request.is_disconnected():
-        await asyncio.sleep(0.1)
-    served.queue.cancel(job)
 
 
 def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:

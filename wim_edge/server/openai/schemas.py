@@ -29,7 +29,7 @@ _CITED = 3
 """The most quotations below an answer."""
 DEFAULT = "default"
 """The name that stands for the model that the server was started with."""
-_DEFAULTS = ("", DEFAULT, "wim-edge")
+DEFAULTS = ("", DEFAULT, "wim-edge")
 
 
 _Stop = Annotated[str, Field(min_length=1, max_length=200)]
@@ -90,7 +90,7 @@ class CompletionRequest(BaseModel):
         if form and form != {"type": "text"}:
             raise InvalidRequestError("response_format is not supported here, but for text", "Leave it out.")
         found: dict[str, Any] = {
-            "model": None if self.model in _DEFAULTS else self.model, "answer_tokens": self.max_tokens,
+            "model": None if self.model in DEFAULTS else self.model, "answer_tokens": self.max_tokens,
             "temperature": self.temperature, "top_p": self.top_p, "min_p": self.min_p, "seed": self.seed,
         }  # fmt: skip
         if self.stop:
