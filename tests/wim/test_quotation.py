@@ -152,6 +152,8 @@ def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
         ("Room 5 holds 1200 books.", "Room 5", "Room 5"),
         ("€2.500,50. Call 0800 123 456", "€2.500,50", "€2.500,50"),
         ("on 1 April. All", "1 April", "1 April"),
+        ("If ASN1_ALLOW_PADDING is set", "PADDING", "ASN1_ALLOW_PADDING"),
+        ("It is _very_ important", "very", "very"),
     ],
 )
 def test_half_a_value_is_widened_to_all_of_it(text: str, part: str, value: str) -> None:

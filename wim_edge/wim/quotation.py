@@ -38,6 +38,7 @@ _VALUE = re.compile(
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
     r"|(?:\+|\(?\b0)\d[\d ()/-]{5,}\d|\b\d{3}-\d{3,4}(?:-\d{4})?\b"  # telephone numbers
     r"|\b\w*[\dA-Z]\w*(?:[-/]\w+)+\b"  # codes
+    r"|\b[^\W_]+(?:_+[^\W_]+)+\b"  # names of programs' parts
     r"|\d+(?:[.,]\d+)+|\d{1,3}(?: \d{3})+"  # numbers
 )
 _DATE = re.compile(

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { $, alertOf, button, doing, item, list, make, removable, span } from "./dom.js";
 
-const FILES_SHOWN = 20;  // more are found by searching
+const FILES_SHOWN = 8;  // more are found by searching
 
 export class Shelf {
   // `open(id)` shows a document, `removed(id)` says that it is gone
