@@ -55,7 +55,8 @@ COLUMNS = {
 }  # fmt: skip
 """Keys of a summary: heading and format. A plus after a key adds its 95% interval."""
 _TABLE = re.compile(r"(<!-- table (?P<rows>[^|>]+)\|(?P<columns>[^>]+?)-->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
-_CITED = re.compile(r"(?P<range>\d\s?(?:to|and|or|–|-)\s)?(?<![\d.,])(?P<figure>-?\d{1,3}(?:,\d{3})+|-?\d+(?:\.\d+)?)"
+_CITED = re.compile(r"(?P<range>\d\s?(?:to|and|or|–|-)\s)?(?<![\d.,\u2212])"
+                    r"(?P<figure>-?\d{1,3}(?:,\d{3})+|-?\d+(?:\.\d+)?)"
                     r"(?P<unit>[^\d<>\n]{0,12})<!-- (?P<source>[^>]+?) -->")  # fmt: skip
 _UNIT = (r"%|percent\b|[x×]\B|[x×]\b|-?fold\b|times\b|points?\b|m?s\b|sec(?:ond)?s?\b|min(?:ute)?s?\b|h(?:our)?s?\b"
          r"|[kKMG]i?B\b")  # fmt: skip
@@ -115,6 +116,8 @@ def check(text: str, *, commands: bool) -> Iterator[str]:
                 yield f"{found['figure']} is {value_of(found['source']):.6g} in {found['source']}"
         except ClaimError as error:
             yield str(error)
+    for mark in re.finditer(r"<!-- [\w-]+/[^>]*? -->", _TABLE.sub("", _CITED.sub("", text))):
+        yield f"no figure stands before {mark.group()}"
     rest = _CITED.sub("", _TABLE.sub("", text))
     for section in re.split(r"^(?=## )", rest, flags=re.MULTILINE):
         title = section.split("\n", 1)[0].lstrip("# ")
@@ -279,7 +282,10 @@ def _load(name: str) -> dict[str, Any]:
     path = RESULTS / f"{name}.json"
     if not path.exists():
         raise ClaimError(f"docs/results/{name}.json is not there")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ClaimError(f"docs/results/{name}.json is no JSON") from None
     if "command" not in found:
         raise ClaimError(f"docs/results/{name}.json does not name its command")
     return found

@@ -91,6 +91,9 @@ class House:
                 inner = f"{base}.{alias.name}" if base else alias.name
                 if inner in self.modules or base:
                     yield inner if inner in self.modules else base
+        if isinstance(node, ast.Import):
+            names = [alias.name.partition(".")[2] for alias in node.names if alias.name.startswith(f"{PACKAGE.name}.")]
+            yield from (name for name in names if name in self.modules)
         for child in ast.iter_child_nodes(node):
             yield from self._imported(child)
 

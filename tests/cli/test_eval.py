@@ -170,3 +170,32 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_ctrl_c_before_the_folder_is_known_writes_nothing(
+    model: FakeModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    options = ("multidoc", "--data", data, "--documents", 3, "--pattern", "llm")
+    assert evaluate(*options, "--out", out).exit_code == 0
+    before = (out / "summary.json").read_bytes()
+
+    def pressed(*_given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wim_edge.evaluation.runner._check", pressed)
+    for folder in (out, tmp_path / "new"):
+        assert evaluate(*options, "--seed", 9, "--out", folder).exit_code == 130
+    assert (out / "summary.json").read_bytes() == before
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("option", [("--positions", 3), ("--documents", 7), ("--length", 5), ("--pattern", "llm")])
+def test_recall_takes_no_options_of_other_tasks(tmp_path: Path, option: tuple[str, object]) -> None:
+    result = evaluate("recall", *option)
+    assert result.exit_code == 2
+    assert "recall takes no" in result.output
+
+
+def test_a_misspelt_recall_is_recognized() -> None:
+    assert "recall" in evaluate("recal").output

@@ -34,4 +34,4 @@ def test_a_report_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InvalidRequestError, match="matplotlib") as caught:
         write_report(tmp_path, summary(), RECORDS)
-    assert caught.value.hint == "pip install matplotlib"
+    assert caught.value.hint == "pip install 'wim-edge[eval]'"

@@ -70,6 +70,9 @@ def test_what_stands_in_the_document_is_no_echo() -> None:
         "I cannot find it in the document.",
         "It does not say who signed.",
         "I don't know.",
+        "The answer is not in the document.",
+        "The document provides no information.",
+        "It is not known.",
     ],
 )
 def test_an_absent_answer_is_said(text: str) -> None:
@@ -77,7 +80,7 @@ def test_an_absent_answer_is_said(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1234567890", "He did not go.", "It is blue. The text does not say why.", "", "No.", "I know the answer",
+    "text", ["1234567890", "He did not go.", "It is blue. The text does not say why.", "", "No.", "I know the answer", "He was not known to the police.",
              "The treaty did not include Poland.", "He does not give up.",
              "It failed because it did not provide funds.",
              "The company could not find a buyer, so it was dissolved."],

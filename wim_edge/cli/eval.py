@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 from wim_edge.cli.eval_recall import RecallRequest
 from wim_edge.cli.eval_recall import run as run_recall
 from wim_edge.cli.eval_recall import show as show_recall
+from wim_edge.cli.interrupt import EXIT_CANCELLED, exit_on_signals
 from wim_edge.cli.options import (
     cluster_from,
     cluster_options,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from wim_edge.ray_cluster import Cluster
     from wim_edge.settings import Settings
 
-EXIT_CANCELLED = 130
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
 PARTS = ("all", "choose", "report")  # as in evaluation/split.py, which --help need not load
 _HELP = """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
@@ -149,14 +149,17 @@ def eval_command(
     cluster = cluster_from(options)
     if report:
         _check_report(out)
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
     if task_name == "recall":
         if cluster is not None:
             raise InvalidRequestError("recall runs on one machine", "Leave --ray away.")
+        if foreign := sorted(given & {"patterns", "documents", "positions", "order", "length"}):
+            raise InvalidRequestError(f"recall takes no {', '.join(foreign)}", "They are options of other tasks.")
         request = RecallRequest(retrievers, data, library, part, limit, size, prefix, titles, out, report)
         _recall(ctx, request, settings_from(options), as_json)
         return
     for name in ("retrievers", "size", "prefix", "titles"):
-        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if name in given:
             option = name.removesuffix("s") if name == "retrievers" else name
             raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
     task, chosen = task_named(task_name), parse_conditions(patterns)
@@ -164,7 +167,7 @@ def eval_command(
     wanted = TaskOptions(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,
                      order=order, length=length, seed=settings.seed)  # fmt: skip
     configure_logging(ctx)
-    with ExitStack() as stack:
+    with exit_on_signals(), ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         summary, stopped = _run(task, chosen, wanted, settings, folder, _command(ctx), report, cluster)
     _show(summary, as_json)
@@ -178,7 +181,8 @@ def eval_command(
 def _recall(ctx: click.Context, request: RecallRequest, settings: Settings, as_json: bool) -> None:
     """Compares retrievers; exits with the code for a stopped run if it was stopped."""
     configure_logging(ctx)
-    found, stopped = run_recall(request, settings, _command(ctx))
+    with exit_on_signals():
+        found, stopped = run_recall(request, settings, _command(ctx))
     show_recall(found, as_json)
     if stopped:
         sys.exit(EXIT_CANCELLED)
@@ -192,7 +196,7 @@ def _run(
     from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation.records import read_records
-    from wim_edge.evaluation.runner import evaluate
+    from wim_edge.evaluation.runner import StoppedRun, evaluate
     from wim_edge.evaluation.summary import summarize
     from wim_edge.runtime import Runtime
 
@@ -205,7 +209,7 @@ def _run(
                 evaluate(
                     runtime, task.name, examples, patterns, folder, options=options, watcher=watcher, cluster=cluster
                 )
-        except KeyboardInterrupt:
+        except StoppedRun:
             stopped = True
     records = read_records(folder)
     summary = summarize(task, model.info.name, command, records, [pattern.label for pattern in patterns])

@@ -74,9 +74,13 @@ def list_of(value: Any) -> list[Any]:
 
 
 def answers_of(value: Any) -> tuple[str, ...]:
-    """Returns one answer or a list of them, texts or numbers, as texts. Raises TypeError for anything else."""
+    """Returns one answer or a list of them, texts or numbers, as texts. Raises TypeError for anything else, ValueError
+    for one that is blank."""
     values = value if isinstance(value, list | tuple) else [value]
-    return tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
+    answers = tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
+    if any(not answer.strip() for answer in answers):
+        raise ValueError("an answer is blank")
+    return answers
 
 
 def flag_of(value: Any) -> bool:

@@ -15,6 +15,7 @@ from wim_edge.engine import protocols, rollback
 from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.engine.protocols import N_SEQUENCES, Interrupted, Logits
 from wim_edge.engine.sequence import Sequence
+from wim_edge.engine.signals import signals_held
 from wim_edge.errors import ContextOverflowError, EngineError, MemoryBudgetError
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class Context:
         self._flash = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
         params.flash_attn_type = self._flash
         last_errors()
-        self.handle = lib.llama_init_from_model(model.handle, params)
+        with signals_held():
+            self.handle = lib.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise MemoryBudgetError(
                 f"llama.cpp cannot create a context of {n_ctx:,} tokens: {last_errors() or 'no reason given'}",

@@ -21,6 +21,7 @@ from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.preflight import check_weights, gpu_layers
 from wim_edge.engine.protocols import Vector
+from wim_edge.engine.signals import signals_held
 from wim_edge.errors import EngineError, InvalidRequestError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
@@ -61,7 +62,8 @@ class EmbeddingModel:
         params.n_gpu_layers = gpu_layers(self.header, settings.n_gpu_layers)
         last_errors()
         self._context = None
-        self._model = lib.llama_model_load_from_file(os.fsencode(path), params)
+        with signals_held():
+            self._model = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._model:
             raise ModelFileError(
                 f"{path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",

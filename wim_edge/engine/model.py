@@ -19,6 +19,7 @@ from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, readable
 from wim_edge.engine.preflight import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
+from wim_edge.engine.signals import signals_held
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
 
@@ -49,7 +50,8 @@ class Model:
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
         last_errors()
-        self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
+        with signals_held():
+            self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
         if not self.handle:
             raise ModelFileError(
                 f"{self.header.path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",

@@ -31,6 +31,12 @@ from wim_edge.settings import Settings
 from wim_edge.worker import Worker
 
 Job = tuple[Example, Condition]
+
+
+class StoppedRun(KeyboardInterrupt):
+    """Ctrl-C while the examples were asked: the folder is this run's, and holds what was answered."""
+
+
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
 
 
@@ -48,8 +54,8 @@ def evaluate(
     """Asks what is not yet in ``out_dir``, here or on a cluster; returns the records of the whole run, old and new.
 
     An example that fails is a record with its error, and asked again next time. Raises InvalidRequestError,
-    before anything is asked, if the folder holds another run or a condition cannot be asked; KeyboardInterrupt
-    leaves the folder whole.
+    before anything is asked, if the folder holds another run or a condition cannot be asked; StoppedRun, which leaves
+    the folder whole, and KeyboardInterrupt before the folder is this run's.
     """
     task = task_named(task_name)
     runtime.open()  # its settings are then those of the model
@@ -57,7 +63,10 @@ def evaluate(
     _check(runtime, task, examples, conditions, cluster)
     with RecordStore(out_dir, _identity(runtime, task, options or TaskOptions(), conditions)) as store:
         keyed = {(condition.label, example.id): (example, condition) for example, condition in jobs}
-        store.run(keyed, partial(_ask_all, runtime, task, cluster), watcher)
+        try:
+            store.run(keyed, partial(_ask_all, runtime, task, cluster), watcher)
+        except KeyboardInterrupt:
+            raise StoppedRun from None
         return store.rows
 
 

@@ -20,11 +20,13 @@ _HOW = r"(?: (?:seem|appear) to| explicitly| specifically| directly| clearly| ac
 _NOT_FOUND = re.compile(
     rf"(?:\b{_TEXT}(?: (?:above|itself|provided|given))?|(?:^|[,;:] )(?:but |so )?(?:it|they|i|we)) {_NOT}{_HOW} {_SAY}"
     rf"|\b{_NOT}{_HOW} (?:found|{_SAY}\w*) (?:anywhere )?(?:in|by) the {_TEXT}"
-    rf"|\b(?:is|are|was|were)(?: not|n't){_HOW} (?:stated|mentioned|specified|provided|said|given in|known)\b"
+    rf"|\b(?:is|are|was|were)(?: not|n't){_HOW} (?:stated|mentioned|specified|provided|said|given in)\b"
+    r"|\b(?:is|are)(?: not|n't) known\b"
     rf"|\b{_TEXT} (?:never|nowhere) (?:say|state|mention|specif|tell|give)|\b{_TEXT} (?:lack|omit)s?\b"
     rf"|\b(?:no|nothing)\b[^.]{{0,40}}\b(?:in|by|from) (?:the|this) {_TEXT}|\b{_TEXT} (?:makes|contains|has|gives) no\b"
     r"|(?:^|there (?:is|are|was|were) )no (?:information|mention|answer|indication|reference)\b"
     r"|(?:^|information |answer (?:is )?)not (?:found|stated|mentioned|specified|provided|given|available)\b"
+    rf"|\banswer (?:is|was) (?:not|nowhere) in the {_TEXT}|\b{_TEXT} (?:provides|gives|offers) no\b"
     r"|\bunanswerable\b",
     re.IGNORECASE,
 )

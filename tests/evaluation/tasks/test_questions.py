@@ -117,7 +117,7 @@ def test_unanswerable_questions_and_blank_paragraphs_are_left_out(tmp_path: Path
     "row",
     [
         {"question": "Who?"}, {"query": 1}, {**HOTPOT, "context": [["Ann"]]}, {**HOTPOT, "question": 3},
-        {**HOTPOT, "answer": None}, {**HOTPOT, "answer": {"a": 1}}, {**COMMON, "answers": [True]},
+        {**HOTPOT, "answer": None}, {**HOTPOT, "answer": " "}, {**COMMON, "answers": ["Ann", ""]}, {**HOTPOT, "answer": {"a": 1}}, {**COMMON, "answers": [True]},
         {**HOTPOT, "context": [["Ann", [3]]]}, {**HOTPOT, "context": [[3, ["x"]]]},
         {**COMMON, "paragraphs": [{"title": "Ann", "text": "Ann.", "supporting": "false"}]},
         {**COMMON, "paragraphs": [{"title": "Ann", "text": 3, "supporting": True}]},
@@ -127,3 +127,9 @@ def test_another_format_is_an_error_that_shows_the_right_one(tmp_path: Path, row
     with pytest.raises(InvalidRequestError, match=r"h\.json, row 2") as caught:
         q.load_hotpotqa(write(tmp_path / "h.json", [HOTPOT, row]))
     assert "supporting_facts" in caught.value.hint
+
+
+def test_one_passage_alone_is_gold(tmp_path: Path) -> None:
+    row = {"question": "Who?", "answers": ["Ann"], "ctxs": [{"title": "T", "text": "Ann.", "isgold": True}] * 2}
+    with pytest.raises(InvalidRequestError, match=r"m\.json, row 1"):
+        q.load_multidoc(write(tmp_path / "m.json", [row]))

@@ -175,7 +175,11 @@ def _id(row: Row, number: int) -> str:
 def _beside(folder: Path, row: Row) -> Path:
     """Returns the file that a row names. Raises InvalidRequestError for one outside of the folder."""
     path = folder / text_of(row["path"])
-    if not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        is_inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        is_inside = False
+    if not is_inside:
         raise InvalidRequestError(f"{row['path']} is outside of {folder}", "Documents stand in the folder.")
     return path
 

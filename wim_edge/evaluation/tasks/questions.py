@@ -106,6 +106,8 @@ def _multidoc(row: Row, number: int) -> Iterator[QAExample]:
         passages = [Passage(row["gold"]["title"], row["gold"]["text"], True)]
         passages += [Passage(d["title"], d["text"]) for d in row["distractors"]]
     passages.sort(key=lambda passage: not passage.gold)
+    if sum(passage.gold for passage in passages) > 1:
+        raise ValueError("more than one passage is gold")
     yield QAExample(_id(row, number), row["question"], answers_of(row["answers"]), tuple(passages))
 
 
