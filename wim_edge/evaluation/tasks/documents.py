@@ -73,8 +73,8 @@ def load_questions(folder: Path) -> list[DocumentQuestion]:
 
     def parse(row: Row, number: int) -> Iterator[DocumentQuestion]:
         absent = flag_of(row.get("unanswerable", False))
-        given = () if absent and "answers" not in row else answers_of(row["answers"])
-        question, answers = text_of(row["question"]).strip(), tuple(answer for answer in given if answer.strip())
+        answers = () if absent and "answers" not in row else answers_of(row["answers"])
+        question = text_of(row["question"]).strip()
         if not question:
             raise ValueError("the question is empty")
         if absent == bool(answers):
