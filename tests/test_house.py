@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_circles(graph: dict[str, set[str]], found: list[str]) -> None:
 def test_a_default_stated_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "def f(seed=0, n=1, *, top_p=1.0, retriever=None): ...\nclass C:\n    min_p: float = 0.0\n"
     modules: dict[str, Any] = {"x": house.Module("x", ROOT, house.ast.parse(text), 3)}
-    stands = house.House()
+    stands = copy(STANDS)
     monkeypatch.setattr(stands, "modules", modules)
     assert [re.sub(r":\d+", "", one) for one in stands.defaults_twice()] == [
         "x seed = 0", "x top_p = 1.0", "x min_p = 0.0",
@@ -72,7 +73,7 @@ def test_a_default_stated_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_module_that_does_something_needs_a_test_file_at_its_place(
     monkeypatch: pytest.MonkeyPatch, text: str, needs_a_test: bool
 ) -> None:
-    stands = house.House()
+    stands = copy(STANDS)
     module = house.Module("wim.x", house.PACKAGE / "wim" / "x.py", house.ast.parse(text), 3)
     monkeypatch.setattr(stands, "modules", {"wim.x": module})
     assert stands.untested() == (["wim.x"] if needs_a_test else [])
