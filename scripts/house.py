@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 24_500,  # 24,400 before the API embedded texts
+    "lines without evaluation": 24_950,  # 24,400 before the API embedded texts and held answers to a JSON schema
     "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,
@@ -46,7 +46,7 @@ _FRAGMENT = re.compile(
     r"(?:What|Which|As|With|Of|How|Where|That|When|By|From|For|In|On|Whether|Also|Such|Because|To|At|Those|Than|Like)\b"
 )
 """How a docstring begins that neither begins with a verb nor names its object."""
-SAME_THING = {"Sequence", "Context", "Model", "Embedder"}
+SAME_THING = {"Sequence", "Context", "Model", "Embedder", "Grammar"}
 """Protocols and what implements them (`wim_edge.engine.protocols`)."""
 
 

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -133,16 +133,17 @@ class Runtime:
         return self._begin(partial(self._read_and_answer, documents, None, None, None, False))
 
     def complete(
-        self, prompt: str | Seq[Message], *, top_logprobs: int | None = None
+        self, *prompts: str | Seq[Message], top_logprobs: int | None = None, grammar: str | None = None
     ) -> Iterator[events.Event]:
-        """Continues a text, or a conversation of (role, text); no document is read.
+        """Continues a text, or a conversation of (role, text); of several one after the other. No document is read.
 
         Yields `events.ReadingProgress` of the prompt, the first for what was in the cache, `events.CompletionDelta`,
         and at last `events.CompletionFinished`. The beginning shared with the last prompt is not evaluated again.
         ``top_logprobs``: adds the log-probabilities of each token and of so many likeliest ones.
+        ``grammar``: the form that the answer is held to, in llama.cpp's GBNF (`wim_edge.wim.json_grammar`).
         Raises InvalidRequestError, ModelError, CapacityError.
         """
-        return self._begin(partial(self._completing, prompt, top_logprobs))
+        return self._begin(partial(self._completing, prompts, top_logprobs, grammar))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
         """Embeds texts, or tokens of the embedding model, with no words put before them.
@@ -288,13 +289,25 @@ class Runtime:
         return found()
 
     def _completing(
-        self, prompt: str | Seq[Message], top_logprobs: int | None, _stack: ExitStack, _clock: Timings, control: Control
-    ) -> Iterator[events.Event]:
+        self, prompts: Seq[str | Seq[Message]], top_logprobs: int | None, form: str | None, stack: ExitStack,
+        _clock: Timings, control: Control,
+    ) -> Iterator[events.Event]:  # fmt: skip
+        model = self.open()
         if self._completer is None:
-            self._completer = Completer(self.open(), self._loaded.chat_variables)
-        tokens = self._completer.tokens(prompt)
-        control.attach(self._completer.open(tokens, self.settings))
-        return self._completer.run(tokens, self.settings, control, top_logprobs, chat=not isinstance(prompt, str))
+            self._completer = Completer(model, self._loaded.chat_variables)
+        completer, settings = self._completer, self.settings
+        tokens = [completer.tokens(prompt) for prompt in prompts]
+        control.attach(completer.open(max(tokens, key=len, default=[]), settings))
+        grammars = [stack.enter_context(closing(model.grammar(form))) if form else None for _ in prompts]
+
+        def found() -> Iterator[events.Event]:
+            for prompt, own, grammar in zip(prompts, tokens, grammars, strict=True):
+                chat = not isinstance(prompt, str)
+                yield from completer.run(own, settings, control, top_logprobs, grammar, chat=chat)
+                if control.requested is Decision.CANCEL:
+                    return
+
+        return found()
 
     def _embedding(
         self, inputs: Iterable[str | Seq[int]], _stack: ExitStack, _clock: Timings, control: Control

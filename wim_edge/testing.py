@@ -68,6 +68,7 @@ class FakeModel:
         self.history: list[tuple[str, int, int]] = []
         """The calls in order, as (kind, sequence, tokens or position): append, fork, truncate, close."""
         self.contexts: list[FakeContext] = []
+        self.grammars: list[FakeGrammar] = []
         self._ids = {text: index for index, text in enumerate(_SPECIAL)}
         self._texts = list(_SPECIAL)
         self.info = ModelInfo(
@@ -110,6 +111,10 @@ class FakeModel:
     def bos_tokens(self) -> list[int]:
         return []
 
+    def grammar(self, text: str) -> FakeGrammar:
+        self.grammars.append(FakeGrammar(text))
+        return self.grammars[-1]
+
     def largest_n_ctx(self) -> int:
         return self.info.n_ctx_train
 
@@ -119,6 +124,23 @@ class FakeModel:
 
     def close(self) -> None:
         pass
+
+
+class FakeGrammar:
+    """Implements `wim_edge.engine.protocols.Grammar`, and allows whatever the script says."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.closed = text, False
+        self.accepted: list[int] = []
+
+    def allowed(self, logits: Logits, *, greedy: bool) -> Logits:
+        return logits
+
+    def accept(self, token: int) -> None:
+        self.accepted.append(token)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class FakeContext:

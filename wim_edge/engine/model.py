@@ -16,6 +16,7 @@ from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
+from wim_edge.engine.grammar import Grammar
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, readable
 from wim_edge.engine.preflight import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
@@ -186,6 +187,10 @@ class Model:
     def bos_tokens(self) -> list[int]:
         bos = lib.llama_vocab_bos(self.vocab)
         return [bos] if lib.llama_vocab_get_add_bos(self.vocab) and bos >= 0 else []
+
+    def grammar(self, text: str) -> Grammar:
+        self._check_open()
+        return Grammar(self.vocab, text, self._reserved.difference(self.eog_tokens))
 
     # Contexts
 

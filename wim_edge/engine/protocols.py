@@ -177,6 +177,21 @@ class Context(Protocol):
     def close(self) -> None: ...
 
 
+class Grammar(Protocol):
+    """A grammar that a text being decoded is held to."""
+
+    def allowed(self, logits: Logits, *, greedy: bool) -> Logits:
+        """Returns the logits, float32 (n_vocab,), with -inf for tokens with which the text cannot go on. ``greedy``:
+        only the likeliest of the others need be told. Raises EngineError if the model has no token to go on with."""
+        ...
+
+    def accept(self, token: int) -> None:
+        """Notes that the text goes on with a token, one that is allowed and does not end it."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Model(Protocol):
     """A loaded model."""
 
@@ -223,6 +238,10 @@ class Model(Protocol):
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
         """Returns a context of at least ``n_ctx`` cells, for so many sequences at once. Raises MemoryBudgetError if
         memory does not suffice."""
+        ...
+
+    def grammar(self, text: str) -> Grammar:
+        """Returns a grammar, written in llama.cpp's GBNF, at the beginning of a text. Raises InvalidRequestError."""
         ...
 
     def close(self) -> None: ...

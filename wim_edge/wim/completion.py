@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wim_edge.engine.batches import batches
-from wim_edge.engine.protocols import Context, Interrupted, Logits, Model, Sequence
+from wim_edge.engine.protocols import Context, Grammar, Interrupted, Logits, Model, Sequence
 from wim_edge.engine.sampling import Sampler, log_softmax
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.library import common_prefix_length
@@ -47,7 +47,8 @@ class Completer:
         return tokens
 
     def open(self, tokens: Seq[int], settings: Settings) -> Context:
-        """Returns the context for this prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
+        """Returns the context for a prompt of these tokens, or fewer, and its answer. Raises ContextOverflowError,
+        MemoryBudgetError."""
         need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
         if need > most:
             raise ContextOverflowError(
@@ -60,20 +61,23 @@ class Completer:
         return self._context
 
     def run(
-        self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, *, chat: bool
-    ) -> Iterator[events.Event]:
-        """Evaluates the prompt and decodes. ``top``: how many likeliest tokens are told for each; None: no logprobs."""
+        self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, grammar: Grammar | None,
+        *, chat: bool,
+    ) -> Iterator[events.Event]:  # fmt: skip
+        """Evaluates the prompt and decodes. ``top``: how many likeliest tokens are told for each; None: no logprobs.
+        ``grammar``: what the text is held to; it may then repeat itself, as data does."""
         clock, model, context = Timings(), self._model, self._context
         assert context is not None
         cached = self._reuse(context, tokens)
         sequence = self._sequence
         assert sequence is not None
-        sampler = _Recorder(model, settings, top)
+        sampler = _Recorder(model, settings, top, grammar)
         base = _BASE_STOPS if chat and model.info.chat_template is None else ()
         stops = (*settings.stop, *base)
         generation = Generation(
-            model, sequence, sampler, settings.answer_tokens, stops, strip=chat, straight=True
-        )
+            model, sequence, sampler, settings.answer_tokens, stops, strip=chat, straight=True,
+            may_loop=grammar is not None,
+        )  # fmt: skip
         reason: events.FinishReason = "cancelled"
         try:
             yield events.ReadingProgress(cached, len(tokens))
@@ -106,16 +110,19 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that remembers how likely its tokens were."""
+    """A sampler that is held to a grammar, and remembers how likely the model alone found its tokens."""
 
-    def __init__(self, model: Model, settings: Settings, top: int | None) -> None:
+    def __init__(self, model: Model, settings: Settings, top: int | None, grammar: Grammar | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
-        self._model, self._top = model, top
+        self._model, self._top, self._grammar = model, top, grammar
         self._found: list[events.TokenLogprob] = []
         self._chars = 0  # of the tokens that were taken
 
     def __call__(self, logits: Logits) -> int:
-        token = super().__call__(logits)
+        grammar = self._grammar
+        token = super().__call__(grammar.allowed(logits, greedy=self.temperature == 0) if grammar else logits)
+        if grammar and not self._model.is_eog(token):
+            grammar.accept(token)
         if self._top is not None and not self._model.is_eog(token):
             logprobs = log_softmax(logits)
             best = np.argsort(-logprobs, kind="stable")[: self._top].tolist()

@@ -28,6 +28,8 @@ class Generation:
     """True if leading white space is dropped."""
     straight: bool = False
     """True if the text goes straight on from the prompt, as it comes: nothing is cut away from it."""
+    may_loop: bool = False
+    """True if the text does not end where the model repeats itself."""
     grounding: Grounding | None = None
     """The guard that holds the text to the values of its passages; None: nothing does."""
     labels: tuple[str, ...] = LABELS
@@ -70,7 +72,7 @@ class Generation:
             if cut >= 0:
                 held, self.finish_reason = held[:cut], "stop"
                 break
-            if is_repeating(tokens):
+            if not self.may_loop and is_repeating(tokens):
                 self.finish_reason = "repeated"
                 break
             if self.n_tokens == self.max_tokens:

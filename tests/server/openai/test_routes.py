@@ -32,6 +32,10 @@ def user(text: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
 
 
+def named(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
+
+
 def test_a_chat_goes_straight_to_the_model(api: Any, model: Slow) -> None:
     seen: list[str] = []
     model.reply = lambda prompt: (seen.append(prompt), "Paris, of course.")[1]  # type: ignore[func-returns-value]
@@ -76,6 +80,49 @@ def test_what_ends_an_answer(api: Any, model: Slow) -> None:
     assert cut.choices[0].finish_reason == "length"
     assert cut.usage.completion_tokens == 3
     assert api.completions.create(model="", prompt="Once upon a time").choices[0].text
+
+
+@pytest.mark.parametrize(("form", "said"), [
+    ({"type": "json_object"}, 'root ::= "{"'), (named({"type": "integer"}), "root ::= integer"),
+    ({"type": "text"}, None),
+])  # fmt: skip
+def test_an_answer_is_held_to_its_form(api: Any, model: Slow, form: dict[str, Any], said: str | None) -> None:
+    model.reply = lambda prompt: '{"colour": "blue"}'
+    options: dict[str, Any] = {"model": "", "messages": user("a?"), "response_format": form}
+    chunks = list(api.chat.completions.create(**options, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == '{"colour": "blue"}'
+    found = api.chat.completions.create(**options, logprobs=True)
+    assert found.choices[0].message.content == '{"colour": "blue"}'
+    assert len(model.grammars) == (2 if said else 0)
+    assert all(grammar.text.startswith(str(said)) for grammar in model.grammars)
+    assert all(grammar.closed and len(grammar.accepted) > 5 for grammar in model.grammars)
+
+
+def test_several_prompts_are_several_choices(api: Any, model: Slow) -> None:
+    model.reply = lambda prompt: "nothing"  # not asked: a text goes on from its own words
+    options: dict[str, Any] = {"model": "", "prompt": ["One", "Two and two", "One"], "max_tokens": 2, "logprobs": 1}
+    alone = [api.completions.create(**{**options, "prompt": prompt}) for prompt in options["prompt"]]
+    found = api.completions.create(**options)
+    assert [one.index for one in found.choices] == [0, 1, 2]
+    assert [one.text for one in found.choices] == [one.choices[0].text for one in alone]
+    assert [one.logprobs.tokens for one in found.choices] == [one.choices[0].logprobs.tokens for one in alone]
+    assert {one.finish_reason for one in found.choices} == {one.choices[0].finish_reason for one in alone}
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+        assert getattr(found.usage, name) == sum(getattr(one.usage, name) for one in alone)
+    *chunks, last = api.completions.create(**options, stream=True, stream_options={"include_usage": True})
+    told = [chunk.choices[0].index for chunk in chunks]
+    assert told == sorted(told)
+    assert [index for index, chunk in zip(told, chunks, strict=True) if chunk.choices[0].finish_reason] == [0, 1, 2]
+    for index, one in enumerate(found.choices):
+        assert "".join(c.choices[0].text for c in chunks if c.choices[0].index == index) == one.text
+    assert last.usage.total_tokens == found.usage.total_tokens
+
+
+@pytest.mark.parametrize(("prompt", "status"), [([], 422), (["a"] * 65, 422), (["a", ""], 400), ([1, 2], 422),
+                                                (["a", "word " * 9000], 413)])  # fmt: skip
+def test_several_prompts_have_limits(client: Client, prompt: list[Any], status: int) -> None:
+    response = client.post("/v1/completions", json={"prompt": prompt, "max_tokens": 2})
+    assert response.status_code == status, response.text
 
 
 def test_log_probabilities(api: Any, model: Slow) -> None:
@@ -173,7 +220,12 @@ def test_reading_can_be_asked_for_or_not(api: Any) -> None:
     ("body", "status", "begun"),
     [({"messages": user("a"), "n": 2}, 422, False),
      ({"messages": user("a"), "tools": [{"type": "function"}]}, 400, False),
-     ({"messages": user("a"), "response_format": {"type": "json_object"}}, 400, False),
+     ({"messages": user("a"), "response_format": {"type": "json_schema"}}, 400, False),
+     ({"messages": user("a"), "response_format": {"type": "xml"}}, 422, False),
+     ({"messages": user("a"), "response_format": named({"pattern": "a"})}, 400, False),
+     ({"messages": user("a"), "response_format": named({"$ref": "https://example.org"})}, 400, False),
+     ({"messages": user("a"), "response_format": named({"anyOf": [{}] * 100_000})}, 400, False),
+     ({"messages": user(TEXT * 4 + "\n\nWhich?"), "response_format": {"type": "json_object"}}, 400, True),
      ({"messages": []}, 422, False), ({"messages": user("a"), "temperature": 0.001}, 400, False),
      ({"messages": [{"role": "assistant", "content": "a"}]}, 400, True),
      ({"messages": user("a " * 900), "max_tokens": 8000}, 413, True),
@@ -235,6 +287,14 @@ def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
         same = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))
         assert same.choices[0].message.content == first.choices[0].message.content
         assert same.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens - 1
+        place = named({"properties": {"city": {"enum": ["Rome", "Paris"]}}, "required": ["city"]})
+        asked = user("What is the capital of France?")
+        held = api.chat.completions.create(
+            model="default", messages=asked, response_format=place, max_tokens=40, temperature=0.7, stream=True
+        )
+        assert json.loads("".join(chunk.choices[0].delta.content or "" for chunk in held))["city"] in ("Rome", "Paris")
+        cut = api.chat.completions.create(model="default", messages=asked, response_format={"type": "json_object"})
+        assert (cut.choices[0].message.content[0], cut.choices[0].finish_reason) == ("{", "length")  # of eight tokens
         seeded = [
             api.completions.create(model="default", prompt="Once", temperature=1.0, seed=7).choices[0].text
             for _ in range(2)

@@ -82,14 +82,19 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
     """Completes a chat. Files and long texts are read as documents, with margins; the rest goes straight to the
     model."""
     turns = await run_in_threadpool(_turns, served, asked.messages)
+    grammar = asked.response_format.grammar() if asked.response_format else None
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         tokenize = runtime.open().tokenize
         found = as_request(turns, lambda text: len(tokenize(text)), read=asked.wim_edge.read)
         if not found.documents:
-            return runtime.complete(found.messages, top_logprobs=asked.top)
-        if asked.logprobs:
-            raise InvalidRequestError("there are no logprobs where documents are read", "Leave logprobs out.")
+            return runtime.complete(found.messages, top_logprobs=asked.top, grammar=grammar)
+        if asked.logprobs or grammar:
+            what = "response_format" if grammar else "logprobs"
+            raise InvalidRequestError(
+                f"there is no {what} where documents are read", f"Leave {what} out, or send a text with "
+                '"wim_edge": {"read": false}: it then goes straight to the model.',
+            )  # fmt: skip
         return _reading(runtime, found)
 
     return await _answer(served, request, asked, begin, chat=True)
@@ -97,10 +102,10 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
 
 @router.post("/completions", response_model=None, responses=BUSY | _STREAM)
 async def completions(served: Served, request: Request, asked: TextRequest) -> Response:
-    """Completes a text: the model goes straight on from the prompt."""
+    """Completes a text, or several, each with its index: the model goes straight on from the prompt."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
-        return runtime.complete(asked.text, top_logprobs=asked.top)
+        return runtime.complete(*asked.texts, top_logprobs=asked.top)
 
     return await _answer(served, request, asked, begin, chat=False)
 

@@ -17,10 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.dependencies import StrictModel
 from wim_edge.settings import PATTERNS, RELEVANCES
+from wim_edge.wim.json_grammar import json_grammar
 from wim_edge.within import PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
-                "echo", "suffix", "best_of")  # fmt: skip
+                "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
                "read_segments", "segments", "unread_probability")  # fmt: skip
 _TOLD = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question"}
@@ -50,6 +51,28 @@ class ContentPart(BaseModel):
 class ChatMessage(BaseModel):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
+
+
+class JSONSchemaFormat(StrictModel):
+    name: str = Field(pattern="^[a-zA-Z0-9_-]{1,64}$")
+    description: str | None = Field(default=None, max_length=2000)
+    schema_: dict[str, Any] = Field(default_factory=dict, alias="schema")
+    strict: bool | None = Field(default=None, description="The answer is held to the schema in any case.")
+
+
+class ResponseFormat(StrictModel):
+    """The form that an answer is held to while it is decoded."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JSONSchemaFormat | None = None
+
+    def grammar(self) -> str | None:
+        """Returns the form as a grammar; None: any text. Raises InvalidRequestError."""
+        if self.type == "text":
+            return None
+        if self.type == "json_schema" and self.json_schema is None:
+            raise InvalidRequestError("response_format has no json_schema", "Send one, or json_object as its type.")
+        return json_grammar(self.json_schema.schema_ if self.json_schema else {"type": "object"})
 
 
 class ReadingOptions(StrictModel):
@@ -86,9 +109,6 @@ class CompletionRequest(BaseModel):
         for name in _UNSUPPORTED:
             if (self.model_extra or {}).get(name):
                 raise InvalidRequestError(f"{name} is not supported here", "Leave it out.")
-        form = (self.model_extra or {}).get("response_format")
-        if form and form != {"type": "text"}:
-            raise InvalidRequestError("response_format is not supported here, but for text", "Leave it out.")
         found: dict[str, Any] = {
             "model": None if self.model in DEFAULTS else self.model, "answer_tokens": self.max_tokens,
             "temperature": self.temperature, "top_p": self.top_p, "min_p": self.min_p, "seed": self.seed,
@@ -107,6 +127,7 @@ class ChatRequest(CompletionRequest):
     max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     logprobs: bool | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
+    response_format: ResponseFormat | None = None
     wim_edge: ReadingOptions = ReadingOptions()
 
     def options(self) -> dict[str, Any]:
@@ -119,7 +140,7 @@ class ChatRequest(CompletionRequest):
 
 
 class TextRequest(CompletionRequest):
-    prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] = Field()
+    prompt: str | Annotated[list[str], Field(min_length=1, max_length=64, fail_fast=True)] = Field()
     logprobs: bool | Annotated[int, Field(ge=0, le=5)] | None = None
 
     @property
@@ -127,13 +148,14 @@ class TextRequest(CompletionRequest):
         return int(self.logprobs) if self.logprobs is not None and self.logprobs is not False else None
 
     @property
-    def text(self) -> str:
-        return self.prompt if isinstance(self.prompt, str) else self.prompt[0]
+    def texts(self) -> list[str]:
+        return [self.prompt] if isinstance(self.prompt, str) else self.prompt
 
 
 @dataclass
 class CompletionReply:
-    """Turns events into chunks as they come, and into one answer at the end. ``chat``: False for a text completion."""
+    """Turns events into chunks as they come, and into one answer at the end. ``chat``: False for a text completion,
+    which may be one of several: each ends with its last event."""
 
     chat: bool
     model: str
@@ -141,6 +163,8 @@ class CompletionReply:
     id: str = ""
     created: int = 0
     text: str = ""
+    choices: list[dict[str, Any]] = field(default_factory=list)
+    """The choices that are complete."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
     finish_reason: str = "stop"
@@ -166,7 +190,9 @@ class CompletionReply:
         if kind in ("completion.finished", "answer.finished"):
             below = self._finish(event)
             last = {**self._chunk(None, finish=self.finish_reason), **self._extra()}
-            return [self._chunk(below), last] if below else [last]
+            chunks = [self._chunk(below), last] if below else [last]
+            self._end_choice()
+            return chunks
         if kind == "error":
             self.error = event
             return [{"error": _error(event)}]
@@ -182,22 +208,29 @@ class CompletionReply:
 
     def whole(self) -> dict[str, Any]:
         """Returns the answer as a whole, where it is not streamed."""
-        logprobs = self._shown(self._logprobs)
-        choice: dict[str, Any] = {"index": 0, "finish_reason": self.finish_reason, "logprobs": logprobs}
+        kind = "chat.completion" if self.chat else "text_completion"
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": self.choices,
+                "usage": self.usage, **self._extra()}  # fmt: skip
+
+    def _end_choice(self) -> None:
+        """Completes a choice; the next event is of the one after it."""
+        choice = self._choice(self.finish_reason, self._logprobs)
         if self.chat:
             choice["message"] = {"role": "assistant", "content": self.text, "refusal": None}
         else:
             choice["text"] = self.text
-        kind = "chat.completion" if self.chat else "text_completion"
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": [choice],
-                "usage": self.usage, **self._extra()}  # fmt: skip
+        self.choices.append(choice)
+        self._logprobs, self._cached = [], None
+
+    def _choice(self, finish: str | None, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"index": len(self.choices), "finish_reason": finish, "logprobs": self._shown(logprobs)}
 
     def usage_chunk(self) -> dict[str, Any]:
         return {**self._chunk(None), "choices": [], "usage": self.usage}
 
     def _chunk(self, text: str | None, finish: str | None = None, logprobs: list[dict[str, Any]] | None = None
                ) -> dict[str, Any]:  # fmt: skip
-        choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "logprobs": self._shown(logprobs or [])}
+        choice = self._choice(finish, logprobs or [])
         if self.chat:
             choice["delta"] = {} if text is None else {"role": "assistant", "content": text}
         else:
@@ -227,8 +260,10 @@ class CompletionReply:
             cached, decoded = usage["reused_tokens"], usage["decoded_tokens"]
             read = usage["prefilled_tokens"] + cached
             self.reading |= {name: event[name] for name in _AT_THE_END}
-        self.usage = {"prompt_tokens": read, "completion_tokens": decoded, "total_tokens": read + decoded,
-                      "prompt_tokens_details": {"cached_tokens": cached}}  # fmt: skip
+        for name, n in (("prompt_tokens", read), ("completion_tokens", decoded), ("total_tokens", read + decoded)):
+            self.usage[name] = self.usage.get(name, 0) + n
+        details = self.usage.setdefault("prompt_tokens_details", {"cached_tokens": 0})
+        details["cached_tokens"] += cached
         return below
 
     def _extra(self) -> dict[str, Any]:
