@@ -21,6 +21,7 @@ from wim_edge.loaded_models import LoadedModels
 from wim_edge.wim import events
 from wim_edge.wim.answer import AnswerStage
 from wim_edge.wim.answer_parts import Answer
+from wim_edge.wim.citations import cite
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.pattern import automatic
 from wim_edge.wim.plan import Plan, context_limit, make_plan
@@ -242,12 +243,14 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
         reason = "cancelled"
     elif reading.n_read != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
         reason = "early_exit"
+    sources = answering.sources()
+    passages = [reading.plan.segments[source.segment].text for source in sources]
     return events.AnswerFinished(
         answer.text,
         reason,
         reading.resolved.pattern.name,
         reading.model.info.name,
-        answering.sources(),
+        sources,
         _usage(reading, 0 if answering.stands else answering.n_tokens),
         reading.n_read,
         len(reading.plan.segments),
@@ -259,6 +262,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
         answer.support,
         answer.unsupported,
         asdict(answer.evidence) if answer.evidence else None,
+        cite(answer.text, passages) if answering.n_tokens else (),
     )
 
 

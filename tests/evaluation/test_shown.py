@@ -80,7 +80,8 @@ def test_an_absent_answer_is_said(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1234567890", "He did not go.", "It is blue. The text does not say why.", "", "No.", "I know the answer", "He was not known to the police.",
+    "text", ["1234567890", "He did not go.", "It is blue. The text does not say why.", "", "No.", "I know the answer",
+             "He was not known to the police.",
              "The treaty did not include Poland.", "He does not give up.",
              "It failed because it did not provide funds.",
              "The company could not find a buyer, so it was dissolved."],

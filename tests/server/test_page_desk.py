@@ -130,6 +130,22 @@ def test_lines_of_a_pdf_are_joined_and_every_character_keeps_its_place(page: Any
     assert "\n- one line of a list\n- and another one\n\nEnd." in shown
 
 
+def test_sentences_of_a_written_answer_cite_their_sources(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
+    sources = tuple(events.Source(n, "a", None, None, chars, 0.5, "", None, None, 1) for n, chars in
+                    enumerate([(0, 24), (25, 35)]))  # fmt: skip
+    told = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE,
+                                 citations=((12, 1), (31, 0)))  # fmt: skip
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"), told)
+    ask(page, "What of it?")
+    answered(page)
+    expect(page.locator("#text-of-answer")).to_have_text("It is red 🚢.2 It sails at noon.1")
+    page.locator(".cite", has_text="2").click()
+    expect(page.locator("mark")).to_have_text("It is red.")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe

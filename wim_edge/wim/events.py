@@ -252,6 +252,9 @@ class AnswerFinished(Event):
     """The numbers, codes and addresses in the text that stand in no passage that it was given from."""
     evidence: dict[str, float] | None = None
     """The evidence that the support rests on, by the names of `wim_edge.support.Evidence`."""
+    citations: tuple[tuple[int, int], ...] = ()
+    """The ends of sentences, as characters of the text, each with the source that carries it, by its number from 0; of
+    a text in the model's own words."""
 
 
 @dataclass(frozen=True)

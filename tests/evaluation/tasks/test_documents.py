@@ -90,7 +90,8 @@ def test_files_of_a_user(tmp_path: Path) -> None:
     [
         ([{"id": "a", "text": "x"}], [{"document": "b", "question": "q", "answers": ["y"]}], "b, which is no document"),
         ([{"id": "a", "text": "x"}], [{"document": "a", "question": " ", "answers": ["y"]}], "the question is empty"),
-        ([{"id": "a", "text": "x"}], [{"document": "a", "question": "q", "answers": [" "]}], "row 1: an answer is blank"),
+        ([{"id": "a", "text": "x"}], [{"document": "a", "question": "q", "answers": [" "]}],
+         "row 1: an answer is blank"),
         ([{"id": "a", "text": "x"}], [{"document": "a", "question": "q", "answers": ["y"], "unanswerable": True}],
          "row 1: it has answers"),
         ([{"id": "a", "text": "x"}], [{"id": 7, "document": "a", "question": "q", "answers": ["y"]}] * 2, "the id 7"),

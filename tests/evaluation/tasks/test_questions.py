@@ -117,7 +117,8 @@ def test_unanswerable_questions_and_blank_paragraphs_are_left_out(tmp_path: Path
     "row",
     [
         {"question": "Who?"}, {"query": 1}, {**HOTPOT, "context": [["Ann"]]}, {**HOTPOT, "question": 3},
-        {**HOTPOT, "answer": None}, {**HOTPOT, "answer": " "}, {**COMMON, "answers": ["Ann", ""]}, {**HOTPOT, "answer": {"a": 1}}, {**COMMON, "answers": [True]},
+        {**HOTPOT, "answer": None}, {**HOTPOT, "answer": " "}, {**COMMON, "answers": ["Ann", ""]},
+        {**HOTPOT, "answer": {"a": 1}}, {**COMMON, "answers": [True]},
         {**HOTPOT, "context": [["Ann", [3]]]}, {**HOTPOT, "context": [[3, ["x"]]]},
         {**COMMON, "paragraphs": [{"title": "Ann", "text": "Ann.", "supporting": "false"}]},
         {**COMMON, "paragraphs": [{"title": "Ann", "text": 3, "supporting": True}]},

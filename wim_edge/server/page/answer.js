@@ -49,7 +49,7 @@ export class Answer {
     const carries = (paragraph) => quotes.some((one) => plain(paragraph).includes(`“${plain(one.text)}”`));
     const own = text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n");
     const shown = own || text, pointed = shown.endsWith(short) || shown === `${short}.`;
-    $("text-of-answer").textContent = shown;
+    $("text-of-answer").replaceChildren(...(shown === text ? this.cited() : [shown]));
     $("text-of-answer").className = short && pointed && status !== "not_found" ? "short" : "";
     $("short").textContent = short;
     $("short").hidden = !short || pointed || status === "not_found" || shown.includes("\n- ");
@@ -72,9 +72,24 @@ export class Answer {
     $("sources").replaceChildren(...others.map((one) => {
       const open = button(one.quote ? `“${one.margin}”` : one.margin || this.where(one), () => this.go(one.document, one.quote ?? one.chars, one.segment), "link quoted");
       const where = one.margin ? `${this.where(one)} · ` : "";
-      return item(open, span(`${where}${percent(one.relevance)}`, "where"));
+      const made = item(open, span(`${where}${percent(one.relevance)}`, "where"));
+      made.value = 1 + sources.indexOf(one);  // the number that the text cites it by
+      return made;
     }));
     $("export").hidden = !text;
+  }
+
+  // The text, with the number of the source after each sentence that one carries
+  cited() {
+    const { text, citations = [], sources } = this.event, chars = [...text], made = [];
+    let at = 0;
+    for (const [end, number] of sources.length > 1 ? citations : []) {
+      const one = sources[number], cite = button(String(number + 1), () => this.go(one.document, one.quote ?? one.chars, one.segment), "cite");
+      cite.setAttribute("aria-label", `Source ${number + 1}: ${this.where(one)}`);
+      made.push(chars.slice(at, end).join(""), cite);
+      at = end;
+    }
+    return [...made, chars.slice(at).join("")];
   }
 
   where(one) {

@@ -1,0 +1,32 @@
+"""The sources of an answer in the model's own words, sentence by sentence.
+
+A sentence is carried by the passage that holds most of its words, rare ones counting more; one of which no passage
+holds half is carried by none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence as Seq
+
+from wim_edge.documents import sentences
+from wim_edge.words import without_endings
+
+_LEAST = 0.5
+"""The least share of a sentence's words that its passage holds."""
+
+
+def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
+    """Returns for each sentence that a passage carries its end, as characters of the text, and the passage's number."""
+    held = [without_endings(passage) for passage in passages]
+    counts = Counter(word for words in held for word in words)
+    found = []
+    for start, end in sentences(text):
+        said = without_endings(text[start:end])
+        worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}
+        shares = [sum(worth[word] for word in said & words) for words in held]
+        best = max(shares, default=0.0)
+        if best > 0 and best >= _LEAST * sum(worth.values()):
+            found.append((start + len(text[start:end].rstrip()), shares.index(best)))
+    return tuple(found)
