@@ -47,9 +47,16 @@ def nested(depth: int) -> dict[str, Any]:
     ({"$ref": "https://example.org/a"}, "$ref is"), ({"$ref": "#/$defs/a"}, "leads nowhere"), ({"$ref": 3}, "$ref is"),
     ({"$ref": "#", "type": "string"}, "beside $ref"), (nested(100), "deep"), (nested(400), "deep"), (3, "no object"),
     ({"enum": ["a" * 200_000]}, "too large"), ({"enum": [*range(20_000)]}, "too large"),
-    ({"anyOf": [{}] * 200_000}, "too large"), (person(**{f"a{n}": {} for n in range(20_000)}), "too large"),
+    ({"anyOf": [{}] * 200_000}, "leaves too much open"), ({"anyOf": [{"const": 1}] * 200_000}, "too large"),
+    (person(**{f"a{n}": {} for n in range(20_000)}), "too large"),
     ({"anyOf": [{"maxItems": 1000, "minLength": n} for n in range(9)]}, "it has minLength beside array"),
     ({"properties": {f"a{n}": {"maxItems": 1000} for n in range(99)}}, "too large"),
+    # Each brace would double what llama.cpp has to follow
+    ({"anyOf": [person(a={"$ref": "#"}), person(a={"$ref": "#"}, b={})]}, "leaves too much open"),
+    ({"$defs": {f"d{n}": {"anyOf": [person(a={"$ref": f"#/$defs/d{n + 1}"}), person(a={"$ref": f"#/$defs/d{n + 1}"},
+                                                                                    b={})]}
+                for n in range(20)} | {"d20": {}}, "$ref": "#/$defs/d0"}, "leaves too much open"),
+    ({"anyOf": [person(kind={"enum": [*range(900)]}, **{f"a{n}": {}}) for n in range(40)]}, "too large"),
 ])  # fmt: skip
 def test_what_cannot_be_held_to_is_refused_at_once(schema: Any, said: str) -> None:
     begun = time.process_time()
@@ -69,6 +76,7 @@ def test_a_grammar_grows_no_faster_than_its_schema() -> None:
 TREE = {"$defs": {"a/b": person(name={"type": "string", "maxLength": 8}, kids={"items": {"$ref": "#/$defs/a~1b"},
                                                                              "maxItems": 2})},
         "$ref": "#/$defs/a~1b"}  # fmt: skip
+CHAIN = {"properties": {"value": {"type": "boolean"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}
 SCHEMAS: list[dict[str, Any]] = [
     person(city={"type": "string", "minLength": 1, "maxLength": 20}, score={"type": "number", "minimum": 0,
                                                                               "maximum": 1}),
@@ -78,6 +86,7 @@ SCHEMAS: list[dict[str, Any]] = [
     {"properties": {"a": {"type": ["boolean", "null"]}, "größe \"x\"\\n": {"const": "ä\n"},
                     "c": {"enum": [1.5, None, 3]}}, "required": ["c"]},
     {"anyOf": [person(kind={"const": "cat"}, lives={"type": "integer", "minimum": 0}), {"type": "null"}]},
+    {"anyOf": [person(kind={"const": "cat"}), person(kind={"const": "dog"}, name={"enum": ["Rex", "Ada"]})]},
     {"type": "object", "additionalProperties": {"type": "boolean"}}, {"type": "object", "additionalProperties": False},
     {"enum": ["a", 1, None], "type": ["string", "null"]}, {"type": "array", "maxItems": 0}, {"maxLength": 3},
 ]  # fmt: skip
@@ -131,7 +140,7 @@ def drawn(model: Model, schema: Any, seed: int, most: int = 400) -> str | None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("schema", [*SCHEMAS, TREE, {}])
+@pytest.mark.parametrize("schema", [*SCHEMAS, TREE, CHAIN, {}])
 def test_all_that_is_allowed_satisfies_the_schema(tiny: Any, schema: dict[str, Any]) -> None:
     check = Draft202012Validator(schema, format_checker=FormatChecker(["date", "uuid"]))
     texts = [drawn(tiny, schema, seed) for seed in range(12)]

@@ -12,8 +12,11 @@ from typing import Any, NoReturn
 
 from wim_edge.errors import InvalidRequestError
 
-_MAX_SIZE = 10_000  # schemas, values, repeats and every sixteenth character of texts: some milliseconds
+_MAX_SIZE = 10_000  # schemas, four for a value or name, repeats and every sixteenth character of texts
 _MAX_DEPTH = 48
+_MAX_WAYS = 64
+"""The most ways in which llama.cpp may have to follow a text at once: each takes time and memory with each token."""
+_CONTAINERS = ("object", "array")
 _MAX_REPEATS = 1000  # of llama.cpp's own 2,000
 _MAX_NUMBERS = 256  # that are written out: each costs time with each token
 _PASSED_OVER = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
@@ -67,8 +70,9 @@ class _Converter:
 
     def __init__(self, root: object) -> None:
         self._root, self.rules = root, dict[str, str]()
-        self._references: dict[str, str] = {}
+        self._references: dict[tuple[str, int], str] = {}
         self._size = 0
+        self._ways = 1  # to come to the schema that is converted, where each anyOf around it leaves all of its own
 
     def expression(self, schema: object, depth: int) -> str:
         """Returns the expression of what satisfies a schema. Raises InvalidRequestError."""
@@ -90,7 +94,7 @@ class _Converter:
         if alone == "anyOf":
             if not isinstance(schema["anyOf"], list) or not schema["anyOf"]:
                 _refuse("anyOf is no list, or an empty one")
-            return _any_of(self.expression(one, depth + 1) for one in schema["anyOf"])
+            return self._union(schema["anyOf"], depth)
         types = _types(schema, keys)
         if keys & {"enum", "const"}:
             return self._values(schema, keys, types)
@@ -98,6 +102,15 @@ class _Converter:
         if keys - known:
             _unknown(keys - known, " or ".join(types))
         return _any_of(self._of_type(one, schema, depth) for one in types)
+
+    def _union(self, options: list[object], depth: int) -> str:
+        before = self._ways
+        self._ways *= max(1, sum(not _is_single(one) for one in options))
+        if self._ways > _MAX_WAYS:
+            _refuse("one anyOf in another, or in itself, leaves too much open")
+        found = _any_of([self.expression(one, depth + 1) for one in options])
+        self._ways = before
+        return found
 
     def _of_type(self, name: str, schema: dict[str, Any], depth: int) -> str:
         if name == "object":
@@ -181,15 +194,16 @@ class _Converter:
     def _reference(self, pointer: object, depth: int) -> str:
         if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
             _refuse(f"$ref is {pointer!r:.80}", "It can lead to a place in the schema: #/$defs/NAME.")
-        if pointer not in self._references:
+        key = (pointer, self._ways)
+        if key not in self._references:
             found = self._root
             for part in pointer.split("/")[1:]:
                 found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
             if found is None:
                 _refuse(f"$ref leads nowhere: {pointer:.80}")
-            name = self._references[pointer] = self._rule("")  # at once: what follows may lead back here
+            name = self._references[key] = self._rule("")  # at once: what follows may lead back here
             self.rules[name] = self.expression(found, depth + 1)
-        return self._references[pointer]
+        return self._references[key]
 
     def _rule(self, text: str) -> str:
         name = f"r{len(self.rules)}"
@@ -203,11 +217,11 @@ class _Converter:
             text.encode()
         except ValueError:
             _refuse("a value or name in it is no text or number of JSON")
-        self._spend(1 + len(text) // 16)
+        self._spend(4 + len(text) // 16)
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
     def _spend(self, size: int) -> None:
-        self._size += size
+        self._size += size * self._ways
         if self._size > _MAX_SIZE:
             _refuse("it is too large")
 
@@ -221,6 +235,13 @@ def _types(schema: dict[str, Any], keys: set[str]) -> list[str]:
     if not found or len(found) > len(_KEYWORDS) or not all(isinstance(one, str) and one in _KEYWORDS for one in found):
         _refuse(f"type is {schema.get('type')!r:.80}", f"It can be {', '.join(_KEYWORDS)}.")
     return found
+
+
+def _is_single(schema: object) -> bool:
+    """Tells whether a schema is of single values alone: a text, a number, true, false or null."""
+    if not isinstance(schema, dict):
+        return False
+    return "enum" in schema or "const" in schema or schema.get("type") in set(_KEYWORDS) - set(_CONTAINERS)
 
 
 def _is_of(value: object, name: str) -> bool:
