@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 24_950,  # 24,400 before the API embedded texts and held answers to a JSON schema
+    "lines without evaluation": 25_000,  # 23,700 before PDF pages, libraries, shelves, embeddings and JSON schemas
     "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,
