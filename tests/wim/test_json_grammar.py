@@ -87,6 +87,7 @@ SCHEMAS: list[dict[str, Any]] = [
                     "c": {"enum": [1.5, None, 3]}}, "required": ["c"]},
     {"anyOf": [person(kind={"const": "cat"}, lives={"type": "integer", "minimum": 0}), {"type": "null"}]},
     {"anyOf": [person(kind={"const": "cat"}), person(kind={"const": "dog"}, name={"enum": ["Rex", "Ada"]})]},
+    {"anyOf": [{"type": ["boolean", "null"]}, {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}]},
     {"type": "object", "additionalProperties": {"type": "boolean"}}, {"type": "object", "additionalProperties": False},
     {"enum": ["a", 1, None], "type": ["string", "null"]}, {"type": "array", "maxItems": 0}, {"maxLength": 3},
 ]  # fmt: skip

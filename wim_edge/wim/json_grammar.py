@@ -16,7 +16,7 @@ _MAX_SIZE = 10_000  # schemas, four for a value or name, repeats and every sixte
 _MAX_DEPTH = 48
 _MAX_WAYS = 64
 """The most ways in which llama.cpp may have to follow a text at once: each takes time and memory with each token."""
-_CONTAINERS = ("object", "array")
+_CONTAINERS, _SINGLE = ("object", "array"), ("string", "integer", "number", "boolean", "null")
 _MAX_REPEATS = 1000  # of llama.cpp's own 2,000
 _MAX_NUMBERS = 256  # that are written out: each costs time with each token
 _PASSED_OVER = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id",
@@ -113,13 +113,9 @@ class _Converter:
         return found
 
     def _of_type(self, name: str, schema: dict[str, Any], depth: int) -> str:
-        if name == "object":
-            return self._object(schema, depth)
-        if name == "array":
-            return self._array(schema, depth)
-        if name == "string":
-            return self._string(schema)
-        return self._number(schema, name) if name in ("integer", "number") else name
+        if name in _CONTAINERS:
+            return self._object(schema, depth) if name == "object" else self._array(schema, depth)
+        return self._string(schema) if name == "string" else self._number(schema, name)
 
     def _object(self, schema: dict[str, Any], depth: int) -> str:
         properties, required = schema.get("properties", {}), schema.get("required", [])
@@ -165,10 +161,8 @@ class _Converter:
         if low == 0 and schema.get("maximum") is None:
             return "natural" if whole else "positive"
         if low is None or high is None or not 0 <= high - low <= _MAX_NUMBERS or (low < 0 and not whole):
-            _refuse(
-                "minimum and maximum", f"They can be whole numbers, {_MAX_NUMBERS} apart at most and, where type is "
-                "number, from 0 on; or minimum alone, 0.",
-            )  # fmt: skip
+            _refuse("minimum and maximum", f"They can be whole numbers at most {_MAX_NUMBERS} apart, from 0 on where "
+                                           "type is number; or minimum 0 alone.")  # fmt: skip
         self._spend(high - low)
         if whole:
             return _any_of(f'"{one}"' for one in range(low, high + 1))
@@ -239,9 +233,9 @@ def _types(schema: dict[str, Any], keys: set[str]) -> list[str]:
 
 def _is_single(schema: object) -> bool:
     """Tells whether a schema is of single values alone: a text, a number, true, false or null."""
-    if not isinstance(schema, dict):
-        return False
-    return "enum" in schema or "const" in schema or schema.get("type") in set(_KEYWORDS) - set(_CONTAINERS)
+    return isinstance(schema, dict) and (
+        not schema.keys().isdisjoint(("enum", "const")) or schema.get("type") in _SINGLE
+    )
 
 
 def _is_of(value: object, name: str) -> bool:

@@ -71,16 +71,11 @@ class Embedding(BaseModel):
     embedding: list[float] | str = Field(description="A vector of length 1; base64: float32, little-endian.")
 
 
-class EmbeddingsUsage(BaseModel):
-    prompt_tokens: int
-    total_tokens: int
-
-
 class EmbeddingList(BaseModel):
     object: Literal["list"]
     data: list[Embedding]
     model: str
-    usage: EmbeddingsUsage
+    usage: dict[Literal["prompt_tokens", "total_tokens"], int]
 
 
 def embedding_name(settings: Settings) -> str | None:
@@ -130,14 +125,12 @@ def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
 
 def _reply(told: list[dict[str, Any]], model: str, form: str) -> JSONResponse:
     tokens = sum(one["tokens"] for one in told)
-    data = [{"object": "embedding", "index": index, "embedding": _encoded(one["vector"], form)}
-            for index, one in enumerate(told)]  # fmt: skip
+    vectors = [one["vector"] for one in told]
+    if form == "base64":
+        vectors = [base64.b64encode(np.array(vector, "<f4").tobytes()).decode() for vector in vectors]
+    data = [{"object": "embedding", "index": index, "embedding": one} for index, one in enumerate(vectors)]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return JSONResponse({"object": "list", "data": data, "model": model, "usage": usage})
-
-
-def _encoded(vector: tuple[float, ...], form: str) -> list[float] | str:
-    return list(vector) if form == "float" else base64.b64encode(np.array(vector, "<f4").tobytes()).decode()
 
 
 async def follow_while_connected(served: Service, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
