@@ -30,9 +30,15 @@ def model(tmp_path: Path) -> Path:
 def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     """Speeds (prefill, decode) by label; 100 and 10 where none is given."""
     from wim_edge.engine import tune
+    from wim_edge.engine.benchmark import Speed
 
     speeds: dict[str, tuple[float, float]] = {}
-    monkeypatch.setattr(tune, "_speed", lambda model, text: speeds.get(now[-1], (100.0, 10.0)))
+
+    def measured(*_: object, **__: object) -> Speed:
+        prefill, decode = speeds.get(now[-1], (100.0, 10.0))
+        return Speed(prefill, 1536, decode, 48)
+
+    monkeypatch.setattr(tune, "measure_speed", measured)
     now: list[str] = []
     measure = tune._measure
 

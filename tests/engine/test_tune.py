@@ -45,7 +45,7 @@ def test_what_was_faster_once_is_measured_once_more(
     """Other work slows the machine while the first way is measured; the second time it does not."""
     seen: list[str] = []
 
-    def measure(label: str, path: Path, settings: Settings, text: str, copy: object) -> RunConfig:
+    def measure(label: str, path: Path, settings: Settings, copy: object = None) -> RunConfig:
         seen.append(label)
         is_quick = label == "flash attention on"
         prefill = 400.0 if is_quick else 100.0 if seen.count(label) == 1 else measured_again
@@ -84,12 +84,11 @@ def test_a_copy_has_the_other_weights_and_appears_whole(tiny: Path, tmp_path: Pa
 def test_the_same_weights_predict_the_same(tiny: Path, tmp_path: Path) -> None:
     from wim_edge.engine.model import Model
 
-    text = tune._text()
     with Model(tiny, Settings(n_threads=1)) as model:
-        expected = tune._predictions(model, text)
+        expected = tune._predictions(model)
     assert np.exp(expected).sum(axis=-1) == pytest.approx(1, abs=1e-3)
-    same = tune._measure("again", tiny, Settings(n_threads=1), text, ("F32", expected))
+    same = tune._measure("again", tiny, Settings(n_threads=1), ("F32", expected))
     assert same.divergence == pytest.approx(0, abs=1e-6)
     assert same.agreement == 1.0
     other = write_tiny(tmp_path / "other.gguf", "llama", seed=8)
-    assert not tune._measure("other", other, Settings(n_threads=1), text, ("F32", expected)).is_acceptable
+    assert not tune._measure("other", other, Settings(n_threads=1), ("F32", expected)).is_acceptable

@@ -71,7 +71,7 @@ def _recommended(paths: Paths) -> dict[str, Any]:
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     """Returns the model and the settings that `ask` would use, and the measured speed."""
     from wim_edge.catalog import resolve
-    from wim_edge.engine import probe
+    from wim_edge.engine.benchmark import measure_speed
     from wim_edge.loaded_models import open_model, resolved_settings
 
     found, asked = resolve(settings.model, paths), settings
@@ -93,7 +93,8 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
             "largest_context": n_ctx,
             "bytes_at_that_context": {**asdict(need), "total": need.total},
         }
-        return {"use": use, "settings": resolved_settings(asked).explained(), "speed": asdict(probe.measure(model))}
+        speed = measure_speed(model, 512)
+        return {"use": use, "settings": resolved_settings(asked).explained(), "speed": asdict(speed)}
 
 
 def _with_others(settings: Settings) -> dict[str, Any]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.atomic_files import replace_file
+from wim_edge.engine.benchmark import measure_speed, sample_text
 from wim_edge.engine.bindings import devices, last_errors, lib
 from wim_edge.engine.model import Model
 from wim_edge.errors import CapacityError, EngineError
@@ -31,7 +30,6 @@ PREFILL, DECODE = 4096, 150  # tokens of the reading that a way is judged by: wh
 MOST_KL = 0.01
 """The divergence of predictions, in nats, above which a copy is not taken."""
 _BETTER = 0.97  # of the cost so far: less of a gain may be noise
-_SECONDS = 8.0  # at most for one measurement, about
 _ROWS = 32
 
 
@@ -71,11 +69,10 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
 
     Raises OSError where a copy cannot be written, EngineError, CapacityError for the file itself.
     """
-    text = _text()
     with Model(path, settings) as model:
-        expected, n_threads = _predictions(model, text), model.n_threads
+        expected, n_threads = _predictions(model), model.n_threads
         gpu, weights = model.n_gpu_layers != 0, _commonest_type(model)
-    best = _measure("as it is", path, settings, text, None)
+    best = _measure("as it is", path, settings)
     if best.error:
         raise EngineError(best.error, "Try another model.")
     yield best, best
@@ -88,29 +85,25 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
     for step in steps:
         start = best
         for label, changes in step:
-            way = _measure(label, path, start.settings.with_changes(**changes), text, None)
+            way = _measure(label, path, start.settings.with_changes(**changes))
             best = way if _faster(way, best) else best
             yield way, best
     start = best
     for kind in () if gpu or copies is None else WEIGHT_TYPES:
         if kind != weights and copies is not None:
-            way = _copy(kind, path, start.settings, copies / f"{path.stem}-{kind}.gguf", text, expected)
+            way = _copy(kind, path, start.settings, copies / f"{path.stem}-{kind}.gguf", expected)
             best = way if way.is_acceptable and _faster(way, best) else best
             yield way, best
 
 
 def speedup(way: RunConfig, best: RunConfig) -> float:
     """Returns how many times as fast the best is, both measured again: other work makes machines slow for a while."""
-    costs = [min(one.cost, _measure(one.label, one.path, one.settings, _text(), None).cost) for one in (way, best)]
+    costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
 
 def _faster(way: RunConfig, best: RunConfig) -> bool:
     return way.cost < best.cost * _BETTER and speedup(best, way) * _BETTER > 1
-
-
-def _text() -> str:
-    return Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
@@ -125,12 +118,12 @@ def requantize(source: Path, target: Path, kind: str) -> None:
 
 
 def _copy(
-    kind: str, path: Path, settings: Settings, target: Path, text: str, expected: NDArray[np.float32]
+    kind: str, path: Path, settings: Settings, target: Path, expected: NDArray[np.float32]
 ) -> RunConfig:
     label = f"weights {kind}"
     try:
         requantize(path, target, kind)
-        return _measure(label, target, settings, text, (kind, expected))
+        return _measure(label, target, settings, (kind, expected))
     except (EngineError, CapacityError) as error:
         return RunConfig(label, target, settings, kind, 0.0, 0.0, error=str(error))
     except OSError as error:
@@ -138,51 +131,28 @@ def _copy(
 
 
 def _measure(
-    label: str, path: Path, settings: Settings, text: str, copy: tuple[str, NDArray[np.float32]] | None
+    label: str, path: Path, settings: Settings, copy: tuple[str, NDArray[np.float32]] | None = None
 ) -> RunConfig:
     kind = copy[0] if copy else None
     try:
         with Model(path, settings) as model:
-            prefill, decode = _speed(model, text)
+            speed = measure_speed(model, 1536, first=64)  # deep enough that attention counts
             if copy is None:
-                return RunConfig(label, path, settings, kind, prefill, decode)
-            found = _predictions(model, text)
+                return RunConfig(label, path, settings, kind, speed.prefill, speed.decode)
+            found = _predictions(model)
     except (EngineError, CapacityError) as error:
         return RunConfig(label, path, settings, kind, 0.0, 0.0, error=str(error))
     divergence = float((np.exp(copy[1]) * (copy[1] - found)).sum(axis=-1).mean())
     agreement = float((copy[1].argmax(-1) == found.argmax(-1)).mean())
-    return RunConfig(label, path, settings, kind, prefill, decode, divergence, agreement)
+    return RunConfig(label, path, settings, kind, speed.prefill, speed.decode, divergence, agreement)
 
 
-def _speed(model: Model, text: str) -> tuple[float, float]:
-    """Measures prefill and decode, in tokens a second; deep enough that attention counts, if the machine is fast."""
-    context = model.context(2048)
-    tokens = list(islice(cycle(model.tokenize(text)), 1536))
-    try:
-        with context.sequence() as sequence:
-            sequence.append([*model.bos_tokens, *tokens[:8]])
-            begun = time.perf_counter()
-            sequence.append(tokens[:64])
-            per_token = (time.perf_counter() - begun) / 64
-            n = max(64, min(len(tokens), int(_SECONDS / per_token)))
-            begun = time.perf_counter()
-            sequence.append(tokens[:n])
-            prefill = n / (time.perf_counter() - begun)
-            begun, m = time.perf_counter(), 0
-            while m < 48 and (m < 4 or time.perf_counter() - begun < _SECONDS / 2):
-                sequence.append(tokens[m : m + 1])
-                m += 1
-            return prefill, m / (time.perf_counter() - begun)
-    finally:
-        context.close()
-
-
-def _predictions(model: Model, text: str) -> NDArray[np.float32]:
-    """Returns the log-probabilities of the next token after each of the text's tokens; (tokens, n_vocab)."""
+def _predictions(model: Model) -> NDArray[np.float32]:
+    """Returns the log-probabilities of the next token after each of the sample's tokens; (tokens, n_vocab)."""
     from wim_edge.engine.sampling import log_softmax
 
     context = model.context(1024)
-    tokens, found = model.tokenize(text)[:256], []
+    tokens, found = model.tokenize(sample_text())[:256], []
     try:
         with context.sequence() as sequence:
             sequence.append([*model.bos_tokens, *tokens[:_ROWS]])
