@@ -262,7 +262,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
         answer.support,
         answer.unsupported,
         asdict(answer.evidence) if answer.evidence else None,
-        cite(answer.text, passages) if answering.n_tokens else (),
+        cite(answer.text, passages) if answer.is_written else (),
     )
 
 
@@ -278,5 +278,7 @@ def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
 
 
 def _nothing_read(reading: Reading) -> bool:
-    window = reading.cache
-    return bool(reading.plan.segments) and not (window.read_tokens or window.reused_tokens or reading.n_read)
+    if reading.n_read or not reading.plan.segments:
+        return False
+    window = reading.cache  # of one text that is read through, a part of a segment is something
+    return not (reading.resolved.pattern.deep and (window.read_tokens or window.reused_tokens))

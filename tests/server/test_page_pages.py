@@ -108,3 +108,42 @@ def test_a_text_has_no_views_to_choose_from(page: Any, tmp_path: Path) -> None:
     page.set_input_files("#file", str(path))
     expect(page.locator("#text")).to_be_visible()
     expect(page.locator("#views")).to_be_hidden()
+
+
+def test_the_reader_stays_where_the_reader_is(ferry: Any) -> None:
+    ferry.fill("#page", "13")
+    ferry.keyboard.press("Enter")
+    expect(ferry.locator(".line", has_text="Page 13 begins here.")).to_be_in_viewport()
+    ferry.click("#as-text")
+    expect(ferry.locator("#text")).to_be_visible()
+    ferry.wait_for_timeout(300)
+    shown = ferry.evaluate(
+        """() => { const box = document.getElementById("text").getBoundingClientRect();
+        return [...document.querySelectorAll("#text .page")].filter((one) => {
+          const { top } = one.getBoundingClientRect(); return top >= box.top - 200 && top <= box.bottom;
+        }).map((one) => one.dataset.label) }"""
+    )
+    assert any("13" in one or "14" in one for one in shown), shown
+    ferry.click("#as-pages")
+    ferry.wait_for_timeout(300)
+    assert int(ferry.input_value("#page")) in (12, 13)
+    ferry.set_viewport_size({"width": 1000, "height": 700})
+    ferry.wait_for_timeout(300)
+    assert int(ferry.input_value("#page")) in (12, 13)
+    ferry.click("#closer")
+    ferry.wait_for_timeout(300)
+    assert int(ferry.input_value("#page")) in (12, 13)
+    assert ferry.locator(".sheet").nth(12).bounding_box()["width"] > ferry.locator("#sheets").bounding_box()["width"]
+
+
+def test_a_drag_between_lines_selects_what_is_between(ferry: Any) -> None:
+    first, last = (ferry.locator(".sheet").first.locator(".line").nth(n) for n in (1, 4))
+    start, end = first.bounding_box(), last.bounding_box()
+    ferry.mouse.move(start["x"] + 1, start["y"] + start["height"] / 2)
+    ferry.mouse.down()
+    ferry.mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, steps=8)
+    ferry.mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] + 1.5, steps=3)  # in the gap below it
+    ferry.mouse.up()
+    said = ferry.evaluate("getSelection().toString()")
+    assert "line 0" in said
+    assert "Page 1 begins" not in said

@@ -66,7 +66,7 @@ def test_what_streams_is_the_whole_text(text: str) -> None:
     assert not any(re.search(rf"(?im)^\s*{re.escape(label)}", generation.text) for label in LABELS)
     straight, pieces = generate(text, max_tokens=400, straight=True)
     assert "".join(pieces) == straight.text
-    assert straight.finish_reason in ("stop", "length")
+    assert straight.finish_reason in ("stop", "length", "repeated")
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,8 @@ class Answer:
     support: float | None = None
     unsupported: tuple[str, ...] = ()
     evidence: Evidence | None = None
+    is_written: bool = False
+    """True if the text is in the model's own words."""
 
 
 def pointed_answer(
@@ -187,7 +189,7 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     return Answer(
         text, status, best.text if best else "", (best.start, best.end) if best else None,
         margin_quotes(reading, order), support,
-        unsupported(text, [*passages_of(reading, used), reading.plan.query]), evidence,
+        unsupported(text, [*passages_of(reading, used), reading.plan.query]), evidence, is_written=True,
     )  # fmt: skip
 
 

@@ -46,9 +46,7 @@ export class Answer {
     $("answer").dataset.status = status;
     $("verdict").textContent = VERDICTS[status] ?? "";
     $("verdict").hidden = !(status in VERDICTS);
-    const carries = (paragraph) => quotes.some((one) => plain(paragraph).includes(`“${plain(one.text)}”`));
-    const own = text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n");
-    const shown = own || text, pointed = shown.endsWith(short) || shown === `${short}.`;
+    const shown = this.own(), pointed = shown.endsWith(short) || shown === `${short}.`;
     $("text-of-answer").replaceChildren(...(shown === text ? this.cited() : [shown]));
     $("text-of-answer").className = short && pointed && status !== "not_found" ? "short" : "";
     $("short").textContent = short;
@@ -73,10 +71,17 @@ export class Answer {
       const open = button(one.quote ? `“${one.margin}”` : one.margin || this.where(one), () => this.go(one.document, one.quote ?? one.chars, one.segment), "link quoted");
       const where = one.margin ? `${this.where(one)} · ` : "";
       const made = item(open, span(`${where}${percent(one.relevance)}`, "where"));
-      made.value = 1 + sources.indexOf(one);  // the number that the text cites it by
+      made.style.counterSet = `source ${1 + sources.indexOf(one)}`;  // the number that the text cites it by
       return made;
     }));
     $("export").hidden = !text;
+  }
+
+  // The text without the quotations that stand below it
+  own() {
+    const { text, quotes = [] } = this.event;
+    const carries = (paragraph) => quotes.some((one) => plain(paragraph).includes(`“${plain(one.text)}”`));
+    return text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n") || text;
   }
 
   // The text, with the number of the source after each sentence that one carries
@@ -109,6 +114,7 @@ export class Answer {
       seen.add(plain(said));
       notes.push(`${notes.length + 1}. “${plain(said)}” (${[this.titles.get(one.document), place(one)].filter(Boolean).join(", ")})`);
     }
-    return [`**${this.question}**`, text, notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
+    const own = this.own(), said = notes.length && own !== text ? `${own} [1]` : own;
+    return [`**${this.question}**`, said, notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
   }
 }

@@ -39,6 +39,7 @@ function showNothing() {
 }
 
 function leave() {
+  const question = state.question?.id ?? null;
   unwatch();
   state.question = null;
   showNothing();
@@ -48,6 +49,7 @@ function leave() {
   buttons("idle");
   shelf.draw();
   remember();
+  return question;
 }
 
 async function openDocument(id, question = null) {
@@ -82,6 +84,7 @@ async function showText(id) {
     state.scores.forEach((relevance, segment) => desk.score(segment, relevance));
     margins.ordered.forEach((one) => desk.tick(one.segment, one.quote ?? one.chars));
     if (!state.watch) desk.rest();
+    desk.remark();
   }
   shelf.draw();
   tabs();
@@ -101,6 +104,7 @@ function tabs() {
 
 async function goTo(id, chars, segment) {
   if (id !== shelf.here) await showText(id);
+  margins.stand(segment, chars, (one) => state.ids.get(one.document) === id);
   pane("desk");
   await desk.go(chars, segment);
 }
@@ -125,7 +129,7 @@ async function listQuestions() {
 
 function facts({ state, status, short, options, asked }) {
   const ends = { waiting: "in line", running: "being answered", failed: "failed", cancelled: "cancelled" };
-  const said = ends[state] ?? (status === "not_found" ? "not in the document" : short);
+  const said = ends[state] ?? (status === "not_found" ? "not found" : status === "unsure" && short ? `perhaps ${short}` : short);
   const time = new Date(1000 * asked).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
   return [said, options.pattern, options.model, time].filter(Boolean).join(" · ");
 }
@@ -171,6 +175,8 @@ async function openQuestion(id) {
   const question = await api(`questions/${id}`);
   $("question").value = question.question;
   $("pattern").value = question.options.pattern ?? "";
+  shelf.choose(question.documents, question.library);
+  $("talk").scrollTop = 0;
   await watch(question);
 }
 
@@ -288,8 +294,11 @@ function finished(event) {
   progress.finished(event);
   desk.rest();
   state.more = event.read_segments < event.segments;
-  const carries = state.ids.get(event.quotes?.[0]?.document);
-  if (state.question.library && carries && carries !== shelf.here) quietly(showText)(carries);
+  const [first] = event.quotes ?? [], carries = state.ids.get(first?.document);
+  if (carries && event.status !== "not_found" && $("follow").checked) quietly(async () => {
+    if (carries !== shelf.here) await showText(carries);
+    await desk.go(first.chars, undefined, false);
+  })();
   if (!state.watch) return;
   state.on = true;  // it may be read on in the background: the next question may come
   buttons("running");

@@ -8,23 +8,30 @@ import { Reader } from "./reader.js";
 export class Desk {
   // `turned` is called where the reader wishes to see the other view
   constructor(turned) {
-    Object.assign(this, { text: new Reader($("text")), pages: new Pages($("sheets")), spots: new Map(), asText: false });
+    Object.assign(this, { text: new Reader($("text")), pages: new Pages($("sheets")), spots: new Map(), asText: false, zoom: 1 });
     this.view = this.text;
     for (const [id, asText] of [["as-pages", false], ["as-text", true]]) {
-      $(id).onclick = async () => {
-        const { at } = this;
+      $(id).onclick = () => {
         this.asText = asText;
-        await turned();
-        if (at) await this.go(at);
+        turned();
       };
     }
+    $("closer").onclick = () => this.zoomed(1.25);
+    $("farther").onclick = () => this.zoomed(0.8);
+    $("page").onchange = () => (this.pages.page = Number($("page").value));
+    $("sheets").onscroll = () => ($("page").value = this.pages.page);
+    // Where one reads stays where it is, however wide the pane becomes
+    let top = 0;
+    for (const id of ["sheets", "text"]) $(id).addEventListener("scroll", () => (top = this.document?.text ? this.view.top : 0), { passive: true });
+    new ResizeObserver(() => top && (this.view.top = top)).observe($("reader"));
   }
 
   // `document.sheets` are its pages, where they can be shown
   show(document) {
+    const isSame = this.document?.id === document.id && document.id !== undefined, { top } = isSame ? this.view : { top: 0 };
+    if (!isSame) this.at = null;  // what is marked
     this.document = document;
     this.anew = false;
-    this.at = null;  // what is marked
     this.spots.clear();
     $("map").replaceChildren();
     const asPages = Boolean(document.sheets) && !this.asText;
@@ -32,9 +39,27 @@ export class Desk {
     $("sheets").hidden = !asPages;
     $("text").hidden = asPages;
     $("views").hidden = !document.sheets;
+    $("paging").hidden = !asPages;
     $("as-pages").setAttribute("aria-pressed", asPages);
     $("as-text").setAttribute("aria-pressed", !asPages);
+    $("pages-of").textContent = `of ${document.sheets?.length}`;
     this.view.show(document);
+    this.view.element.scrollTop = 0;
+    if (top) this.view.top = top;
+    $("page").value = asPages ? this.pages.page : 1;
+  }
+
+  // What was marked is marked in the other view too, once all that is read stands there
+  remark() {
+    if (this.at) this.view.mark(this.at);
+  }
+
+  zoomed(by) {
+    const { top } = this.pages;
+    this.zoom = Math.min(4, Math.max(0.5, this.zoom * by));
+    $("sheets").style.setProperty("--zoom", this.zoom);
+    this.pages.top = top;
+    this.pages.redraw();
   }
 
   read(event, follow) {
@@ -73,8 +98,8 @@ export class Desk {
   }
 
   // Scroll to characters, of a segment where one is named, and mark exactly these
-  async go(chars, segment) {
+  async go(chars, segment, focus) {
     this.at = chars;
-    await this.view.go(chars, segment);
+    await this.view.go(chars, segment, focus);
   }
 }

@@ -12,7 +12,7 @@ export async function showMachine() {
   $("machine").textContent = [
     status.model ?? "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
     readings.length ? `${readings.length} text${readings.length > 1 ? "s" : ""} kept (${megabytes(kept)})` : "",
-    status.waiting ? `${status.waiting} in line` : "idle",
+    status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle",
   ].filter(Boolean).join(" · ");
   $("machine").title = `${megabytes(status.memory_free_bytes)} of memory are free`;
   if ($("pattern").length === 1) {

@@ -101,6 +101,15 @@ export class Margins {
     this.go(margin);
   }
 
+  // Have the next and the previous margin be those beside a place that was gone to
+  stand(segment, [start], isThere) {
+    const at = (one) => isThere(one) && one.chars[0] <= start && start < one.chars[1];
+    const found = this.found.get(segment) ?? this.ordered.find(at);
+    if (!found) return;
+    this.at = found.segment;
+    this.count();
+  }
+
   step(by) {
     const margins = this.ordered, at = margins.findIndex((one) => one.segment === this.at);
     if (!margins.length) return;

@@ -22,6 +22,17 @@ export class Offsets {
     return at + low;
   }
 
+  // The character that a unit is in
+  char(unit) {
+    let low = 0, high = this.wide.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.wide[middle] + middle < unit) low = middle + 1;
+      else high = middle;
+    }
+    return unit - low;
+  }
+
   slice(start, end) {
     return this.text.slice(this.unit(start), this.unit(end));
   }

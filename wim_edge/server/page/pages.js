@@ -31,7 +31,6 @@ export class Pages {
     });
     this.element.replaceChildren(...this.sheets.map(({ made, at }) =>
       make("figure", { "aria-label": `Page ${at + 1}` }, made, make("figcaption", {}, `${at + 1} of ${this.sheets.length}`))));
-    this.element.scrollTop = 0;
     this.sheets.forEach(({ made }) => this.watch.observe(made));
   }
 
@@ -133,8 +132,44 @@ export class Pages {
     for (const one of this.element.querySelectorAll(`[data-segment="${segment}"]`)) one.style.setProperty("--r", found.relevance);
   }
 
+  // The character at the top of what is seen; pages without text have none of their own
+  get top() {
+    const at = this.element.scrollTop + this.element.offsetTop;
+    const sheet = this.sheets.find(({ made }) => made.offsetTop + made.offsetHeight > at) ?? this.sheets.at(-1);
+    const share = Math.max(0, (at - sheet.made.offsetTop) / sheet.made.offsetHeight);
+    return Math.floor(sheet.start + share * (sheet.end - sheet.start));
+  }
+
+  set top(char) {
+    const sheet = this.sheetAt(char), share = (char - sheet.start) / Math.max(1, sheet.end - sheet.start);
+    this.element.scrollTop = sheet.made.offsetTop - this.element.offsetTop + Math.max(0, share) * sheet.made.offsetHeight;
+  }
+
+  // The page at the top, from 1
+  get page() {
+    const middle = this.element.scrollTop + this.element.offsetTop + this.element.clientHeight / 3;
+    return 1 + Math.max(0, this.sheets.findLastIndex(({ made }) => made.offsetTop <= middle));
+  }
+
+  set page(number) {
+    const sheet = this.sheets[Math.min(Math.max(1, number), this.sheets.length) - 1];
+    this.element.scrollTop = sheet.made.offsetTop - this.element.offsetTop - 8;
+  }
+
   sheetAt(char) {
     return this.sheets.find((one) => char < one.end) ?? this.sheets.at(-1);
+  }
+
+  // Draw what is near anew, as it has another size
+  redraw() {
+    const near = this.sheets.filter((one) => one.isNear);
+    near.forEach((one) => this.draw(one, false));
+    near.forEach((one) => this.draw(one, true));
+  }
+
+  // Mark characters where they stand, without going there
+  mark(chars) {
+    this.marked = chars;
   }
 
   async reveal(segment, block = "center") {
@@ -146,7 +181,10 @@ export class Pages {
   async scrollTo(start, end, block) {
     const sheet = this.sheetAt(start);
     await this.write(sheet).catch(() => {});
-    const box = this.boxes(sheet, start, end)[0] ?? { left: 0, right: 1, top: 0, bottom: 0.1 };
+    const boxes = this.boxes(sheet, start, end), sides = (side) => boxes.map((box) => box[side]);
+    const box = boxes.length
+      ? { left: Math.min(...sides("left")), right: Math.max(...sides("right")), top: Math.min(...sides("top")), bottom: Math.max(...sides("bottom")) }
+      : { left: 0, right: 1, top: 0, bottom: 0.1 };
     const probe = placed("b", box);
     sheet.made.append(probe);
     probe.scrollIntoView({ block });
@@ -154,14 +192,14 @@ export class Pages {
     return sheet;
   }
 
-  async go([start, end]) {
+  async go([start, end], _segment, focus = true) {
     const before = this.marked;
     this.marked = [start, Math.max(end, start + 1)];
     if (before) this.tintNear(before);
     const sheet = await this.scrollTo(start, this.marked[1], "center");
     await this.draw(sheet, true);
     this.sheets.filter((one) => one.words && start < one.end && end > one.start).forEach((one) => this.tint(one));
-    sheet.made.querySelector("mark")?.focus({ preventScroll: true });
+    if (focus) sheet.made.querySelector("mark")?.focus({ preventScroll: true });
   }
 }
 

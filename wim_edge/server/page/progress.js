@@ -14,7 +14,7 @@ export class Progress {
     this.tell("");
     this.stage("");
     this.warn([]);
-    $("progress").hidden = false;
+    $("progress").hidden = $("bar").hidden = false;
     this.bar(null);
   }
 
@@ -43,6 +43,7 @@ export class Progress {
   }
 
   started(event) {
+    $("bar").hidden = false;
     this.plan = event;
     this.read = event.read_segments;
     this.promising = event.within === "auto" || event.read_segments > 0;
@@ -81,6 +82,8 @@ export class Progress {
     const { usage } = event, end = event.status === "not_found" && event.finish_reason === "stop" ? "no answer found" : ENDS[event.finish_reason];
     const known = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
     const part = event.read_segments < event.segments ? `${event.read_segments} of ${event.segments} segments read${better(event)} · ` : "";
+    const isEnough = event.finish_reason !== "early_exit" && event.read_segments < event.segments;
+    $("bar").hidden = isEnough;  // it would look as if more were to come
     this.bar(event.segments ? event.read_segments / event.segments : 1);
     this.stage("");
     this.tell(`${end} in ${usage.seconds.total.toFixed(1)} s · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
@@ -89,7 +92,8 @@ export class Progress {
 }
 
 export function better({ unread_probability: unread }) {
-  return unread == null ? "" : `, ${percent(unread)} likely that another one answers better`;
+  if (unread == null) return "";
+  return unread > 0.99 ? ", none that answers so far" : `, ${percent(unread)} likely that another one answers better`;
 }
 
 const left = (seconds) => (seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`);

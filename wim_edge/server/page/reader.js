@@ -167,6 +167,31 @@ export class Reader {
     estimate(block.made);
   }
 
+  // The character at the top of what is seen
+  get top() {
+    const { left, top, width } = this.element.getBoundingClientRect();
+    const block = this.blocks.find(({ made }) => made.getBoundingClientRect().bottom > top + 8) ?? this.blocks[0];
+    const caret = window.document.caretRangeFromPoint?.(left + width / 2, top + 12);
+    const part = caret && block?.parts.find(({ made }) => made.contains(caret.startContainer));
+    if (!part) return this.offsets.char(block?.start ?? 0);
+    const before = window.document.createRange();
+    before.setStart(part.made, 0);
+    before.setEnd(caret.startContainer, caret.startOffset);
+    return this.offsets.char(part.start + before.toString().length);
+  }
+
+  set top(char) {
+    const unit = this.unit(char), [start, , made] = this.partAt(unit);
+    const nodes = window.document.createTreeWalker(made, NodeFilter.SHOW_TEXT), range = window.document.createRange();
+    let left = unit - start, node = nodes.nextNode();
+    for (; node && node.length <= left; node = nodes.nextNode()) left -= node.length;
+    range.setStart(node ?? made, node ? left : 0);
+    settled(() => {
+      made.closest(".block")?.scrollIntoView({ block: "start" });
+      this.element.scrollTop += range.getBoundingClientRect().top - this.element.getBoundingClientRect().top - 8;
+    });
+  }
+
   // Nothing is read any more
   rest() {
     this.element.querySelector(".now")?.classList.remove("now");
@@ -177,7 +202,7 @@ export class Reader {
   }
 
   // Scroll to characters of a segment, or of the text where none is named, and highlight exactly these
-  go([start, end], segment) {
+  go([start, end], segment, focus = true, scroll = true) {
     this.marked?.();
     const within = (one) => one.start <= start && start < one.end;
     const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
@@ -190,8 +215,15 @@ export class Reader {
     this.fill(after, to, last);
     made.replaceChildren(...before.childNodes, mark, ...after.childNodes);
     this.marked = () => this.fill(made, first, last);
-    mark.scrollIntoView({ block: "center" });
-    mark.focus({ preventScroll: true });
+    if (scroll) settled(() => mark.scrollIntoView({ block: "center" }));
+    if (focus) mark.focus({ preventScroll: true });
+  }
+
+  // Mark characters where they stand, without going there
+  mark([start, end]) {
+    const { scrollTop } = this.element;
+    this.go([start, end], undefined, false, false);
+    this.element.scrollTop = scrollTop;
   }
 
   // The part that holds a unit, read or not
@@ -200,6 +232,12 @@ export class Reader {
     const part = block.parts.find((one) => unit < one.end) ?? block.parts.at(-1);
     return [part.start, part.end, part.made];
   }
+}
+
+// Scroll now, and again when what came into view has been drawn, and has another height than was thought
+function settled(scroll) {
+  scroll();
+  requestAnimationFrame(() => requestAnimationFrame(scroll));
 }
 
 // What a block will be high, for the scroll bar, until the browser has drawn it

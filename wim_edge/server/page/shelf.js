@@ -52,6 +52,13 @@ export class Shelf {
     return { documents, library: this.library };
   }
 
+  // Tick what a question was asked of, where it is more than the document that is open
+  choose(documents, library) {
+    this.chosen = new Set(documents.length > 1 || library ? documents.filter((id) => this.get(id)) : []);
+    this.library = library;
+    this.draw();
+  }
+
   draw() {
     const sought = $("search").value.trim().toLowerCase();
     const there = this.documents.filter((one) => !this.going.has(one.id));
@@ -111,13 +118,13 @@ export class Shelf {
   remove(one) {
     this.going.add(one.id);
     const wasChosen = this.chosen.delete(one.id), wasHere = this.here === one.id;
-    if (wasHere) this.removed(one.id);
+    const question = wasHere ? this.removed(one.id) : null;
     this.draw();
     const back = () => {
       this.going.delete(one.id);
       if (wasChosen) this.chosen.add(one.id);
       this.draw();
-      if (wasHere) doing(() => this.open(one.id))();
+      if (wasHere) doing(() => this.open(one.id, question))();
     };
     removable(one.title, back, async () => {
       try {
