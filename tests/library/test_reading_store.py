@@ -176,3 +176,34 @@ def test_a_reading_that_takes_much_of_the_disk_says_so(monkeypatch: pytest.Monke
     (note,) = notes(ask("Another text. " * 200))
     assert "--no-save" in note
     assert not notes(ask("Another text. " * 200))  # nothing new
+
+
+@pytest.mark.parametrize("relevance", ["likelihood", "bm25", "verdict"])
+def test_a_question_that_reads_little_keeps_what_others_have_read(relevance: str) -> None:
+    document, chosen = Document("wall.txt", TEXT), SMALL.with_changes(pattern="wim-shallow", relevance=relevance)
+    with Runtime(chosen, model=MODEL) as runtime:
+        last = list(runtime.read(document))[-1]
+    assert isinstance(last, events.ReadingFinished)
+    states = set(files())
+    with Runtime(chosen.with_changes(within="1%"), model=MODEL) as runtime:
+        little = runtime.ask(document, "Which?")
+    assert little.read_segments < little.segments
+    assert set(files()) == states
+    assert ReadingStore.of(SMALL).readings()[0].tokens == last.tokens
+    with Runtime(chosen, model=MODEL) as runtime:
+        again = list(runtime.read(document))[-1]
+    assert isinstance(again, events.ReadingFinished)
+    assert again.usage.prefilled_tokens == 0
+
+
+def test_of_a_text_that_was_changed_only_what_still_stands_is_kept(tmp_path: Path) -> None:
+    path, chosen = tmp_path / "wall.txt", SMALL.with_changes(pattern="wim-shallow", relevance="likelihood")
+    for text in (TEXT, "Another text altogether. " * 20):
+        path.write_text(text)
+        with Runtime(chosen, model=MODEL) as runtime:
+            list(runtime.read(path))
+        before = set(files())
+    path.write_text(TEXT)
+    with Runtime(chosen.with_changes(within="1%"), model=MODEL) as runtime:
+        runtime.ask(path, "Which?")
+    assert not set(files()) & before

@@ -15,7 +15,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -221,6 +221,30 @@ class SavedReading:
             self._taken += size
         except FAILURES as error:
             self._fail("saved", error)
+
+    def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
+        """Keeps what earlier questions saved of these windows and this one had no need of. Returns how many tokens are
+        known of each, by its number.
+
+        Args:
+            windows: the number of each, its tokens, and the ascending ends up to which it may be known.
+        """
+        known: dict[int, int] = {}
+        if self._broken or not self._states:  # then nothing is let go of either
+            return known
+        try:
+            held = self._index.prefixes(self._open())
+        except FAILURES as error:
+            self._fail("looked up", error)
+            return known
+        if set(held.values()) <= set(self._states):
+            return known
+        for number, tokens, ends in windows:
+            found = [(end, one) for end, one in zip(ends, digests(tokens, ends), strict=True) if one in held]
+            if found:
+                known[number], last = found[-1]
+                self._states += [held[last]] if held[last] not in self._states else []
+        return known
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
         """Returns the unit vectors that the embedding model of this fingerprint has made of these texts before."""

@@ -181,6 +181,15 @@ class ReadingsDatabase:
             db.execute("INSERT INTO part VALUES (?, ?)", (reading, state))
         return int(state), True
 
+    def prefixes(self, reading: int) -> dict[str, int]:
+        """Returns the digests of all prefixes that a reading's states hold, each with a state."""
+        with connected(self._path) as db:
+            found = db.execute(
+                "SELECT digest, part.state FROM part JOIN prefix ON prefix.state = part.state WHERE reading = ?",
+                (reading,),
+            )
+            return dict(found.fetchall())
+
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
         """Makes a reading consist of these states, with so many document tokens, and lets its other states go. Returns
         the tokens that it then has: 0 if one of the states is gone."""

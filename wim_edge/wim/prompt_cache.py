@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from wim_edge.engine.batches import batches
@@ -82,8 +82,8 @@ class PromptCache:
         if self.saved is None:
             return
         with self.clock.stage("restore"):
-            tokens, sequence = self._tokens(), self.sequence
-            known = self.saved.find(tokens, self._ends(), self.plan.n_ctx - self.plan.reserved)
+            tokens, sequence = self._tokens(self.number), self.sequence
+            known = self.saved.find(tokens, self._ends(self.number), self.plan.n_ctx - self.plan.reserved)
             if known is None:
                 return
             try:
@@ -130,9 +130,24 @@ class PromptCache:
         if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.prefix):
             begun = time.monotonic()
             with self.clock.stage("save"):
-                self.saved.save(self.sequence, self._ends())
+                self.saved.save(self.sequence, self._ends(self.number))
             self._grown, now = False, time.monotonic()
             self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
+
+    def retain(self, left: Iterable[int]) -> int:
+        """Keeps what the library knows of windows that were not restored; returns the document tokens known of those
+        that are ``left``, by their numbers."""
+        if self.saved is None:
+            return 0
+        later = {number for number in left if number != self.number}
+        # A state of a window in several segments may have been continued: it is needed no more
+        numbers = [number for number, pieces in enumerate(self.plan.windows) if len(pieces) == 1 or number in later]
+        windows = ((number, self._tokens(number), self._ends(number)) for number in numbers)
+        return sum(
+            len(piece.segment.tokens)
+            for number, known in self.saved.retain(windows).items() if number in later
+            for piece, end in zip(self.plan.windows[number], self._ends(number), strict=True) if end <= known
+        )  # fmt: skip
 
     def save_when_due(self) -> None:
         """Saves once enough time has passed, so that a killed process loses little."""
@@ -158,11 +173,13 @@ class PromptCache:
     def _progress(self) -> events.Event:
         return events.ReadingProgress(self.read_tokens + self.reused_tokens, self.plan.tokens)
 
-    def _tokens(self) -> list[int]:
-        """Returns the tokens of the whole window, from the opening on."""
-        pieces = (token for piece in self.pieces for token in (*piece.heading_tokens, *piece.segment.tokens))
-        return [*self.plan.prefix, *pieces]
+    def _tokens(self, number: int) -> list[int]:
+        """Returns the tokens of a whole window, from the opening on."""
+        pieces = self.plan.windows[number]
+        text = (token for piece in pieces for token in (*piece.heading_tokens, *piece.segment.tokens))
+        return [*self.plan.prefix, *text]
 
-    def _ends(self) -> list[int]:
-        """Returns the positions of its segments' ends."""
-        return list(itertools.accumulate((piece.size for piece in self.pieces), initial=len(self.plan.prefix)))[1:]
+    def _ends(self, number: int) -> list[int]:
+        """Returns the positions of the ends of a window's segments."""
+        sizes = (piece.size for piece in self.plan.windows[number])
+        return list(itertools.accumulate(sizes, initial=len(self.plan.prefix)))[1:]

@@ -131,7 +131,7 @@ class Reading:
         finally:
             self.cache.release_restored()
             if self.saved is not None:
-                self.saved.close(self.cache.read_tokens + self.cache.reused_tokens)
+                self.saved.close(self.cache.read_tokens + self.cache.reused_tokens + self.cache.retain(self._left))
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
         """Embeds the most promising segments not embedded yet, and orders the rest anew; without a question, embeds all
