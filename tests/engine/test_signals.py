@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,6 +22,14 @@ def called_by_c(work: object) -> None:
         return 0
 
     ctypes.CDLL(None).qsort((ctypes.c_int * 2)(2, 1), 2, 4, kind(compare))
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Ctrl-C is heard, which it is not in a process that was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
