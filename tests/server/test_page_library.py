@@ -37,7 +37,7 @@ def shelf(browser: Any, smollm2: Path, library: Library, tmp_path: Path) -> Iter
     for number in range(30):
         (folder / f"paper {number}.txt").write_text(f"Paper {number} is about the ships of the bay.")
     with (
-        serving(create_app(Settings(model=str(smollm2)), folders=[folder])) as address,
+        serving(create_app(Settings(model=str(smollm2), retriever="bm25"), folders=[folder])) as address,
         browser.new_context() as context,
     ):
         page = context.new_page()

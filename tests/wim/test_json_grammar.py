@@ -160,11 +160,11 @@ def test_whatever_the_schema(tiny: Any, schema: dict[str, Any], seed: int) -> No
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_model_answers_in_the_form(smollm2: Path, temperature: float) -> None:
+@pytest.mark.parametrize(("temperature", "schemas"), [(0.0, SCHEMAS[::2]), (1.0, SCHEMAS[1::2])])
+def test_a_model_answers_in_the_form(smollm2: Path, temperature: float, schemas: list[dict[str, Any]]) -> None:
     asked = [("user", "Tell me about the Eiffel Tower in Paris, opened on 31 March 1889. Answer as JSON.")]
     with Runtime(Settings(model=str(smollm2), temperature=temperature, answer_tokens=200, n_threads=1)) as runtime:
-        for schema in SCHEMAS:
+        for schema in schemas:
             if schema.get("additionalProperties"):
                 continue  # a small model adds one property after the other
             *_, last = runtime.complete(asked, grammar=json_grammar(schema))
