@@ -187,6 +187,7 @@ async function watch(question) {
   answer.clear();
   margins.clear(question.judged);
   progress.begin();
+  desk.at = null;
   $("settled").hidden = true;
   const id = question.documents.includes(shelf.here) ? shelf.here : question.documents[0];
   if (id !== undefined) await showText(id);

@@ -21,15 +21,17 @@ export class Desk {
     $("page").onchange = () => (this.pages.page = Number($("page").value));
     $("sheets").onscroll = () => ($("page").value = this.pages.page);
     // Where one reads stays where it is, however wide the pane becomes
-    let top = 0;
-    for (const id of ["sheets", "text"]) $(id).addEventListener("scroll", () => (top = this.document?.text ? this.view.top : 0), { passive: true });
-    new ResizeObserver(() => top && (this.view.top = top)).observe($("reader"));
+    this.seen = 0;
+    for (const id of ["sheets", "text"]) $(id).addEventListener("scroll", () => (this.seen = this.document?.text ? this.view.top : 0), { passive: true });
+    new ResizeObserver(() => this.seen && (this.view.top = this.seen)).observe($("reader"));
   }
 
   // `document.sheets` are its pages, where they can be shown
   show(document) {
-    const isSame = this.document?.id === document.id && document.id !== undefined, { top } = isSame ? this.view : { top: 0 };
+    const isSame = Boolean(document.text) && this.document?.text === document.text;
+    const top = !isSame ? 0 : this.view.element.clientHeight ? this.view.top : this.seen;
     if (!isSame) this.at = null;  // what is marked
+    this.seen = top;
     this.document = document;
     this.anew = false;
     this.spots.clear();
