@@ -49,7 +49,7 @@ kv           the value of one of K UUID keys                Lost in the Middle 4
 reader       BM25 finds k passages, the model answers       Lost in the Middle 6
 hotpotqa, musique, multihoprag, squad                       at a wanted length
 cwe          the ten most common words of a list            RULER
-recall       retrievers find the pages of a library           KILT, MindRef
+recall       retrievers find the pages of a library         KILT, MindRef
 babilong     facts strewn over a book                       BABILong
 
 Data sets are read in their public formats. Example by example, every pattern is asked before the

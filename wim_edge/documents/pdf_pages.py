@@ -41,14 +41,6 @@ class PageWord:
     box: Box
 
 
-@dataclass
-class _Found:
-    """A word as it stands on the page."""
-
-    text: str
-    boxes: list[Box]
-
-
 def page_sizes(path: Path) -> list[tuple[float, float]]:
     """Returns each page's width and height, in points, as it is shown. Raises DocumentError."""
     with _opened(path) as pdf:
@@ -76,12 +68,12 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
     with _opened(path) as pdf, _page(pdf, page) as shown:
         found = list(_words(shown))
     wanted = [match.span() for match in re.finditer(r"\S+", text)]
-    alike = SequenceMatcher(None, [text[start:end] for start, end in wanted], [one.text for one in found], False)
+    alike = SequenceMatcher(None, [text[start:end] for start, end in wanted], [word for word, _ in found], False)
     return [
         PageWord(*wanted[at + n], box)
         for at, other, size in alike.get_matching_blocks()
         for n in range(size)
-        for box in found[other + n].boxes
+        for box in found[other + n][1]
     ]
 
 
@@ -113,33 +105,31 @@ def _page(pdf: Any, number: int) -> Iterator[Any]:
         page.close()
 
 
-def _words(page: Any) -> Iterator[_Found]:
-    """Yields what stands between blanks, in the order of the page's text."""
+def _words(page: Any) -> Iterator[tuple[str, list[Box]]]:
+    """Yields what stands between blanks, in the order of the page's text, with a box for each line that it is on."""
     import pypdfium2.raw as raw
 
-    text = page.get_textpage()
-    word = _Found("", [])
-    line: Box | None = None
-    is_broken = False
-    for at in range(text.count_chars()):
-        char = chr(raw.FPDFText_GetUnicode(text.raw, at))
+    chars = page.get_textpage()
+    text, boxes, is_broken = "", list[Box](), False
+    for at in range(chars.count_chars()):
+        char = chr(raw.FPDFText_GetUnicode(chars.raw, at))
         if char in _BROKEN:
             is_broken = True
         elif char.isspace():
             if is_broken and char in "\r\n":
                 continue
-            if word.text:
-                yield _Found(word.text, [*word.boxes, *([line] if line else [])])
-            word, line, is_broken = _Found("", []), None, False
+            if text:
+                yield text, boxes
+            text, boxes, is_broken = "", [], False
         elif not _NO_TEXT.match(char):
-            box = _box(raw, page, text.get_charbox(at, loose=True))
-            if is_broken and line:
-                word.boxes.append(line)
-                line = None
-            line = box if line is None else _around(line, box)
-            word.text, is_broken = word.text + char, False
-    if word.text:
-        yield _Found(word.text, [*word.boxes, *([line] if line else [])])
+            box = _box(raw, page, chars.get_charbox(at, loose=True))
+            if boxes and not is_broken:
+                boxes[-1] = _around(boxes[-1], box)
+            else:
+                boxes.append(box)
+            text, is_broken = text + char, False
+    if text:
+        yield text, boxes
 
 
 def _box(raw: Any, page: Any, corners: tuple[float, float, float, float]) -> Box:

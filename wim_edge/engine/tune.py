@@ -117,9 +117,7 @@ def requantize(source: Path, target: Path, kind: str) -> None:
             raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Leave copies away.")
 
 
-def _copy(
-    kind: str, path: Path, settings: Settings, target: Path, expected: NDArray[np.float32]
-) -> RunConfig:
+def _copy(kind: str, path: Path, settings: Settings, target: Path, expected: NDArray[np.float32]) -> RunConfig:
     label = f"weights {kind}"
     try:
         requantize(path, target, kind)

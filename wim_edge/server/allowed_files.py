@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 
@@ -11,6 +12,7 @@ from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.ingest import files_of
 
 MOST_BYTES = 64 * 1024**2
+MOST_FILES = 1000  # that are listed
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
@@ -20,9 +22,10 @@ class AllowedFolders:
     def __init__(self, folders: Sequence[Path]) -> None:
         self.paths = [folder.resolve() for folder in folders]
 
-    def files(self) -> Iterator[str]:
-        """Returns the paths of the files that may hold text."""
-        return (str(file) for folder in self.paths for file in files_of(folder) if isinstance(file, Path))
+    def files(self) -> list[str]:
+        """Returns the paths of files that may hold text, `MOST_FILES` at most."""
+        found = (str(file) for folder in self.paths for file in files_of(folder) if isinstance(file, Path))
+        return list(islice(found, MOST_FILES))
 
     def read(self, path: str) -> tuple[Path, bytes]:
         """Returns a file's own path and its bytes. ``path``: its path, or its path in one of the folders.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -169,3 +170,20 @@ async def sse_events(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]
     """Yields a job's events for a stream."""
     async for number, event in job.follow(start):
         yield ServerSentEvent(data=event, event=event["type"], id=str(number))
+
+
+async def follow_while_connected(served: Service, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
+    """Yields a job's events, and cancels it as soon as its client is gone."""
+
+    async def watch() -> None:
+        while not await request.is_disconnected():
+            await asyncio.sleep(0.1)
+        served.queue.cancel(job)
+
+    watcher = asyncio.create_task(watch())
+    try:
+        async for _, event in job.follow():
+            yield event
+    finally:
+        watcher.cancel()
+        served.queue.cancel(job)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,6 @@ from wim_edge.server.documents import DocumentDetail, detail_of
 from wim_edge.server.uploads import LIBRARY
 
 router = APIRouter(tags=["documents"], responses=ERRORS)
-MOST_FILES = 1000
 
 
 class LibraryView(BaseModel):
@@ -61,7 +59,7 @@ async def list_files(served: Served) -> list[FileView]:
     def found() -> list[FileView]:
         folders = served.store.folders
         files = []
-        for path in map(Path, islice(folders.files(), MOST_FILES)):
+        for path in map(Path, folders.files()):
             folder = next(one for one in folders.paths if path.is_relative_to(one))
             name = path.relative_to(folder).as_posix()
             files.append(FileView(path=well_formed(str(path)), folder=well_formed(str(folder)), name=well_formed(name)))

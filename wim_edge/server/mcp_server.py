@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,7 +31,6 @@ from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 from wim_edge.wim.events import Event
 
-_MOST_FILES = 1000  # that are listed
 _FILE = "its path, or its path in one of the folders. list_files lists those there are."
 File = Annotated[str, Field(description=f"A {ANY_OF_THEM} file: {_FILE}")]
 _ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
@@ -130,7 +128,7 @@ def make_server(
     @server.tool()
     async def list_files() -> list[str]:
         """Lists the files that can be asked about, the first thousand of them."""
-        return await asyncio.to_thread(lambda: list(islice(store.folders.files(), _MOST_FILES)))
+        return await asyncio.to_thread(store.folders.files)
 
     @server.tool()
     async def list_readings() -> list[KeptView]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,7 +20,7 @@ from wim_edge.catalog import Catalog
 from wim_edge.engine.gguf import is_embedding_model
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, error_response
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel, error_response, follow_while_connected
 from wim_edge.server.job_queue import Job
 from wim_edge.server.openai.schemas import DEFAULTS
 from wim_edge.settings import Paths, Settings
@@ -131,20 +130,3 @@ def _reply(told: list[dict[str, Any]], model: str, form: str) -> JSONResponse:
     data = [{"object": "embedding", "index": index, "embedding": one} for index, one in enumerate(vectors)]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return JSONResponse({"object": "list", "data": data, "model": model, "usage": usage})
-
-
-async def follow_while_connected(served: Service, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
-    """Yields a job's events, and cancels it as soon as its client is gone."""
-
-    async def watch() -> None:
-        while not await request.is_disconnected():
-            await asyncio.sleep(0.1)
-        served.queue.cancel(job)
-
-    watcher = asyncio.create_task(watch())
-    try:
-        async for _, event in job.follow():
-            yield event
-    finally:
-        watcher.cancel()
-        served.queue.cancel(job)

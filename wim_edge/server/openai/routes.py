@@ -17,9 +17,9 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response, follow_while_connected
 from wim_edge.server.job_queue import Job
-from wim_edge.server.openai.embeddings import embedding_name, follow_while_connected
+from wim_edge.server.openai.embeddings import embedding_name
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.server.openai.schemas import (
     DEFAULT,

@@ -13,27 +13,26 @@ export class Offsets {
   }
 
   unit(at) {
-    let low = 0, high = this.wide.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.wide[middle] < at) low = middle + 1;
-      else high = middle;
-    }
-    return at + low;
+    return at + firstOf(this.wide.length, (one) => this.wide[one] >= at);
   }
 
   // The character that a unit is in
   char(unit) {
-    let low = 0, high = this.wide.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.wide[middle] + middle < unit) low = middle + 1;
-      else high = middle;
-    }
-    return unit - low;
+    return unit - firstOf(this.wide.length, (one) => this.wide[one] + one >= unit);
   }
 
   slice(start, end) {
     return this.text.slice(this.unit(start), this.unit(end));
   }
+}
+
+// The first of so many numbers for which a test holds that holds for all that follow; their count if it holds for none
+export function firstOf(count, holds) {
+  let low = 0, high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

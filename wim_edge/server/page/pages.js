@@ -55,8 +55,13 @@ export class Pages {
 
   // Load where the words stand, once, and lay the text over the picture
   async write(sheet) {
-    sheet.loading ??= api(this.url(sheet).slice("api/".length) + "/words").then(({ words }) => (sheet.words = words));
-    await sheet.loading;
+    sheet.loading ??= api(this.url(sheet).slice("api/".length) + "/words");
+    try {
+      sheet.words = (await sheet.loading).words;
+    } catch (error) {
+      sheet.loading = null;  // the next time it may come
+      throw error;
+    }
     if (!sheet.isNear) return;
     sheet.lines.replaceChildren(...this.boxes(sheet, sheet.start, sheet.end).map((line) => {
       const made = make("span", { className: "line" }, this.offsets.slice(line.start, line.end) + "\n");

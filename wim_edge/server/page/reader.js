@@ -1,7 +1,7 @@
 // The text of a document, and its segments as they are read, in any order.
 
 import { contents, laidOut } from "./layout.js";
-import { Offsets } from "./offsets.js";
+import { firstOf, Offsets } from "./offsets.js";
 
 const UNREAD = 16384;  // UTF-16 units of a block of text, about
 
@@ -39,14 +39,8 @@ export class Reader {
 
   // Have an element hold the text of units [start, end), with what is laid out in it
   fill(made, start, end) {
-    let low = 0, high = this.marks.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.marks[middle].end < start) low = middle + 1;
-      else high = middle;
-    }
+    let low = firstOf(this.marks.length, (one) => this.marks[one].end >= start), at = start;
     const children = [];
-    let at = start;
     for (; low < this.marks.length && this.marks[low].start < end; low++) {
       const mark = this.marks[low], isPage = mark.kind === "page";
       const [from, to] = [Math.max(mark.start, at), Math.min(mark.end, end)];
@@ -95,12 +89,7 @@ export class Reader {
 
   // Have the segment stand in the place of its text, which was unread; segments come in any order
   put(made, start, end) {
-    let low = 0, high = this.blocks.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.blocks[middle].start <= start) low = middle;
-      else high = middle - 1;
-    }
+    const low = Math.max(0, firstOf(this.blocks.length, (one) => this.blocks[one].start > start) - 1);
     const block = this.blocks[low];
     if (!block) return;
     this.reach(low, end);
