@@ -171,7 +171,7 @@ def test_a_cluster_answers_as_one_machine_does(
 def test_an_evaluation_on_a_cluster_is_the_same(
     machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    common = ("eval", "kv", "--documents", "5", "--limit", "2", "--positions", "0,4", "--pattern", "llm,wim-shallow",
+    common = ("eval", "kv", "--documents", "3", "--limit", "2", "--positions", "0,2", "--pattern", "llm,wim-shallow",
               "-m", model_file("llama"), "--threads", "1", "--answer-tokens", "12")  # fmt: skip
     wim_edge(*common, "--out", tmp_path / "here")
     templates = ("--templates", os.path.relpath(tmp_path))  # the machines have another working directory

@@ -2,9 +2,10 @@
 
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 from wim_edge.engine import load_check
 
 if __name__ == "__main__":
-    load_check._SECONDS = 1
-    sys.exit(load_check.main(Path(sys.argv[1]), embeds=False))
+    with patch.object(load_check, "_SECONDS", 1):
+        sys.exit(load_check.main(Path(sys.argv[1]), embeds=False))

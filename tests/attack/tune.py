@@ -1,8 +1,10 @@
 """`wim-edge tune` that measures for a moment only: what is attacked is what it writes."""
 
+from unittest.mock import patch
+
 from wim_edge.__main__ import main
-from wim_edge.engine import tune
+from wim_edge.engine import benchmark
 
 if __name__ == "__main__":
-    tune._SECONDS = 0.0
-    main()
+    with patch.multiple(benchmark, PREFILL_SECONDS=0.0, DECODE_SECONDS=0.0):
+        main()

@@ -99,7 +99,11 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
         assert found(model) == tuned_settings.Tuned()
 
 
-def test_a_real_measurement(model: Path) -> None:
+def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wim_edge.engine import benchmark
+
+    monkeypatch.setattr(benchmark, "PREFILL_SECONDS", 0.1)
+    monkeypatch.setattr(benchmark, "DECODE_SECONDS", 0.1)
     facts = json.loads(run(model, "--json").stdout)
     assert facts["ways"][0]["prefill"] > 0
     assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "weights Q8_0", "weights F16"}

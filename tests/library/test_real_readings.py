@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +34,22 @@ def ask(options: dict[str, Any], question: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ask_in_another_process(options: dict[str, Any], question: str) -> dict[str, Any]:
-    code = (
-        "import json, sys\nfrom tests.library.test_real_readings import ask\n"
-        "print(json.dumps(ask(json.loads(sys.argv[1]), sys.argv[2])))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(options), question], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+def ask_as_if_begun_now(environment: dict[str, str], options: dict[str, Any], question: str) -> dict[str, Any]:
+    os.environ.update(environment)
+    return ask(options, question)
+
+
+@pytest.fixture(scope="module")
+def forked() -> BaseContext:
+    """Processes that begin with what is imported here, and with nothing else of this one."""
+    context = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
+    context.set_forkserver_preload(["tests.library.test_real_readings", "wim_edge.engine.model"])
+    return context
+
+
+def ask_in_another_process(forked: BaseContext, options: dict[str, Any], question: str) -> dict[str, Any]:
+    with ProcessPoolExecutor(1, mp_context=forked) as processes:
+        return processes.submit(ask_as_if_begun_now, {**os.environ}, options, question).result()
 
 
 @pytest.mark.parametrize(
@@ -52,7 +57,7 @@ def ask_in_another_process(options: dict[str, Any], question: str) -> dict[str, 
     [*product(["llama", "mamba", "lfm2", "gemma3-tiny"], ["wim", "wim-shallow"]), ("smollm2", "wim-shallow")],
 )
 def test_the_second_question_of_another_process_reads_nothing(
-    which: str, pattern: str, model_file: Callable[[str], Path]
+    which: str, pattern: str, model_file: Callable[[str], Path], forked: BaseContext
 ) -> None:
     options = {
         "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 64, "answer_tokens": 12,
@@ -63,7 +68,7 @@ def test_the_second_question_of_another_process_reads_nothing(
     fresh = ask({**options, "save": False}, "Who may copy it?")
     first = ask(options, "What is the GPL for?")
     assert first["known"] == 0
-    second = ask_in_another_process(options, "Who may copy it?")
+    second = ask_in_another_process(forked, options, "Who may copy it?")
     assert second["known"] == first["read"]
     assert second["read"] == 0  # one passage, and its state is put back
     assert len(second["margins"]) <= 1  # that passage's alone

@@ -144,7 +144,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, smollm2: Path) -> Iterator[Any]:
-    settings = Settings(model=str(smollm2), segment_tokens=128, margin_tokens=16, answer_tokens=8)
+    settings = Settings(model=str(smollm2), segment_tokens=64, margin_tokens=16, answer_tokens=8)
     with serving(create_app(settings)) as address, browser.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(SECONDS)

@@ -31,7 +31,7 @@ def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
 
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "licence 🚢.md"
-    path.write_text(f"# Licence 🚢\n\n{long_text[:2000]}", encoding="utf-8")
+    path.write_text(f"# Licence 🚢\n\n{long_text[:1000]}", encoding="utf-8")
     assert page.is_disabled("#go")
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
@@ -88,7 +88,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
 
 
 def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_text: str) -> None:
-    ask_of_a_part(page, tmp_path, long_text[:3600])
+    ask_of_a_part(page, tmp_path, long_text[:1900])
     told = answered(page)
     assert "likely that another one answers better" in told
     n_read, text = page.locator(".segment").count(), page.text_content("#text")
@@ -115,7 +115,7 @@ def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_te
 
 
 def test_a_question_comes_before_the_reading_in_the_background(page: Any, tmp_path: Path, long_text: str) -> None:
-    ask_of_a_part(page, tmp_path, long_text[:5000])
+    ask_of_a_part(page, tmp_path, long_text[:2600])
     answered(page)
     answer = page.inner_text("#text-of-answer")
     page.check("#keep")
@@ -216,7 +216,7 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
 
 def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "a.txt"
-    path.write_text(long_text[:1500])
+    path.write_text(long_text[:500])
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it in 2021?")

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no C
 
 def test_a_rejected_margin_stays_though_the_text_is_read_anew(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "a.txt"
-    path.write_text(long_text[:1000])
+    path.write_text(long_text[:600])
     page.set_input_files("#file", str(path))
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it?")

@@ -149,9 +149,9 @@ def test_quotations_of_odd_characters_stay_in_their_segment(which: str, model_fi
 def test_margins_of_real_models_stand_at_their_offsets(
     which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
-    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:500]
+    text = "Ünïcödé 🦉 — “quotes”. " + long_text[:300]
     chosen = Settings(
-        model=str(model_file(which)), pattern=pattern, segment_tokens=100, margin_tokens=8, answer_tokens=4,
+        model=str(model_file(which)), pattern=pattern, segment_tokens=60, margin_tokens=8, answer_tokens=4,
         max_passages=8, relevance_threshold=0.0,
     )  # fmt: skip
     with Runtime(chosen) as runtime:
