@@ -2,7 +2,8 @@
 // keeps its length, so that every offset still leads to its character.
 
 const SOFT_HYPHEN = "\u00ad", NO_BREAK = "\u200b";
-const LIST = /^\s*(?:[-*•‣◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s/;
+const LIST = /^\s*(?:[-*•‣◦–]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)])\s/;
+const OF_CONTENTS = /(?:\.\s?){4,}\s*(?:\d+|[ivxl]+)\s*$/;
 
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
@@ -49,7 +50,13 @@ export function contents(kind, text) {
   return found;
 }
 
-// A line that is about as wide as the page goes on in the next one
+// A line of a list of contents, or a row of a table: of its words half have a digit
+const isRow = (line) => {
+  const words = line.trim().split(/\s+/);
+  return OF_CONTENTS.test(line) || (words.length > 2 && words.filter((word) => /\d/.test(word)).length >= words.length / 2);
+};
+
+// A line that is about as wide as the page goes on in the next one, where neither is a line by itself
 function joined(text) {
   const lines = text.split("\n"), widths = lines.map((line) => line.trimEnd().length).filter((width) => width > 20);
   if (widths.length < 5) return text;
@@ -59,7 +66,7 @@ function joined(text) {
   lines.forEach((line, number) => {
     const next = lines[number + 1];
     if (next === undefined) return void (shown += line);
-    const isParagraph = line.trimEnd().length >= 0.7 * full && next.trim() && !LIST.test(next);
+    const isParagraph = line.trimEnd().length >= 0.7 * full && next.trim() && !LIST.test(next) && !isRow(line) && !isRow(next);
     if (!isParagraph) return void (shown += line + "\n");
     const isHyphenated = /\p{Ll}-$/u.test(line) && /^\p{Ll}/u.test(next);
     shown += isHyphenated ? line.slice(0, -1) + SOFT_HYPHEN + NO_BREAK : line + " ";
