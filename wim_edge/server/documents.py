@@ -84,7 +84,7 @@ async def name_document(served: Served, named: AddFileRequest) -> DocumentCreate
 async def get_document(served: Served, document: int) -> DocumentDetail:
     """Returns a document with its whole text."""
     kept = await run_in_threadpool(served.store.document, document)
-    return detail_of(kept, page_images=served.store.pdf(kept) is not None)
+    return detail_of(kept, page_images=served.store.pdf(kept.id) is not None)
 
 
 @router.delete("/{document}", status_code=204, responses=BUSY)

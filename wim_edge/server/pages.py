@@ -61,16 +61,19 @@ async def get_image(
     served: Served, document: int, page: int, width: Annotated[int, Query(ge=16, le=WIDEST)] = 1200
 ) -> Response:
     """Returns a page as JPEG, so many pixels wide. Pages count from 1."""
-    data = await run_in_threadpool(_of_pdf, served, document, lambda path, _: page_image(path, page, width))
+    data = await run_in_threadpool(lambda: page_image(_pdf(served, document), page, width))
     return Response(data, media_type="image/jpeg")
 
 
 def _of_pdf(served: Service, number: int, work: Callable[[Path, Document], T]) -> T:
-    kept = served.store.document(number)
-    path = served.store.pdf(kept)
+    return work(_pdf(served, number), served.store.document(number).document)
+
+
+def _pdf(served: Service, number: int) -> Path:
+    path = served.store.pdf(number)
     if path is None:
         raise LibraryError(f"document {number} has no pages that could be shown", "Its text is there all the same.")
-    return work(path, kept.document)
+    return path
 
 
 def _pages(path: Path, document: Document) -> list[PageView]:

@@ -94,8 +94,7 @@ class Uploads:
             )
         found = self._library.documents([number for number in numbers if 0 < number < 2**63])
         if len(found) < len(numbers):
-            absent = next(number for number in numbers if number not in {kept.id for kept in found})
-            raise LibraryError(f"there is no document {absent}", "GET /api/documents lists those there are.")
+            raise _absent(next(number for number in numbers if number not in {kept.id for kept in found}))
         return found
 
     def remove(self, number: int) -> None:
@@ -103,26 +102,30 @@ class Uploads:
         with self._lock:
             self._library.remove(str(kept.document.path))
         with suppress(OSError):
-            self._file_of(kept).unlink(missing_ok=True)
+            self._file_of(number, str(kept.document.path)).unlink(missing_ok=True)
 
-    def pdf(self, kept: StoredDocument) -> Path | None:
-        """Returns the PDF that a document was read from, to show its pages; None if it is of another kind."""
-        file = self._file_of(kept)
+    def pdf(self, number: int) -> Path | None:
+        """Returns the PDF that a document was read from, to show its pages, without reading its text; None if it is of
+        another kind."""
+        entry = next((entry for entry in self.entries() if entry.id == number), None)
+        if entry is None:
+            raise _absent(number)
+        file = self._file_of(number, entry.path)
         return file if file.is_file() else None
 
-    def _file_of(self, kept: StoredDocument) -> Path:
-        source = hashlib.blake2b(str(kept.document.path).encode(), digest_size=8).hexdigest()
-        return self._files / f"{kept.id}-{source}.pdf"
+    def _file_of(self, number: int, path: str) -> Path:
+        return self._files / f"{number}-{hashlib.blake2b(path.encode(), digest_size=8).hexdigest()}.pdf"
 
     def _keep_file(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
         """Keeps the bytes of a PDF beside its text, so that its pages can be shown; returns a note if it cannot."""
         if all(mark.page is None for mark in kept.document.marks):
             return ()
+        file = self._file_of(kept.id, str(kept.document.path))
         try:
-            if self._file_of(kept).exists():
+            if file.exists():
                 return ()
             self._files.mkdir(exist_ok=True)
-            with replace_file(self._file_of(kept), private=True) as part:
+            with replace_file(file, private=True) as part:
                 part.write_bytes(data)
         except OSError as error:
             return (f"its pages cannot be shown as they look: {os_reason(error)}",)
@@ -146,3 +149,7 @@ class Uploads:
         if known is None:
             raise LibraryError("the document was removed meanwhile", "Give it again.")
         return known
+
+
+def _absent(number: int) -> LibraryError:
+    return LibraryError(f"there is no document {number}", "GET /api/documents lists those there are.")
