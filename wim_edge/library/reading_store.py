@@ -276,8 +276,8 @@ class SavedReading:
             return
         if self._taken > _LARGE:
             self._note(
-                f"what was read takes {self._taken / 1e6:,.0f} MB on disk, to be known to the next question; "
-                "--no-save keeps nothing, and `wim-edge readings remove` removes it"
+                f"what was read takes {self._taken / 1e6:,.0f} MB on disk, so that the next question need not read it "
+                "again; `wim-edge readings remove`, or the page's settings, free it, and --no-save keeps nothing"
             )
         try:
             if self._states:
