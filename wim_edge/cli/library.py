@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import F, debug_option, model_option
+from wim_edge.cli.options import debug_option, model_option, together
 from wim_edge.cli.terminal import one_line
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.settings import RETRIEVERS, Settings
@@ -32,20 +32,15 @@ def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [CompletionItem(name) for name in known_libraries() if name.startswith(incomplete)]
 
 
-def library_options(command: F) -> F:
-    """Adds the options for a library to recall from; see `check_library`."""
-    for option in reversed(
-        (
-            click.option("--library", metavar="NAME", shell_complete=library_names,
-                         help="Recall what may answer from this library (`wim-edge library add`), and read that."),
-            click.option("--retriever", type=click.Choice(RETRIEVERS),
-                         help=f"How its passages are found (docs/recall.md). Default: {_SETTINGS.retriever}."),
-            click.option("--recall-passages", type=int, metavar="N",
-                         help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+library_options = together(
+    click.option("--library", metavar="NAME", shell_complete=library_names,
+                 help="Recall what may answer from this library (`wim-edge library add`), and read that."),
+    click.option("--retriever", type=click.Choice(RETRIEVERS),
+                 help=f"How its passages are found (docs/recall.md). Default: {_SETTINGS.retriever}."),
+    click.option("--recall-passages", type=int, metavar="N",
+                 help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
+)  # fmt: skip
+"""Adds the options for a library to recall from; see `check_library`."""
 
 
 def check_library(documents: tuple[str, ...], library: str | None, options: dict[str, Any]) -> None:

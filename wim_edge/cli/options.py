@@ -24,6 +24,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DEFAULT = Settings()
 
 
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Returns a decorator that adds these options, in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def _note_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         ctx.find_root().meta["debug"] = True
@@ -48,106 +59,86 @@ model_option = click.option("-m", "--model", metavar="NAME|FILE", shell_complete
                                  "Default: the highest ranked one on this disk that fits.")  # fmt: skip
 
 
-def engine_options(command: F) -> F:
-    """Adds the options that choose a model and how it runs."""
-    for option in reversed(
-        (
-            model_option,
-            click.option("--ctx", "n_ctx", type=int, metavar="TOKENS",
-                         help="Context size. Default: what the document needs and the model and memory allow."),
-            click.option("--threads", "n_threads", type=int, metavar="N", help="Default: the physical cores."),
-            click.option("--gpu-layers", "n_gpu_layers", type=int, metavar="N",
-                         help="Layers on the GPU; -1 all, 0 none. Default: what fits."),
-            click.option("--kv-type", type=click.Choice(KV_TYPES),
-                         help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}; "
-                              "q8_0 takes about half of its memory, and of the disk for what is kept of readings, "
-                              "and was slower on the CPU it was measured on."),
-            click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
-                         help="Default: off on a CPU, llama.cpp's choice on a GPU."),
-            debug_option,
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+engine_options = together(
+    model_option,
+    click.option("--ctx", "n_ctx", type=int, metavar="TOKENS",
+                 help="Context size. Default: what the document needs and the model and memory allow."),
+    click.option("--threads", "n_threads", type=int, metavar="N", help="Default: the physical cores."),
+    click.option("--gpu-layers", "n_gpu_layers", type=int, metavar="N",
+                 help="Layers on the GPU; -1 all, 0 none. Default: what fits."),
+    click.option("--kv-type", type=click.Choice(KV_TYPES),
+                 help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}; "
+                      "q8_0 takes about half of its memory, and of the disk for what is kept of readings, "
+                      "and was slower on the CPU it was measured on."),
+    click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
+                 help="Default: off on a CPU, llama.cpp's choice on a GPU."),
+    debug_option,
+)  # fmt: skip
+"""Adds the options that choose a model and how it runs."""
 
 
-def pattern_options(command: F) -> F:
-    """Adds the options that choose a pattern and its relevance."""
-    for option in reversed(
-        (
-            click.option("-p", "--pattern", type=click.Choice(PATTERNS),
-                         help="How to read and what to answer from (docs/how-it-works.md). "
-                              "Default: by models.toml, else wim where the whole is read in half a minute, "
-                              "wim-shallow for longer texts."),
-            click.option("--relevance", type=click.Choice(RELEVANCES),
-                         help="How segments are scored. Default: by models.toml, else by the pattern."),
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+pattern_options = together(
+    click.option("-p", "--pattern", type=click.Choice(PATTERNS),
+                 help="How to read and what to answer from (docs/how-it-works.md). "
+                      "Default: by models.toml, else wim where the whole is read in half a minute, "
+                      "wim-shallow for longer texts."),
+    click.option("--relevance", type=click.Choice(RELEVANCES),
+                 help="How segments are scored. Default: by models.toml, else by the pattern."),
+)  # fmt: skip
+"""Adds the options that choose a pattern and its relevance."""
 
 
-def reading_options(command: F) -> F:
-    """Adds the options for reading the document and decoding the answer, in any pattern."""
-    for option in reversed(
-        (
-            click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
-                         help="Another model that scores them, or self. Default: the model itself; for a large one, "
-                              "where each segment is read alone, the embedded model."),
-            click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
-                         help="An embedding model: where each segment is read alone it helps to tell which are read "
-                              "first. Default: none, their words tell."),
-            click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
-                         help="Relevance from which a segment counts. "
-                              "Default: 0.5 for verdicts, else 0.1 of the best one's."),
-            click.option("--within", metavar="TIME|SHARE",
-                         help="Read no more than this: 20s, 5m, 10%, or all. Default: where each segment is read "
-                              "alone, the promising ones first, until a better one is unlikely among the others; "
-                              "else all."),
-            click.option("--passages", "max_passages", type=int, metavar="N",
-                         help="Most segments or margins to answer from. Default: by models.toml, else 4."),
-            click.option("--margins", type=click.Choice(MARGINS),
-                         help="verbatim: quotations, the default; free: the model's own words."),
-            click.option("--query-first", is_flag=True, default=None,
-                         help="Put the question before the context too."),
-            click.option("--segment-tokens", type=int, metavar="N",
-                         help="Longest segment. Default: by models.toml, else 256 where each is read alone, 1024 in "
-                              "the others."),
-            click.option("--margin-tokens", type=int, metavar="N",
-                         help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
-            click.option("--answer", type=click.Choice(KINDS),
-                         help="What the question asks for. Default: auto, its words tell."),
-            click.option("--prose/--no-prose", "prose", default=None,
-                         help="Have the model write the answer in its own words, or only point at it. Default: by "
-                              "models.toml, else it writes."),
-            click.option("--adapter", metavar="NAME|FILE",
-                         help="A LoRA adapter that points at answers, or none. Default: by models.toml."),
-            click.option("--answer-tokens", type=int, metavar="N",
-                         help=f"Longest answer. Default: {_DEFAULT.answer_tokens}; of eval 100."),
-            click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
-                         help="Prompt templates that stand before the shipped ones."),
-            click.option("--temperature", type=float, help="0 is greedy, the default."),
-            click.option("--top-p", type=float, help="Default: 1 (off)."),
-            click.option("--min-p", type=float, help="Default: 0 (off)."),
-            click.option("--seed", type=int, help="Makes sampled answers reproducible. Default: 0."),
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+reading_options = together(
+    click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
+                 help="Another model that scores them, or self. Default: the model itself; for a large one, "
+                      "where each segment is read alone, the embedded model."),
+    click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
+                 help="An embedding model: where each segment is read alone it helps to tell which are read "
+                      "first. Default: none, their words tell."),
+    click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
+                 help="Relevance from which a segment counts. "
+                      "Default: 0.5 for verdicts, else 0.1 of the best one's."),
+    click.option("--within", metavar="TIME|SHARE",
+                 help="Read no more than this: 20s, 5m, 10%, or all. Default: where each segment is read "
+                      "alone, the promising ones first, until a better one is unlikely among the others; "
+                      "else all."),
+    click.option("--passages", "max_passages", type=int, metavar="N",
+                 help="Most segments or margins to answer from. Default: by models.toml, else 4."),
+    click.option("--margins", type=click.Choice(MARGINS),
+                 help="verbatim: quotations, the default; free: the model's own words."),
+    click.option("--query-first", is_flag=True, default=None,
+                 help="Put the question before the context too."),
+    click.option("--segment-tokens", type=int, metavar="N",
+                 help="Longest segment. Default: by models.toml, else 256 where each is read alone, 1024 in "
+                      "the others."),
+    click.option("--margin-tokens", type=int, metavar="N",
+                 help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
+    click.option("--answer", type=click.Choice(KINDS),
+                 help="What the question asks for. Default: auto, its words tell."),
+    click.option("--prose/--no-prose", "prose", default=None,
+                 help="Have the model write the answer in its own words, or only point at it. Default: by "
+                      "models.toml, else it writes."),
+    click.option("--adapter", metavar="NAME|FILE",
+                 help="A LoRA adapter that points at answers, or none. Default: by models.toml."),
+    click.option("--answer-tokens", type=int, metavar="N",
+                 help=f"Longest answer. Default: {_DEFAULT.answer_tokens}; of eval 100."),
+    click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Prompt templates that stand before the shipped ones."),
+    click.option("--temperature", type=float, help="0 is greedy, the default."),
+    click.option("--top-p", type=float, help="Default: 1 (off)."),
+    click.option("--min-p", type=float, help="Default: 0 (off)."),
+    click.option("--seed", type=int, help="Makes sampled answers reproducible. Default: 0."),
+)  # fmt: skip
+"""Adds the options for reading the document and decoding the answer, in any pattern."""
 
 
-def display_options(command: F) -> F:
-    """Adds the options for showing the reading; see `check_display`."""
-    for option in reversed(
-        (
-            click.option("--json", "as_json", is_flag=True,
-                         help="One event a line on standard output (docs/events.md)."),
-            click.option("-q", "--quiet", is_flag=True, help="The answer alone."),
-            click.option("--no-margins", is_flag=True, help="Do not show the margins."),
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+display_options = together(
+    click.option("--json", "as_json", is_flag=True,
+                 help="One event a line on standard output (docs/events.md)."),
+    click.option("-q", "--quiet", is_flag=True, help="The answer alone."),
+    click.option("--no-margins", is_flag=True, help="Do not show the margins."),
+)  # fmt: skip
+"""Adds the options for showing the reading; see `check_display`."""
 
 
 def check_display(as_json: bool, quiet: bool) -> None:
@@ -155,11 +146,10 @@ def check_display(as_json: bool, quiet: bool) -> None:
         raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
 
 
-def rpc_option(command: F) -> F:
-    """Adds the option that puts layers on other machines; see `open_runtime`."""
-    return click.option("--rpc", metavar="HOST:PORT[,...]",
-                        help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
-                             "(docs/more-than-one-machine.md).")(command)  # fmt: skip
+rpc_option = click.option("--rpc", metavar="HOST:PORT[,...]",
+                          help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
+                               "(docs/more-than-one-machine.md).")  # fmt: skip
+"""Adds the option that puts layers on other machines; see `open_runtime`."""
 
 
 @contextmanager
@@ -189,30 +179,24 @@ def check_rpc(settings: Settings) -> None:
         click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
 
 
-def save_option(command: F) -> F:
-    """Adds the option that says whether readings are kept."""
-    return click.option("--save/--no-save", "save", default=None,
-                        help="Keep what is read, so that the next question need not read it again "
-                             "(`wim-edge readings`). Default: keep it.")(command)  # fmt: skip
+save_option = click.option("--save/--no-save", "save", default=None,
+                           help="Keep what is read, so that the next question need not read it again "
+                                "(`wim-edge readings`). Default: keep it.")  # fmt: skip
+"""Adds the option that says whether readings are kept."""
 
 
-def cluster_options(command: F) -> F:
-    """Adds the options that give the work to a Ray cluster; see `cluster_from`."""
-    for option in reversed(
-        (
-            click.option("--ray", metavar="ADDRESS",
-                         help="Do the work on a Ray cluster: auto is the one this machine is part of, local one of "
-                              "this machine alone, or HOST:PORT. Needs wim-edge[ray]; default: no cluster."),
-            click.option("--ray-actors", type=click.IntRange(min=1), metavar="N",
-                         help="Model instances. Default: as many as the machines hold."),
-            click.option("--ray-cpus", type=click.FloatRange(min=0, min_open=True), metavar="N",
-                         help="CPUs of each. Default: --threads, or all of the smallest machine."),
-            click.option("--ray-gpus", type=click.FloatRange(min=0), default=0, metavar="N",
-                         help="GPUs of each; below 1 they share one. Default: 0."),
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+cluster_options = together(
+    click.option("--ray", metavar="ADDRESS",
+                 help="Do the work on a Ray cluster: auto is the one this machine is part of, local one of "
+                      "this machine alone, or HOST:PORT. Needs wim-edge[ray]; default: no cluster."),
+    click.option("--ray-actors", type=click.IntRange(min=1), metavar="N",
+                 help="Model instances. Default: as many as the machines hold."),
+    click.option("--ray-cpus", type=click.FloatRange(min=0, min_open=True), metavar="N",
+                 help="CPUs of each. Default: --threads, or all of the smallest machine."),
+    click.option("--ray-gpus", type=click.FloatRange(min=0), default=0, metavar="N",
+                 help="GPUs of each; below 1 they share one. Default: 0."),
+)  # fmt: skip
+"""Adds the options that give the work to a Ray cluster; see `cluster_from`."""
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
