@@ -30,6 +30,33 @@ def test_parts_of_an_answer() -> None:
     assert find_question("Who is it?").body == ""
 
 
+MILLS = "\n\n".join(f"Mill {n} stands on a hill. Question: which one? It was built in {n}." for n in range(40))
+
+
+@pytest.mark.parametrize("prompt", [
+    "Context information is below.\n-----\n{mills}\n-----\nGiven the context information, answer the "
+    "query.\nQuery: Mill 7 is how old?\nAnswer: ",
+    "Use these pieces of context to answer the question at the end.\n\n{mills}\n\nQuestion: Mill 7 is how old?\n"
+    "Helpful Answer:",
+    "Use three sentences maximum.\nQuestion: Mill 7 is how old? \nContext: {mills} \nAnswer:",
+    "### Task:\nRespond.\n\n<context>\n{mills}\n</context>\n\n<user_query>\nMill 7 is how old?\n</user_query>\n",
+    "Question: Who?\n\n{mills}\nQuestion: Mill 7 is how old?\nAnswer:",
+])  # fmt: skip
+def test_prompts_of_frameworks_mark_the_question(prompt: str) -> None:
+    found = find_question(prompt.format(mills=MILLS))
+    assert (found.question, found.unsure) == ("Mill 7 is how old?", False)
+    assert MILLS in found.body
+    assert "Mill 7 is how old?" not in found.body
+
+
+@pytest.mark.parametrize("text", [
+    f"{MILLS}\nQuestion: Who?\nAnswer: Ada.\n\nWhere does mill 7 stand?", f"{MILLS}\n\nWhere does mill 7 stand?",
+    f"<query>Who?</query>\n{'x ' * 1300}{MILLS}{'x ' * 1300}\n\nWhere does mill 7 stand?".replace("<query>", "<query"),
+])  # fmt: skip
+def test_what_is_quoted_in_a_text_marks_no_question(text: str) -> None:
+    assert find_question(text).question == "Where does mill 7 stand?"
+
+
 def test_a_book_of_short_lines_is_split_at_once() -> None:
     begun = time.process_time()
     body, question = split_question("Ab c\n" * 800_000 + "Who is it?")

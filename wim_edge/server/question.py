@@ -1,5 +1,6 @@
 """The place of the question in a request that brings a text: behind it, before it, or in another message.
 
+    what a prompt of a framework has in a tag, or behind a label where it ends with "Answer:"
     the last short paragraph (or line, or sentence) of the message
     the first short paragraph (or line)
     the system message, then what the user asked before the text
@@ -28,6 +29,9 @@ _QUESTION_WORD = re.compile(
 )
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _LABEL = re.compile(r"\s*(?:question|query|q|task|frage|pregunta)\s*[:.]\s*", re.IGNORECASE)
+_TAGGED = re.compile(r"<((?:user_)?(?:query|question))>\s*([^<\s][^<]{0,599}?)\s*</\1>", re.IGNORECASE)
+_LABELLED = re.compile(r"^[ \t]*(?:user )?(?:question|query|frage|pregunta)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.I | re.M)
+_TO_BE_ANSWERED = re.compile(r"\n[ \t]*(?:\w+ )?(?:answer|antwort|réponse|respuesta)[ \t]*:\s*\Z", re.IGNORECASE)
 _REQUEST = re.compile(
     r"(?:please |kindly |bitte )?(?:summari[sz]e|list|name|enumerate|explain|describe|compare|count|extract|find|give"
     r"|tell|show|identify|state|outline|tl;?dr|(?:can|could|would) you|i (?:want|need|would like) to know|nenne|liste"
@@ -84,6 +88,8 @@ def asking_part(text: str) -> str:
 
 def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQuestion:
     """Returns the question of a message that brings a text. ``others``: the name and text of other places to look."""
+    if (marked := _marked(text)) is not None:
+        return marked
     elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
     within = [found for found in (_last(text), _first(text)) if found is not None and asks(found.question)]
     if not within and len(_paragraphs(text)) < 2 and asks(text):
@@ -110,6 +116,18 @@ def split_question(text: str) -> tuple[str, str]:
     if start is None:
         start = max(text.rfind(" ", 0, end - SHORT) + 1, end - SHORT)
     return text[:start].strip(), text[start:end].strip()
+
+
+def _marked(text: str) -> FoundQuestion | None:
+    """Returns the question that a framework's prompt marks near its end or its head; None: it marks none."""
+    tail = max(0, len(text) - 2 * SHORT)
+    end = _TO_BE_ANSWERED.search(text, tail)
+    for start, stop in ((tail, len(text)), (0, 2 * SHORT)):
+        for mark in (_TAGGED, _LABELLED) if end else (_TAGGED,):
+            for found in [*mark.finditer(text, start, stop)][-1:]:
+                body = text[: found.start()] + text[found.end() : end.start() if end else None]
+                return FoundQuestion(found[mark.groups], body.strip(), "its label")
+    return None
 
 
 def _last(text: str) -> FoundQuestion | None:
