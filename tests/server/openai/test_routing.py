@@ -109,6 +109,8 @@ def test_a_follow_up_is_completed_by_the_turns_before() -> None:
     found = request(first, ("assistant", "Perhaps: 4 million.\n\n“…”"), ("user", "why?"))
     assert found.asked_as == "What were the costs in 2023? (4 million) why?"
     assert request(first).asked_as == "What were the costs in 2023?"
+    apart = [("system", "What were the costs in 2023?"), ("user", LICENCE), ("assistant", "4 million.")]
+    assert request(*apart, ("user", "and in 2022?")).asked_as == "What were the costs in 2022?"
 
 
 def test_a_short_conversation_is_no_question_of_a_text() -> None:

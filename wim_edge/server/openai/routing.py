@@ -163,12 +163,12 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Conversation:
     """Returns the conversation before the last message: the questions and their answers."""
-    talk = Conversation()
+    talk, system = Conversation(), _others([turn for turn in turns if turn.role == "system"])
     for turn, reply in pairwise(turns[:-1]):
         if turn.role != "user" or reply.role != "assistant":
             continue
         texts = [part.text for part in turn.parts if part.text.strip()]
-        question = " ".join(find_question(text).question if is_long(text) else text.strip() for text in texts)
+        question = " ".join(find_question(text, system).question if is_long(text) else text.strip() for text in texts)
         if asks(question):
             talk.add(question, short_answer(reply.text))
     return talk
