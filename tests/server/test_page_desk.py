@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,63 @@ def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
     expect(page.locator(".margin .where")).to_contain_text("2%")  # what it is worth now, not when it was written
     expect(page.locator(".margin.relevant")).to_have_count(0)
     expect(page.locator("#asked .facts")).to_contain_text("cancelled")
+
+
+def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "Ferry.md", STORY)
+    at = (STORY.index("| Tuesday"), STORY.index("three |") + 7)
+    quote = events.Quote(STORY[slice(*at)], "Ferry", None, "Ferry", at, "| day | ships |")
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 1, 18, 512, 1, "bm25"),
+           events.SegmentRead(0, 1, "Ferry", None, None, (0, len(STORY)), 18),
+           finished("three", short="three", quotes=(quote,)))  # fmt: skip
+    ask(page, "How many ships on Tuesday?")
+    answered(page)
+    page.click("#quotes .link")
+    marked = page.evaluate(
+        """() => [...document.querySelectorAll("#text .row")].map((row) =>
+        [row.textContent.includes("Tuesday"), getComputedStyle(row).backgroundColor === "rgba(0, 0, 0, 0)"])"""
+    )
+    assert [without for is_it, without in marked if is_it] == [False]
+
+
+def test_all_that_a_summary_quotes_is_shown_and_nothing_twice(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
+    quotes = tuple(events.Quote(text, "a", None, None, chars)
+                   for text, chars in (("The ferry sails at noon.", (0, 24)), ("It is red.", (25, 35))))  # fmt: skip
+    told = "a\n\n“The ferry sails at noon.”\n\n“It is red.”"
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25"),
+           finished(told, short="The ferry sails at noon.", quotes=quotes))  # fmt: skip
+    ask(page, "Summarise this")
+    answered(page)
+    assert page.locator("#quotes .link").all_inner_texts() == ["“The ferry sails at noon.”", "“It is red.”"]
+    assert page.is_hidden("#short")
+
+
+def test_what_was_set_aside_is_not_said_to_be_absent(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
+    read = events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25")
+    script(monkeypatch, read, *margin(0, "a", (0, 24), "The ferry sails at noon."), finished("noon", short="noon"))
+    ask(page, "When does it sail?")
+    answered(page)
+    script(monkeypatch, read, finished("The document does not seem to say.", status="not_found"))
+    page.click(".margin .down")
+    page.click("#again")
+    expect(page.locator("#verdict")).to_have_text("Nothing else answers it than what you set aside")
+    page.focus("#question")
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("Is it red?")
+    assert page.input_value("#question") == "Is it red?"
+    page.keyboard.press("Enter")
+    expect(page.locator("#verdict")).to_have_text("Not in the document, as far as was read")
+    absent = finished("The document does not seem to say.", status="not_found")
+    script(monkeypatch, read, replace(absent, read_segments=2))
+    ask(page, "Is it blue?")
+    expect(page.locator("#verdict")).to_have_text("Not in the document")
 
 
 def test_the_example_explains_itself(page: Any) -> None:

@@ -192,7 +192,8 @@ class AnswerStage:
         elif not chosen and reading.ranking.known:
             chosen = reading.nearest() if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
-            yield events.Warning(f"nothing was judged relevant; answering from {rest}")
+            told = f"nothing was judged relevant; answering from {rest}"
+            yield events.Warning(told if chosen or not focus else "no passage is left to answer from")
         self.used = self._that_fit(chosen, focus)
         if len(self.used) < len(chosen):
             yield events.Warning(

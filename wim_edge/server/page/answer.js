@@ -3,7 +3,13 @@
 import { $, button, item, make, percent, place, span } from "./dom.js";
 
 const plain = (text) => text.split(/\s+/).join(" ");
-const VERDICTS = { not_found: "Not in the document, as far as was read", unsure: "Unsure" };
+
+// What is said above an answer; `setAside`: the reader has rejected a margin
+function verdict({ status, read_segments, segments }, documents, setAside) {
+  if (status !== "not_found") return status === "unsure" ? "Unsure" : "";
+  if (setAside) return "Nothing else answers it than what you set aside";
+  return `Not in the document${documents > 1 ? "s" : ""}${read_segments < segments ? ", as far as was read" : ""}`;
+}
 
 export class Answer {
   // `go(document, chars, segment)` leads to a place
@@ -38,26 +44,27 @@ export class Answer {
   }
 
   // Answers of older versions have a text alone
-  show(event, question, titles) {
+  show(event, question, titles, setAside = false) {
     this.clear();
     Object.assign(this, { event, question, titles });
     const { text, status = "answered", short = "", quotes = [], unsupported = [], sources = [] } = event;
     $("answer").hidden = !text;
     $("answer").dataset.status = status;
-    $("verdict").textContent = VERDICTS[status] ?? "";
-    $("verdict").hidden = !(status in VERDICTS);
+    $("verdict").textContent = verdict(event, titles.size, setAside);
+    $("verdict").hidden = !$("verdict").textContent;
     const shown = this.own(), pointed = shown.endsWith(short) || shown === `${short}.`;
     $("text-of-answer").replaceChildren(...(shown === text ? this.cited() : [shown]));
     $("text-of-answer").className = short && pointed && status !== "not_found" ? "short" : "";
     $("short").textContent = short;
-    $("short").hidden = !short || pointed || status === "not_found" || shown.includes("\n- ");
+    $("short").hidden = !short || pointed || quotes.some((one) => plain(one.text) === plain(short)) || status === "not_found" || shown.includes("\n- ");
     const notes = [
       ...(status === "unsure" ? ["It may be another: see whether the quotation says so."] : []),
       ...(unsupported.length ? [`In no passage: ${unsupported.join(", ")}`] : []),
     ];
     $("status").textContent = notes.join(" ");
     $("status").hidden = !notes.length;
-    const found = quotes.slice(0, status === "not_found" ? 3 : 1);
+    // Those that the text carries: of a summary there are several
+    const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || this.carries(text, one));
     $("quotes-title").hidden = status !== "not_found" || !found.length;
     $("quotes").replaceChildren(...found.map((one) => {
       const made = item(button(`“${one.text}”`, () => this.go(one.document, one.chars), "link quoted"), span(this.where(one), "where"));
@@ -80,8 +87,12 @@ export class Answer {
   // The text without the quotations that stand below it
   own() {
     const { text, quotes = [] } = this.event;
-    const carries = (paragraph) => quotes.some((one) => plain(paragraph).includes(`“${plain(one.text)}”`));
+    const carries = (paragraph) => quotes.some((one) => this.carries(paragraph, one));
     return text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n") || text;
+  }
+
+  carries(text, quote) {
+    return plain(text).includes(`“${plain(quote.text)}”`);
   }
 
   // The text, with the number of the source after each sentence that one carries
@@ -106,7 +117,7 @@ export class Answer {
   }
 
   markdown() {
-    const { text, quotes = [], sources = [] } = this.event;
+    const { text, status, quotes = [], sources = [] } = this.event, isFound = status !== "not_found";
     const cited = [...quotes.map((one) => [one, one.text]), ...sources.map((one) => [one, one.quote && one.margin])].filter(([, said]) => said);
     const seen = new Set(), notes = [];
     for (const [one, said] of cited) {
@@ -114,7 +125,7 @@ export class Answer {
       seen.add(plain(said));
       notes.push(`${notes.length + 1}. “${plain(said)}” (${[this.titles.get(one.document), place(one)].filter(Boolean).join(", ")})`);
     }
-    const own = this.own(), said = notes.length && own !== text ? `${own} [1]` : own;
-    return [`**${this.question}**`, said, notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
+    const own = this.own(), said = isFound && notes.length && own !== text ? `${own} [1]` : own;
+    return [`**${this.question}**`, said, isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
   }
 }

@@ -291,7 +291,7 @@ function titleOf(id) {
 }
 
 function finished(event) {
-  answer.show(event, state.question.asked_as || state.question.question, titles());
+  answer.show(event, state.question.asked_as || state.question.question, titles(), margins.setAside);
   progress.finished(event);
   desk.rest();
   state.more = event.read_segments < event.segments;
@@ -367,7 +367,7 @@ $("question").onkeydown = (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
     $("ask").requestSubmit();
-  }
+  } else if (event.key === "Escape" && !event.isComposing) $("question").blur();
 };
 const stop = (how, stage) => doing(async () => {
   $("now").disabled = $("cancel").disabled = true;
@@ -391,7 +391,7 @@ for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
 const press = (id) => () => $(id).hidden || $(id).click();
 const judgeAt = (accepted) => () => margins.at !== null && margins.verdict(margins.at, accepted);
 const KEYS = {
-  "/": () => $("question").focus(), "?": () => $("keys").showModal(), a: press("now"), r: press("on"),
+  "/": () => $("question").select(), "?": () => $("keys").showModal(), a: press("now"), r: press("on"),
   j: () => margins.step(1), k: () => margins.step(-1), "+": judgeAt(true), "-": judgeAt(false), q: () => answer.quotation(),
 };
 document.addEventListener("keydown", (event) => {

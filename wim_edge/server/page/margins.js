@@ -84,6 +84,10 @@ export class Margins {
     margin.made.classList.toggle("relevant", verdict ?? margin.relevant);
   }
 
+  get setAside() {
+    return Object.values(this.judged).includes(false);
+  }
+
   mark(judged) {
     this.judged = judged;
     this.found.forEach((one) => this.show(one));
