@@ -24,6 +24,20 @@ def test_a_name_that_is_no_unicode() -> None:
     assert kept.title.endswith(".txt")
 
 
+def test_what_an_older_version_kept_is_read_again_which_is_said() -> None:
+    ask("Another text. " * 300, pattern="llm")
+    ask(TEXT, pattern="llm")
+    with closing(sqlite3.connect(folder() / "index.sqlite")) as db:
+        db.execute("PRAGMA user_version = 1")
+    found = ask(TEXT, pattern="llm")
+    assert [e.text for e in found if isinstance(e, events.Warning) and "older version" in e.text]
+    assert usage(found).reused_tokens == 0
+    again = ask(TEXT, pattern="llm")
+    assert not [e for e in again if isinstance(e, events.Warning)]
+    assert usage(again).prefilled_tokens == 0
+    assert len(ReadingStore.of(Settings()).readings()) == 1
+
+
 @pytest.mark.parametrize("damage", [b"\0", b"\xff", b"x"])
 def test_an_index_damaged_inside_begins_anew(damage: bytes) -> None:
     ask(TEXT, pattern="wim-shallow")

@@ -51,6 +51,8 @@ class ReadingStore:
         self.notes: list[str] = []
         """Notes for the reader, a line each."""
         self.index = self._open_index(folder / "index.sqlite")
+        if self.index.was_old:
+            self.notes.append("what an older version kept of texts cannot be used: they are read again")
         os.chmod(folder / "index.sqlite", 0o600)
 
     @classmethod

@@ -36,9 +36,9 @@ CREATE TABLE IF NOT EXISTS vector (
     PRIMARY KEY (fingerprint, digest, reading)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS part_state ON part (state);
 CREATE INDEX IF NOT EXISTS prefix_state ON prefix (state);
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 """
-_VERSION = 1
+_OLD, _VERSION = 1, 2  # of 0.1, whose states begin with other prompts: none would be found
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,14 @@ class ReadingsDatabase:
         self._path = path
         with transaction(self._path) as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version not in (0, _VERSION):
+            if version not in (0, _OLD, _VERSION):
                 raise sqlite3.OperationalError(f"another version of wim-edge keeps readings there, format {version}")
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables and "reading" not in tables:
                 raise sqlite3.OperationalError("another program's database lies there")
+            self.was_old = version == _OLD
+            for table in ("reading", "state") if self.was_old else ():
+                db.execute(f"DELETE FROM {table}")
             db.executescript(_SCHEMA)
 
     # What is there
