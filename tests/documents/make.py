@@ -8,7 +8,7 @@ import zipfile
 ENCRYPTED = b"/Encrypt<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>/ID[<00><00>]" % (b"00" * 32, b"11" * 32)
 
 
-def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"") -> bytes:
+def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"", title: bytes = b"") -> bytes:
     """A PDF of these pages, a line of Helvetica for each line of bytes."""
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -26,6 +26,8 @@ def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"") -> bytes:
         )
         kids.append(b"%d 0 R" % len(objects))
     objects[1] = b"<</Type/Pages/Kids[%s]/Count %d>>" % (b" ".join(kids), count or len(kids))
+    objects.append(b"<</Title(%s)>>" % title)
+    trailer += b"/Info %d 0 R" % len(objects)
     out = bytearray(b"%PDF-1.4\n")
     table = b"0000000000 65535 f \n"
     for number, body in enumerate(objects, start=1):

@@ -17,6 +17,14 @@ def test_pages(read) -> None:
     assert document.place(start - 4, start + 3).page == 1
 
 
+@pytest.mark.parametrize(("given", "title"), [
+    (b"The ferry", "The ferry"), (b"about:blank", ""), (b"https://ferry.example/x", ""), (b"Untitled", ""),
+    (b"Microsoft Word - ferry", ""), (b"ferry.docx", ""), (b"Ferries: a story", "Ferries: a story"),
+])  # fmt: skip
+def test_what_programs_write_for_want_of_a_title_is_none(read, given: bytes, title: str) -> None:
+    assert read("a.pdf", pdf(b"Hello.", title=given)).title == title
+
+
 def test_content_goes_before_the_name(read) -> None:
     assert read("a.txt", pdf(b"Page")).text == "Page"
 

@@ -18,7 +18,7 @@ _NAMED_PAGES = 5
 # PDFium writes one of these for a hyphen that only broke the line.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 # What programs write there for want of a title: the name of a file.
-_NO_TITLE = re.compile(r"^(untitled|microsoft (word|powerpoint) - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf|qxd)$", re.I)
+_NO_TITLE = re.compile(r"^(untitled|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I)
 # PDFium is not safe to call from two threads at a time.
 PDFIUM = threading.Lock()
 

@@ -35,7 +35,7 @@ export async function showMachine() {
 function able(models, name) {
   const here = models.filter((one) => one.here);
   if (!here.length) return "There is no model on this machine yet: fetch one under “Model and memory”.";
-  name ??= here[0].name;
+  name ??= (here.filter((one) => one.fits && !one.embeds).at(-1) ?? here[0]).name;  // as it is chosen when one is asked
   const small = /smollm2-135m|gemma3-270m/i.test(name);
   return small
     ? `The model here, ${name}, is very small: it points at answers that stand in the text, in English, and explains nothing. Larger ones, which write, can be fetched under “Model and memory”.`
