@@ -64,6 +64,20 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     expect(page.locator(".segment")).to_have_count(1)
 
 
+def test_a_document_of_which_nothing_was_read_is_named(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        add(page, tmp_path / f"{name}.txt", f"The ferry {name} sails at noon.")
+    page.locator("#documents input").first.check()
+    page.locator("#documents input").last.check()
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("a", "b"), 2, 18, 512, 1, "bm25"),
+           *margin(0, "a", (0, 26), "The ferry a sails at noon."), finished("noon", short="noon"))  # fmt: skip
+    ask(page, "When does it sail?")
+    answered(page)
+    assert page.locator("#warnings li").all_inner_texts() == ["Nothing was read of b."]
+
+
 def test_what_is_removed_comes_back(page: Any, tmp_path: Path) -> None:
     add(page, tmp_path / "a.txt", "The ferry sails at noon.")
     page.click("#documents button[aria-label^='Remove']")

@@ -285,6 +285,8 @@ function score(segment, relevance, chosen) {
 
 const titles = () => new Map([...state.ids].map(([name, id]) => [name, titleOf(id) ?? name]));
 
+const few = (names) => names.slice(0, 3).join(", ") + (names.length > 3 ? ` and ${names.length - 3} more` : "");
+
 function titleOf(id) {
   const name = [...state.ids].find(([, one]) => one === id)?.[0];
   return typeof id === "number" ? shelf.get(id)?.title : state.recalled.get(name) ?? name;
@@ -295,6 +297,8 @@ function finished(event) {
   progress.finished(event);
   desk.rest();
   state.more = event.read_segments < event.segments;
+  const read = new Set(state.read.map((one) => one.document)), left = [...titles()].filter(([name]) => !read.has(name));
+  if (state.more && read.size && left.length) progress.warn([`Nothing was read of ${few(left.map(([, title]) => title))}.`], true);
   const [first] = event.quotes ?? [], carries = state.ids.get(first?.document);
   if (carries && event.status !== "not_found" && $("follow").checked) quietly(async () => {
     if (carries !== shelf.here) await showText(carries);

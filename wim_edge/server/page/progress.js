@@ -87,7 +87,7 @@ export class Progress {
     this.bar(event.segments ? event.read_segments / event.segments : 1);
     this.stage("");
     this.tell(`${end} in ${usage.seconds.total.toFixed(1)} s · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
-      `${this.plan ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${event.model}, ${event.pattern}`);
+      `${this.plan && !known ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${event.model}, ${event.pattern}`);
   }
 }
 
