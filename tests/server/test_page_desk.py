@@ -76,6 +76,11 @@ def test_a_document_of_which_nothing_was_read_is_named(
     ask(page, "When does it sail?")
     answered(page)
     assert page.locator("#warnings li").all_inner_texts() == ["Nothing was read of b."]
+    with page.expect_download() as saved:
+        page.click("#save")
+    assert saved.value.suggested_filename == "When-does-it-sail.json"
+    page.locator("#documents button[aria-label='Remove b']").click()  # the other one is ticked still, and shown so
+    expect(page.locator("#documents input")).to_be_checked()
 
 
 def test_what_is_removed_comes_back(page: Any, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ export class Answer {
     };
     $("save").onclick = () => {
       const data = new Blob([JSON.stringify({ question: this.question, ...this.event }, null, 2)], { type: "application/json" });
-      const link = make("a", { href: URL.createObjectURL(data), download: "answer.json" });
+      const name = this.question.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "answer";
+      const link = make("a", { href: URL.createObjectURL(data), download: `${name}.json` });
       link.click();
       URL.revokeObjectURL(link.href);
     };

@@ -105,7 +105,7 @@ export class Shelf {
     open.title = `${one.chars.toLocaleString()} characters`;
     const remove = button("×", () => this.remove(one), "quiet");
     remove.setAttribute("aria-label", `Remove ${one.title}`);
-    if (!many) return item(open, remove);
+    if (!many && !one.chosen) return item(open, remove);
     const tick = make("input", { type: "checkbox", checked: one.chosen, "aria-label": `Ask ${one.title}` });
     tick.onchange = () => {
       this.chosen[tick.checked ? "add" : "delete"](one.id);
