@@ -41,6 +41,7 @@ MILLS = "\n\n".join(f"Mill {n} stands on a hill. Question: which one? It was bui
     "Use three sentences maximum.\nQuestion: Mill 7 is how old? \nContext: {mills} \nAnswer:",
     "### Task:\nRespond.\n\n<context>\n{mills}\n</context>\n\n<user_query>\nMill 7 is how old?\n</user_query>\n",
     "Question: Who?\n\n{mills}\nQuestion: Mill 7 is how old?\nAnswer:",
+    "<query>Who?</query>\n\n{mills}\n<query>Who?</query>\nQuestion: Mill 7 is how old?\nAnswer:",
 ])  # fmt: skip
 def test_prompts_of_frameworks_mark_the_question(prompt: str) -> None:
     found = find_question(prompt.format(mills=MILLS))
@@ -51,7 +52,8 @@ def test_prompts_of_frameworks_mark_the_question(prompt: str) -> None:
 
 @pytest.mark.parametrize("text", [
     f"{MILLS}\nQuestion: Who?\nAnswer: Ada.\n\nWhere does mill 7 stand?", f"{MILLS}\n\nWhere does mill 7 stand?",
-    f"<query>Who?</query>\n{'x ' * 1300}{MILLS}{'x ' * 1300}\n\nWhere does mill 7 stand?".replace("<query>", "<query"),
+    f"{MILLS}\n<question>Who?</question>\n\nWhere does mill 7 stand?",
+    f"<query>Who?</query>\n{MILLS}\n\nWhere does mill 7 stand?",
 ])  # fmt: skip
 def test_what_is_quoted_in_a_text_marks_no_question(text: str) -> None:
     assert find_question(text).question == "Where does mill 7 stand?"

@@ -76,7 +76,6 @@ engine_options = together(
 )  # fmt: skip
 """Adds the options that choose a model and how it runs."""
 
-
 pattern_options = together(
     click.option("-p", "--pattern", type=click.Choice(PATTERNS),
                  help="How to read and what to answer from (docs/how-it-works.md). "
@@ -86,7 +85,6 @@ pattern_options = together(
                  help="How segments are scored. Default: by models.toml, else by the pattern."),
 )  # fmt: skip
 """Adds the options that choose a pattern and its relevance."""
-
 
 reading_options = together(
     click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
@@ -130,7 +128,6 @@ reading_options = together(
     click.option("--seed", type=int, help="Makes sampled answers reproducible. Default: 0."),
 )  # fmt: skip
 """Adds the options for reading the document and decoding the answer, in any pattern."""
-
 
 display_options = together(
     click.option("--json", "as_json", is_flag=True,
@@ -183,7 +180,6 @@ save_option = click.option("--save/--no-save", "save", default=None,
                            help="Keep what is read, so that the next question need not read it again "
                                 "(`wim-edge readings`). Default: keep it.")  # fmt: skip
 """Adds the option that says whether readings are kept."""
-
 
 cluster_options = together(
     click.option("--ray", metavar="ADDRESS",

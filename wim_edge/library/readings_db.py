@@ -83,8 +83,9 @@ class ReadingsDatabase:
             if tables and "reading" not in tables:
                 raise sqlite3.OperationalError("another program's database lies there")
             self.was_old = version == _OLD
-            for table in ("reading", "state") if self.was_old else ():
-                db.execute(f"DELETE FROM {table}")
+            if self.was_old:
+                db.execute("DELETE FROM reading")
+                db.execute("DELETE FROM state")
             db.executescript(_SCHEMA)
 
     # What is there

@@ -121,13 +121,16 @@ def split_question(text: str) -> tuple[str, str]:
 def _marked(text: str) -> FoundQuestion | None:
     """Returns the question that a framework's prompt marks near its end or its head; None: it marks none."""
     tail = max(0, len(text) - 2 * SHORT)
-    end = _TO_BE_ANSWERED.search(text, tail)
-    for start, stop in ((tail, len(text)), (0, 2 * SHORT)):
-        for mark in (_TAGGED, _LABELLED) if end else (_TAGGED,):
-            for found in [*mark.finditer(text, start, stop)][-1:]:
-                body = text[: found.start()] + text[found.end() : end.start() if end else None]
-                return FoundQuestion(found[mark.groups], body.strip(), "its label")
-    return None
+    if (end := _TO_BE_ANSWERED.search(text, tail)) is None:  # a tag further up may be of the text
+        marked = [one for one in _TAGGED.finditer(text, tail) if not text[one.end() :].strip()]
+    else:
+        places = ((0, min(2 * SHORT, end.start())), (tail, end.start()))
+        marked = [one for place in places for mark in (_TAGGED, _LABELLED) for one in mark.finditer(text, *place)]
+    if not marked:
+        return None
+    found = max(marked, key=lambda one: one.start())
+    body = text[: found.start()] + text[found.end() : end.start() if end else None]
+    return FoundQuestion(found[found.re.groups], body.strip(), "its label")
 
 
 def _last(text: str) -> FoundQuestion | None:

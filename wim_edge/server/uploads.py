@@ -105,8 +105,7 @@ class Uploads:
             self._file_of(number, str(kept.document.path)).unlink(missing_ok=True)
 
     def pdf(self, number: int) -> Path | None:
-        """Returns the PDF that a document was read from, to show its pages, without reading its text; None if it is of
-        another kind."""
+        """Returns the PDF that a document was read from, without reading its text; None if it is of another kind."""
         entry = next((entry for entry in self.entries() if entry.id == number), None)
         if entry is None:
             raise _absent(number)

@@ -45,7 +45,7 @@ export class Answer {
   }
 
   // Answers of older versions have a text alone
-  show(event, question, titles, setAside = false) {
+  show(event, question, titles, setAside) {
     this.clear();
     Object.assign(this, { event, question, titles });
     const { text, status = "answered", short = "", quotes = [], unsupported = [], sources = [] } = event;

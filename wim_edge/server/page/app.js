@@ -294,11 +294,10 @@ function titleOf(id) {
 
 function finished(event) {
   answer.show(event, state.question.asked_as || state.question.question, titles(), margins.setAside);
-  progress.finished(event);
-  desk.rest();
-  state.more = event.read_segments < event.segments;
   const read = new Set(state.read.map((one) => one.document)), left = [...titles()].filter(([name]) => !read.has(name));
-  if (state.more && read.size && left.length) progress.warn([`Nothing was read of ${few(left.map(([, title]) => title))}.`], true);
+  state.more = event.read_segments < event.segments;
+  progress.finished(event, state.more && read.size ? few(left.map(([, title]) => title)) : "");
+  desk.rest();
   const [first] = event.quotes ?? [], carries = state.ids.get(first?.document);
   if (carries && event.status !== "not_found" && $("follow").checked) quietly(async () => {
     if (carries !== shelf.here) await showText(carries);

@@ -78,10 +78,11 @@ export class Progress {
     this.tell(`${this.read} of ${this.plan.segments} segments read${better(event)}`);
   }
 
-  finished(event) {
+  // `untouched`: the documents of which nothing was read
+  finished(event, untouched) {
     const { usage } = event, end = event.status === "not_found" && event.finish_reason === "stop" ? "no answer found" : ENDS[event.finish_reason];
     const known = usage.reused_tokens ? `, ${usage.reused_tokens.toLocaleString()} tokens known from an earlier reading` : "";
-    const part = event.read_segments < event.segments ? `${event.read_segments} of ${event.segments} segments read${better(event)} · ` : "";
+    const part = event.read_segments < event.segments ? `${event.read_segments} of ${event.segments} segments read${untouched && `, nothing of ${untouched}`}${better(event)} · ` : "";
     const isEnough = event.finish_reason !== "early_exit" && event.read_segments < event.segments;
     $("bar").hidden = isEnough;  // it would look as if more were to come
     this.bar(event.segments ? event.read_segments / event.segments : 1);
