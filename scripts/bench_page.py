@@ -6,8 +6,8 @@
 The PDF's own pages are put one after the other until there are so many. Printed are seconds, medians of some
 trials (`first_paint` of the page, `open` from choosing the file until its first page is shown, that is with reading
 its text, `reopen` of one that is on the shelf, `marked` from the click on a quotation until it is marked on its page),
-and while a reading runs, as the browser tells it, the frames a second that were drawn (`frames`) and the longest
-task of the main thread (`longest_task`, in seconds).
+and while a reading runs, as the browser's own trace tells, the frames a second that it drew (`frames`) and that it
+dropped, and the longest task of the page's main thread (`longest_task`, in seconds).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from screenshots import answer, find_browser, serving
 QUESTION = "What is the library for?"
 SECONDS = 6.0
 """The time of a reading whose frames are counted."""
+TRACED = [f"disabled-by-default-devtools.timeline{part}" for part in ("", ".frame")]
 SHOWN = "() => (document.querySelector('.sheet img')?.naturalWidth ?? 0) > 0"
 
 
@@ -76,10 +77,10 @@ def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path)
         page.locator("#quotes .link").first.click()
         page.wait_for_function("() => document.activeElement.tagName === 'MARK'")
         marked.append(time.perf_counter() - begun)
-    frames, longest = while_reading(page)
+    drawing = while_reading(browser, page)
     figures = {"first_paint": paints, "open": opened, "reopen": reopened, "marked": marked}
     medians = {f"seconds_{name}": statistics.median(some) for name, some in figures.items()}
-    return {**medians, "frames": frames, "seconds_longest_task": longest}
+    return {**medians, **drawing}
 
 
 def seconds(page: Any, work: Callable[[], None]) -> float:
@@ -90,29 +91,28 @@ def seconds(page: Any, work: Callable[[], None]) -> float:
     return time.perf_counter() - begun
 
 
-def while_reading(page: Any) -> tuple[float, float]:
-    """Returns the frames a second, and the longest task in seconds, while all of the document is read."""
+def while_reading(browser: Any, page: Any) -> dict[str, float]:
+    """Returns what the browser's own trace tells of the seconds in which all of the document is read: the frames that
+    it drew and those that it dropped, a second, and the longest task of the page's main thread in seconds. The page
+    asks for each frame, as one does in which something moves."""
     page.select_option("#pattern", "wim", force=True)
     page.fill("#question", "What is said of memory?")
     page.press("#question", "Enter")
     page.wait_for_selector(".sheet i", state="attached")
-    frames, longest = page.evaluate(
-        """(seconds) => new Promise((done) => {
-          let frames = 0, longest = 0;
-          new PerformanceObserver((found) => found.getEntries().forEach((one) => {
-            longest = Math.max(longest, one.duration);
-          })).observe({ type: "longtask" });
-          const end = performance.now() + 1000 * seconds;
-          const draw = (now) => {
-            frames += 1;
-            now < end ? requestAnimationFrame(draw) : done([frames / seconds, longest]);
-          };
-          requestAnimationFrame(draw);
-        })""",
-        SECONDS,
-    )
+    page.evaluate("() => { const draw = () => requestAnimationFrame(draw); draw(); }")
+    browser.start_tracing(page=page, categories=TRACED)
+    page.wait_for_timeout(1000 * SECONDS)
+    events = json.loads(browser.stop_tracing())["traceEvents"]
     page.click("#cancel")
-    return frames, longest / 1000
+    drawn, dropped = ([one["ts"] for one in events if one["name"] == name] for name in ("DrawFrame", "DroppedFrame"))
+    seconds = (max(drawn) - min(drawn)) / 1e6
+    threads = {(one["pid"], one["tid"]) for one in events
+               if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"}  # fmt: skip
+    tasks = [one["dur"] for one in events if one["name"] == "RunTask" and (one["pid"], one["tid"]) in threads]
+    return {
+        "frames": round((len(drawn) - 1) / seconds, 1), "dropped": round(len(dropped) / seconds, 1),
+        "seconds_longest_task": max(tasks) / 1e6,
+    }  # fmt: skip
 
 
 def repeated(source: Path, pages: int, target: Path) -> Path:

@@ -8,8 +8,9 @@ import zipfile
 ENCRYPTED = b"/Encrypt<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>/ID[<00><00>]" % (b"00" * 32, b"11" * 32)
 
 
-def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"", title: bytes = b"") -> bytes:
-    """A PDF of these pages, a line of Helvetica for each line of bytes."""
+def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"", title: bytes = b"",
+        bookmarks: tuple[tuple[bytes, int], ...] = ()) -> bytes:  # fmt: skip
+    """A PDF of these pages, a line of Helvetica for each line of bytes. ``bookmarks``: titles, pages from 0."""
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"",
@@ -26,6 +27,15 @@ def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"", title: by
         )
         kids.append(b"%d 0 R" % len(objects))
     objects[1] = b"<</Type/Pages/Kids[%s]/Count %d>>" % (b" ".join(kids), count or len(kids))
+    if bookmarks:
+        first = len(objects) + 2
+        last = first + len(bookmarks) - 1
+        objects.append(b"<</Type/Outlines/First %d 0 R/Last %d 0 R/Count %d>>" % (first, last, len(bookmarks)))
+        objects[0] = b"<</Type/Catalog/Pages 2 0 R/Outlines %d 0 R>>" % (first - 1)
+        for at, (name, page) in enumerate(bookmarks):
+            follows = b"/Next %d 0 R" % (first + at + 1) if at + 1 < len(bookmarks) else b""
+            target = kids[page] if page < len(kids) else b"999 0 R"
+            objects.append(b"<</Title(%s)/Parent %d 0 R/Dest[%s/Fit]%s>>" % (name, first - 1, target, follows))
     objects.append(b"<</Title(%s)>>" % title)
     trailer += b"/Info %d 0 R" % len(objects)
     out = bytearray(b"%PDF-1.4\n")

@@ -14,7 +14,7 @@ PAGE = """<!doctype html><html><head><title>The  Page</title><style>p{}</style><
 def test_a_page(read) -> None:
     document = read("a.html", PAGE)
     assert document.text == (
-        "Before & bolder x\n\nSecond\nline\n\nPart One\n\na\nb\n\n| H1 | H2\n1 |\n\ntail\n\n  x\n    y"
+        "Before & bolder x\n\nSecond\nline\n\nPart One\n\n- a\n- b\n\n| H1 | H2\n1 |\n\ntail\n\n  x\n    y"
     )
     assert [mark.section for mark in document.marks] == ["The Page", "Part One"]
     start = document.text.index("Part One")
@@ -28,6 +28,18 @@ def test_a_first_row_of_headings_names_the_columns(read) -> None:
     info = "<table><tr><th>Born<td>1950</tr><tr><th colspan=2>Works</tr></table>"
     document = read("a.html", f"<html><body><p>Before<table>{rows}</table>{info}</body></html>")
     assert document.text == "Before\n\n| | A | B\n1 | 2 | 3\nx | y | z\n\nBorn | 1950\nWorks"
+
+
+@pytest.mark.parametrize(("markup", "text"), [
+    ("<ol><li>a<li><p>b</p><p>more</p></li></ol><ol start=4><li>c</ol>", "1. a\n\n2. b\n\nmore\n\n4. c"),
+    ("<ul><li>a<ol><li>b<li>c</ol><li>d</ul>", "- a\n\n1. b\n2. c\n\n- d"),
+    ("<ol><li>2) own<li>• too<li>- and</ol>", "2) own\n• too\n- and"),
+    ("<ol><li></li><li><h2>Head</h2>x</ol>", "Head\n\nx"),
+    ("<li>alone</ol></ul><ol start=x><li>a</ol><ol start=" + "9" * 5000 + "><li>b</ol>", "- alone\n\n1. a\n\n1. b"),
+    ("<dl><dt>a<dd>b</dl>", "a\nb"),
+])  # fmt: skip
+def test_items_of_lists_bear_their_numbers(read, markup: str, text: str) -> None:
+    assert read("a.html", f"<html><body>{markup}").text == text
 
 
 def test_content_names_it_where_the_name_does_not(read) -> None:

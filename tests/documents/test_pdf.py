@@ -25,6 +25,20 @@ def test_what_programs_write_for_want_of_a_title_is_none(read, given: bytes, tit
     assert read("a.pdf", pdf(b"Hello.", title=given)).title == title
 
 
+def test_bookmarks_name_sections(read) -> None:
+    bookmarks = (b"Care", 1), (b"Light and shade", 1), (b"not there", 2), (b"nowhere", 9), (b" ", 1), (b"END", 3)
+    second = b"running head\n7\n1 Care\nWater it.\n2 Light and  shade\nMuch."
+    document = read("a.pdf", pdf(b"Cover\nSee Care below", second, b"go on", b"The end", bookmarks=bookmarks))
+    found = [(mark.section, document.text[mark.start :][:7]) for mark in document.marks if mark.section]
+    assert found == [
+        ("Care", "1 Care\n"), ("Light and shade", "2 Light"), ("not there", "go on\n\n"), ("END", "The end"),
+    ]  # fmt: skip
+    place = document.place(document.text.index("Much"), len(document.text))
+    assert (place.page, place.section) == (2, "Light and shade")
+    assert document.place(0, 3).section is None
+    assert [mark.page for mark in document.marks if mark.page] == [1, 2, 3, 4]
+
+
 def test_content_goes_before_the_name(read) -> None:
     assert read("a.txt", pdf(b"Page")).text == "Page"
 

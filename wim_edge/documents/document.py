@@ -118,8 +118,9 @@ class DocumentBuilder:
         self._page = page or self._page
         self._section = short(section) if section else self._section
 
-    def paragraph(self, text: str) -> None:
-        """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out."""
+    def paragraph(self, text: str, sections: Iterable[tuple[int, str]] = ()) -> None:
+        """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out.
+        ``sections`` are where in it some begin, ascending, and their titles."""
         if not text.strip():
             return
         if self._parts:
@@ -127,6 +128,7 @@ class DocumentBuilder:
         if self._page or self._section:
             self._marks.append(Mark(self._length, self._page, self._section))
             self._page = self._section = None
+        self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)
 
     def document(self, name: str) -> Document:

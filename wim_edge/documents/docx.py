@@ -14,6 +14,7 @@ from typing import Any
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.numbering import Numbering
 from wim_edge.settings import Limits
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -39,10 +40,14 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         word = docx.Document(io.BytesIO(data))
         draft.title = word.core_properties.title or ""
         styles = {style.style_id: style.name or "" for style in word.styles}
-        _add(draft, word.element.body, styles)
-        for kind, tree in _notes(docx, word):
-            draft.mark(section=kind)
-            _add(draft, tree, {})
+        parts = dict(_parts(docx, word))
+        lists = parts.get("numbering")
+        numbering = None if lists is None else Numbering(lists, word.styles.element)
+        _add(draft, word.element.body, styles, numbering)
+        for kind, heading in _NOTES.items():
+            if kind in parts:
+                draft.mark(section=heading)
+                _add(draft, parts[kind], {}, None)
     except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
         # python-docx takes a package's structure for granted and stumbles where a part is missing
         # (or follows a chain of a thousand parts).
@@ -50,41 +55,43 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     return draft.document(name)
 
 
-def _notes(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
+def _parts(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the parts beside the body that are read, by their kind."""
     for relation in word.part.rels.values():
-        kind = _NOTES.get(relation.reltype.rpartition("/")[2])
-        if kind and not relation.is_external:
+        kind = relation.reltype.rpartition("/")[2]
+        if kind in ("numbering", *_NOTES) and not relation.is_external:
             yield kind, docx.oxml.parse_xml(relation.target_part.blob)
 
 
-def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str]) -> None:
+def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None) -> None:
     for element in _walk(root, {_PARAGRAPH, _TABLE}):
         if element.tag == _TABLE:
-            rows = (" | ".join(_cells(row)) for row in _walk(element, {_ROW}))
+            rows = (" | ".join(_cells(row, numbering)) for row in _walk(element, {_ROW}))
             draft.paragraph("\n".join(row for row in rows if row.strip(" |")))
             continue
-        for index, text in enumerate(_texts(element)):
+        for index, text in enumerate(_texts(element, numbering)):
             if index == 0 and _HEADING.match(styles.get(_style(element), "")):
                 draft.mark(section=text)
             draft.paragraph(text)
 
 
-def _cells(row: Any) -> Iterator[str]:
+def _cells(row: Any, numbering: Numbering | None) -> Iterator[str]:
     for cell in _walk(row, {_CELL}):
-        paragraphs = (text for paragraph in _walk(cell, {_PARAGRAPH}) for text in _texts(paragraph))
+        paragraphs = (text for paragraph in _walk(cell, {_PARAGRAPH}) for text in _texts(paragraph, numbering))
         yield " ".join(" ".join(paragraphs).split())
 
 
-def _texts(paragraph: Any) -> list[str]:
-    """Returns a paragraph's own text, then that of the text boxes anchored in it."""
+def _texts(paragraph: Any, numbering: Numbering | None) -> list[str]:
+    """Returns a paragraph's own text with its number in a list, then that of the text boxes anchored in it."""
     own: list[str] = []
     boxes: list[str] = []
     for element in _walk(paragraph, {_PARAGRAPH, *_TEXT, *_CHARACTERS}):
         if element.tag == _PARAGRAPH:
-            boxes.extend(_texts(element))
+            boxes.extend(_texts(element, numbering))
         else:
             own.append(_CHARACTERS.get(element.tag) or element.text or "")
-    return ["".join(own).replace("\u00ad", "").strip(), *boxes]
+    text, label = "".join(own).replace("\u00ad", "").strip(), numbering.label(paragraph) if numbering else ""
+    return [f"{label} {text}" if label and text else text, *boxes]
 
 
 def _walk(root: Any, wanted: set[str]) -> Iterator[Any]:

@@ -6,6 +6,7 @@ No tree is built, so neither deep nesting nor a large page costs more than its l
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
@@ -14,6 +15,7 @@ from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_ITEMS = frozenset({"ol", "ul", "menu", "dir"})
 _LINES = frozenset({"li", "tr", "dt", "dd", "option"})
 _CELLS = frozenset({"td", "th"})
 _BLOCKS = frozenset(
@@ -24,6 +26,7 @@ _BLOCKS = frozenset(
     }
 )
 _LINE, _PARAGRAPH = 1, 2
+_LISTED = re.compile(r"[-*•‣◦–]|\(?\w{1,3}[.)]")
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
@@ -68,12 +71,16 @@ class _Writer:
         self._in_title = self._titled = self._in_heading = False
         self._first_cell = True
         self._cell_start = False
+        self._lists: list[int | None] = []
+        """The numbers of the last items, by open list; None: its items have none."""
+        self._item = ""
+        """The sign that stands before the text of the item that has just begun."""
         self._row: list[str] | None = None
         """The tags of the cells so far, in the first row of a table."""
         self._row_at: int | None = None
         """The piece that this row begins with."""
 
-    def start(self, tag: str, attributes: object) -> None:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
         if self._depth > self._most_deep:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
@@ -93,6 +100,12 @@ class _Writer:
             self._first_cell = tag == "tr" or self._first_cell
             if tag == "table":
                 self._row, self._row_at = [], None
+            elif tag in _ITEMS:
+                first = attributes.get("start", "")
+                first = first if first.isdecimal() and len(first) < 10 else "1"
+                self._lists.append(int(first) - 1 if tag == "ol" else None)
+            elif tag == "li":
+                self._begin_item()
             self._boundary(tag)
 
     def end(self, tag: str) -> None:
@@ -112,6 +125,10 @@ class _Writer:
         else:
             if tag == "tr":
                 self._end_row()
+            elif tag == "li":
+                self._item = ""
+            elif tag in _ITEMS and self._lists:
+                self._lists.pop()
             self._boundary(tag)
 
     def data(self, text: str) -> None:
@@ -139,6 +156,12 @@ class _Writer:
         # The first paragraph of a cell belongs to the cell's row, not below it.
         if not self._cell_start:
             self._gap = max(self._gap, _PARAGRAPH if tag in _BLOCKS else _LINE if tag in _LINES else 0)
+
+    def _begin_item(self) -> None:
+        number = self._lists[-1] if self._lists else None
+        if number is not None:
+            self._lists[-1] = number = number + 1
+        self._item = "-" if number is None else f"{number}."
 
     def _end_row(self) -> None:
         # Where all cells of the first row are headings they name the columns, and a pipe before them says so
@@ -174,6 +197,9 @@ class _Writer:
         self._space = self._cell_start = False
         if self._row and self._row_at is None:
             self._row_at = len(self._pieces)
+        if self._item and not self._in_heading and not _LISTED.match(text):
+            text = f"{self._item} {text}"
+        self._item = ""
         self._pieces.append(text)
 
     def _flush(self) -> None:

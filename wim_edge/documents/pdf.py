@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +18,7 @@ from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 _NAMED_PAGES = 5
+_BOOKMARKS = 5000
 # PDFium writes one of these for a hyphen that only broke the line.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 # What programs write there for want of a title: the name of a file.
@@ -24,18 +28,20 @@ PDFIUM = threading.Lock()
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Returns the text layer, with a mark for each page. Raises DocumentError for encrypted or scanned files."""
+    """Returns the text layer, with a mark for each page, and for each section where the file has bookmarks. Raises
+    DocumentError for encrypted or scanned files."""
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
     with PDFIUM:
-        pages, title = _pages(pdfium, name, data, limits.pdf_pages)
+        pages, titles, title = _pages(pdfium, name, data, limits.pdf_pages)
     draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []
     broken: list[int] = []
     for number, text in enumerate(pages, start=1):
         if text and text.strip():
             draft.mark(page=number)
-            draft.paragraph(text.strip("\n"))
+            text = text.strip("\n")
+            draft.paragraph(text, sections(text, titles.get(number, ())))
         else:
             (broken if text is None else silent).append(number)
     if draft.empty and silent:
@@ -49,8 +55,24 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     return draft.document(name)
 
 
-def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> tuple[list[str | None], str]:
-    """Returns the text of every page (None if PDFium cannot load it) and the title."""
+def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
+    """Returns where the sections with these titles begin in a page's text: at the line that the title begins, after
+    the one before; at the latter's place, or the page's beginning, if there is none."""
+    found: list[tuple[int, str]] = []
+    at = 0
+    for title in titles:
+        words = r"\s+".join(map(re.escape, title.split()))
+        heading = re.compile(rf"^(?:[\w.]{{1,9}}[ \t]+)?{words}", re.M | re.I).search(page, at)
+        at = heading.start() if heading else at
+        found.append((at, title))
+    return found
+
+
+def _pages(
+    pdfium: ModuleType, name: str, data: bytes, most: int
+) -> tuple[list[str | None], dict[int, list[str]], str]:
+    """Returns the text of every page (None if PDFium cannot load it), the bookmarks by the number of their page, and
+    the title."""
     library: type[Exception] = pdfium.PdfiumError
     try:
         pdf = pdfium.PdfDocument(data)
@@ -59,9 +81,22 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> tuple[list[
     try:
         if len(pdf) > most:
             raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
-        return [_page(pdf, index, library) for index in range(len(pdf))], str(pdf.get_metadata_value("Title"))
+        pages = [_page(pdf, index, library) for index in range(len(pdf))]
+        return pages, _bookmarks(pdf, library), str(pdf.get_metadata_value("Title"))
     finally:
         pdf.close()
+
+
+def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    try:
+        for bookmark in islice(pdf.get_toc(), _BOOKMARKS):
+            target, title = bookmark.get_dest(), bookmark.get_title().strip()
+            if target and title and (index := target.get_index()) is not None:
+                found[index + 1].append(title)
+    except (library, ValueError):  # a title that is not text: those before it are enough
+        pass
+    return dict(found)
 
 
 def _page(pdf: Any, index: int, library: type[Exception]) -> str | None:

@@ -6,11 +6,13 @@ import { Desk } from "./desk.js";
 import { $, alertOf, button, doing, item, list, quietly, removable, span } from "./dom.js";
 import { options, showMachine } from "./machine.js";
 import { Margins } from "./margins.js";
+import { Places } from "./places.js";
 import { Progress } from "./progress.js";
 import { Shelf } from "./shelf.js";
 
 const state = { question: null, watch: null, texts: new Map(), gone: new Set(), ids: new Map(), recalled: new Map() };
 const desk = new Desk(doing(() => showText(shelf.here)));
+const places = new Places(desk);
 const progress = new Progress();
 const shelf = new Shelf({ open: openDocument, removed: leave });
 const answer = new Answer((document, chars, segment) => quietly(goTo)(state.ids.get(document), chars, segment));
@@ -75,6 +77,7 @@ async function showText(id) {
   const document = await text(id);
   shelf.here = id;
   desk.show(document);
+  places.show(document);
   $("title").textContent = document.title;
   $("notes").replaceChildren();
   $("reader").hidden = false;
@@ -394,8 +397,9 @@ for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
 const press = (id) => () => $(id).hidden || $(id).click();
 const judgeAt = (accepted) => () => margins.at !== null && margins.verdict(margins.at, accepted);
 const KEYS = {
-  "/": () => $("question").select(), "?": () => $("keys").showModal(), a: press("now"), r: press("on"),
+  "/": () => $("question").select(), "?": () => $("keys").showModal(), a: press("now"), r: press("on"), g: press("again"), x: press("cancel"),
   j: () => margins.step(1), k: () => margins.step(-1), "+": judgeAt(true), "-": judgeAt(false), q: () => answer.quotation(),
+  c: () => $("export").hidden || $("copy").click(), f: () => $("reader").hidden || $("find").select(),
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;

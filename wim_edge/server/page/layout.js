@@ -20,10 +20,11 @@ export function laidOut(document, unit) {
     }
     ({ page, section } = mark);
   }
-  const lines = isMarkdown ? /^(?:(#{1,6}) .+$|\|.*\|[ \t]*(?:\n|$))/gm : /^[^\n|]+ \| [^\n]*(?:\n|$)/gm;
+  const lines = isMarkdown ? /^(?:(#{1,6}) .+$|\|.*\|[ \t]*(?:\n|$))/gm : /^(?:\| )?[^\n|]+ \| [^\n]*(?:\n|$)/gm;
   for (const line of text.matchAll(lines)) {
-    const label = line[1] ? String(line[1].length) : "", end = line.index + line[0].length;
-    found.push({ start: line.index, end, kind: label ? "heading" : /^[\s|:-]+$/.test(line[0]) ? "hidden" : "row", label });
+    const level = line[1]?.length, end = line.index + line[0].length, isHead = !isMarkdown && line[0].startsWith("|");
+    const kind = level ? "heading" : /^[\s|:-]+$/.test(line[0]) ? "hidden" : "row";
+    found.push({ start: line.index, end, kind, label: level ? String(level) : isHead ? "head" : "" });
   }
   found.sort((one, other) => one.start - other.start || one.end - other.end);
   let last = 0;

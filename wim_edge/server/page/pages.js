@@ -150,9 +150,9 @@ export class Pages {
     this.element.scrollTop = sheet.made.offsetTop - this.element.offsetTop + Math.max(0, share) * sheet.made.offsetHeight;
   }
 
-  // The page at the top, from 1
+  // The page in the middle of what is seen, where a mark comes to stand; from 1
   get page() {
-    const middle = this.element.scrollTop + this.element.offsetTop + this.element.clientHeight / 3;
+    const middle = this.element.scrollTop + this.element.offsetTop + this.element.clientHeight / 2;
     return 1 + Math.max(0, this.sheets.findLastIndex(({ made }) => made.offsetTop <= middle));
   }
 
@@ -198,10 +198,12 @@ export class Pages {
   }
 
   async go([start, end], _segment, focus = true) {
-    const before = this.marked;
-    this.marked = [start, Math.max(end, start + 1)];
+    const before = this.marked, mark = [start, Math.max(end, start + 1)];
+    this.marked = mark;
     if (before) this.tintNear(before);
-    const sheet = await this.scrollTo(start, this.marked[1], "center");
+    await this.write(this.sheetAt(start)).catch(() => {});
+    if (this.marked !== mark) return;  // another place was wanted in the meantime
+    const sheet = await this.scrollTo(...mark, "center");
     await this.draw(sheet, true);
     this.sheets.filter((one) => one.words && start < one.end && end > one.start).forEach((one) => this.tint(one));
     if (focus) sheet.made.querySelector("mark")?.focus({ preventScroll: true });

@@ -87,7 +87,8 @@ export class Progress {
     $("bar").hidden = isEnough;  // it would look as if more were to come
     this.bar(event.segments ? event.read_segments / event.segments : 1);
     this.stage("");
-    this.tell(`${end} in ${usage.seconds.total.toFixed(1)} s · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
+    const { total } = usage.seconds, when = total < 0.05 ? "at once" : `in ${total.toFixed(1)} s`;
+    this.tell(`${end} ${when} · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
       `${this.plan && !known ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${event.model}, ${event.pattern}`);
   }
 }

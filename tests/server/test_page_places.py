@@ -1,0 +1,79 @@
+"""Ways to a place of a document on the page: words that are looked for, and its contents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documents.make import pdf
+from tests.server.browser import BROWSER, expect
+
+pytest.importorskip("playwright")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
+FERRY = """# Ferry
+
+The 🚢 ferry sails at noon.
+
+## Prices
+
+A ticket for the FERRY
+costs 4.
+
+## Dogs 🐕
+
+No dogs on the ferry (yet).
+"""
+
+
+def find(page: Any, words: str, told: str) -> None:
+    page.fill("#find", words)
+    expect(page.locator("#hits")).to_have_text(told)
+
+
+def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ferry.md"
+    path.write_text(FERRY)
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("f")
+    page.keyboard.type("ferry")
+    expect(page.locator("#hits")).to_have_text("1 of 4")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits")).to_have_text("2 of 4")
+    expect(page.locator("#text mark")).to_have_text("ferry")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator("#hits")).to_have_text("4 of 4")  # around the end
+    page.click("#hit-after")
+    expect(page.locator("#hits")).to_have_text("1 of 4")
+    find(page, "ferry costs", "1 of 1")  # over the end of a line
+    expect(page.locator("#text mark")).to_have_text("FERRY costs")
+    assert page.is_hidden("#hit-after")
+    find(page, "(yet).", "1 of 1")
+    expect(page.locator("#text mark")).to_have_text("(yet).")
+    find(page, "zebra", "not there")
+    find(page, "", "")
+    page.click("#open-contents")
+    assert page.locator("#sections li").all_inner_texts() == ["Ferry", "Prices", "Dogs 🐕"]
+    page.locator("#sections .link").nth(2).click()
+    expect(page.locator("#text mark")).to_have_text("Dogs 🐕")
+    assert page.evaluate("document.activeElement.tagName") == "MARK"
+    assert page.is_hidden("#contents")
+
+
+def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "care.pdf"
+    pages = (b"Cover", b"1 Care\nWater the plants with infor-\nmation.", b"2 Light\nMuch of it.")
+    path.write_bytes(pdf(*pages, bookmarks=((b"Care", 1), (b"Light", 2))))
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector(".sheet img")
+    find(page, "information", "1 of 1")  # broken where the line ends
+    expect(page.locator(".sheet mark")).to_have_count(2)
+    page.click("#open-contents")
+    assert page.locator("#sections li").all_inner_texts() == ["Care\n2", "Light\n3"]
+    page.locator("#sections .link").nth(1).click()
+    expect(page.locator("#page")).to_have_value("3")
+    expect(page.locator(".sheet mark")).to_have_text("Light")

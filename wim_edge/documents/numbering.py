@@ -1,0 +1,109 @@
+"""The numbers and bullets that Word shows before paragraphs ("4.2 Notice"): no paragraph's text holds them.
+
+They are counted as ECMA-376, part 1, section 17.9 has it: a paragraph, or its style, names a list and a level in it;
+the list's definition says how each level counts and is written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_LEVELS = 9
+_STYLES = 20  # the longest chain of styles that are based on others
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+class Numbering:
+    """The lists of a document, each with how far it has counted. ``lists`` and ``styles`` are the roots of the parts
+    that define them."""
+
+    def __init__(self, lists: Any, styles: Any) -> None:
+        definitions = {one.get(f"{_W}abstractNumId"): one for one in lists.iterfind(f"{_W}abstractNum")}
+        self._lists = {
+            one.get(f"{_W}numId"): (one, definitions[name])
+            for one in lists.iterfind(f"{_W}num")
+            if (name := _value(one, "abstractNumId")) in definitions
+        }
+        self._styles = {one.get(f"{_W}styleId"): one for one in styles.iterfind(f"{_W}style")}
+        self._counts: dict[Any, list[int | None]] = {}
+        self._begun: set[str] = set()
+
+    def label(self, paragraph: Any) -> str:
+        """Counts this paragraph, and returns what stands before its text: "4.2", "(b)", "-"; empty if nothing does."""
+        number, level = self._place(paragraph)
+        if number not in self._lists or not 0 <= level < _LEVELS:
+            return ""
+        own, definition = self._lists[number]
+        levels = {one.get(f"{_W}ilvl"): one for one in definition.iterfind(f"{_W}lvl")}
+        if (shown := levels.get(str(level))) is None:
+            return ""
+        counts = self._counts.setdefault(definition, [None] * _LEVELS)
+        if number not in self._begun:
+            self._begun.add(number)
+            for change in own.iterfind(f"{_W}lvlOverride"):
+                if (start := _value(change, "startOverride")) is not None and change.get(f"{_W}ilvl") == str(level):
+                    counts[level] = _integer(start) - 1
+        for at in range(level + 1):
+            before = counts[at]
+            if before is None or at == level:
+                counts[at] = _start(levels.get(str(at))) if before is None else before + 1
+        counts[level + 1 :] = [None] * (_LEVELS - level - 1)
+        if _value(shown, "numFmt") == "bullet":
+            return "-"
+
+        def number_of(place: re.Match[str]) -> str:
+            at = int(place[1]) - 1
+            kind = _value(levels.get(str(at)), "numFmt") or "decimal"
+            is_arabic = kind.startswith("decimal") or shown.find(f"{_W}isLgl") is not None
+            return written(counts[at] or 0, "decimal" if is_arabic and kind != "decimalZero" else kind)
+
+        return re.sub("%([1-9])", number_of, _value(shown, "lvlText") or "").strip()
+
+    def _place(self, paragraph: Any) -> tuple[str, int]:
+        """Returns the list and the level that the paragraph names, or else its style, or one that this is based on."""
+        properties, style = paragraph.find(f"{_W}pPr"), _value(paragraph.find(f"{_W}pPr"), "pStyle")
+        number = level = own = None
+        for _ in range(_STYLES):
+            named = None if properties is None else properties.find(f"{_W}numPr")
+            number = _value(named, "numId") if number is None else number
+            level = _value(named, "ilvl") if level is None else level
+            if number is not None or style not in self._styles:
+                break
+            own, properties = style, self._styles[style].find(f"{_W}pPr")
+            style = _value(self._styles[style], "basedOn")
+        if level is None and own is not None and number in self._lists:  # a list may name the styles of its levels
+            levels = self._lists[number][1].iterfind(f"{_W}lvl")
+            level = next((one.get(f"{_W}ilvl") for one in levels if _value(one, "pStyle") == own), None)
+        return number or "", _integer(level or "0")
+
+
+def written(number: int, kind: str) -> str:
+    """Returns a number as a list shows it: ``kind`` is one of Word's names, of which unknown ones count as decimal."""
+    if kind == "none":
+        return ""
+    if kind in ("lowerLetter", "upperLetter") and number > 0:
+        text = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, _STYLES)
+    elif kind in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        text = ""
+        for value, sign in _ROMAN:
+            text += sign * (number // value)
+            number %= value
+    else:
+        return f"{number:02}" if kind == "decimalZero" else str(number)
+    return text.upper() if kind.startswith("upper") else text
+
+
+def _start(level: Any) -> int:
+    return _integer(_value(level, "start") or "1")
+
+
+def _value(element: Any, tag: str) -> str | None:
+    found = None if element is None else element.find(f"{_W}{tag}")
+    return None if found is None else found.get(f"{_W}val")
+
+
+def _integer(text: str) -> int:
+    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else 0
