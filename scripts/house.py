@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 25_200,  # 23,700 before PDF pages, shelves, embeddings, schemas and lists of Word
+    "lines without evaluation": 25_900,  # 25,000 before lists of Word and seven more formats
     "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,

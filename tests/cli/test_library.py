@@ -84,13 +84,13 @@ def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) ->
     assert run("library", "add", "--to", "none", str(folder)).exit_code == 3
     assert "none" not in run("library", "list").stdout  # nothing was added: nothing is made
     (folder / "bad.txt").write_bytes(b"\0\1")
-    (folder / "code.py").write_text("x")
+    (folder / "code.odd").write_text("x")
     assert run("library", "add", str(folder)).exit_code == 3
     (folder / "good.txt").write_text("Some words.")
     result = run("library", "add", str(folder))
     assert result.exit_code == 0  # what a folder holds besides is told, and no error
     assert "failed" in result.stderr
-    assert "1 file of other kinds skipped (.py)" in result.stderr
+    assert "1 file of other kinds skipped (.odd)" in result.stderr
 
 
 def test_a_damaged_library_hides_no_other_one(rows: str, tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def test_permission_as_anyone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (b"\x89PNG\r\n\x1a\n", "picture"),
         (b"\xff\xd8\xff\xe0", "picture"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "password"),
-        (rb"{\rtf1\ansi text}", "RTF"),
     ],
 )
 def test_unsupported(refuse, start: bytes, what: str) -> None:
@@ -98,7 +97,7 @@ def test_a_missing_library_says_what_to_install(
         raise ImportError(module)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    assert refuse(name, content).hint == "pip install lxml pypdfium2 python-docx"
+    assert refuse(name, content).hint == "pip install lxml openpyxl pypdfium2 python-docx python-pptx striprtf"
 
 
 def test_the_room_loads_no_library_by_itself() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -44,11 +45,25 @@ def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: 
 def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Library) -> None:
     folder = home / "papers"
     folder.mkdir()
-    (folder / "data.csv").write_text("ferry,noon")
-    assert states(list(add(library, [folder, folder / "data.csv"]))) == {"data.csv": "added"}
-    (folder / "data.csv").write_text("ferry,midnight")
-    assert states(list(add(library, [folder]))) == {"data.csv": "changed"}
+    (folder / "data.odd").write_text("ferry,noon")
+    assert states(list(add(library, [folder, folder / "data.odd"]))) == {"data.odd": "added"}
+    (folder / "data.odd").write_text("ferry,midnight")
+    assert states(list(add(library, [folder]))) == {"data.odd": "changed"}
     assert documents(library) == {"data": "ferry,midnight"}
+
+
+def test_json_is_rows_where_it_holds_any_and_else_a_text(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    rows = [{"title": "Ferry", "text": "It sails."}, {"title": "Crane", "text": "It lifts."}]
+    (folder / "rows.json").write_text(json.dumps(rows))
+    (folder / "settings.json").write_text('{"harbour": {"depth": 4}}')
+    (folder / "list.json").write_text('[{"depth": 4}]')
+    (folder / "broken.jsonl").write_text("{")
+    found = states(list(add(library, [folder])))
+    assert found == {"rows.json": "added", "settings.json": "added", "list.json": "added", "broken.jsonl": "failed"}
+    assert set(documents(library)) == {"Ferry", "Crane", "settings", "list"}
+    assert documents(library)["settings"] == '{"harbour": {"depth": 4}}'
 
 
 def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Library) -> None:

@@ -65,7 +65,8 @@ def ask(
     explain_settings: bool,
     **options: Any,
 ) -> None:
-    """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, EPUB; - is standard input).
+    """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX,
+    OpenDocument, RTF, EPUB, CSV, e-mail; - is standard input).
 
     Ctrl-C once answers with what has been read so far, twice cancels. On a terminal, where not all was read for
     the answer, Enter reads on until a better passage turns up. When standard output is not a terminal, margins,

@@ -18,7 +18,7 @@ from typing import TypeVar
 from wim_edge.documents.formats import FORMATS
 from wim_edge.errors import DocumentError
 
-INSTALL_HINT = "pip install lxml pypdfium2 python-docx"
+INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx striprtf"
 
 _SECTION_CHARS = 200
 _CONVERTED = (".jsonl", ".gz", *(ending for one in FORMATS if not one.has_lines for ending in one.endings))

@@ -1,4 +1,7 @@
-"""The formats of documents: what they are called, and how the names of their files end."""
+"""The formats of documents: what they are called, and how the names of their files end.
+
+`wim_edge.documents.readers` says who reads which.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,24 @@ class Format:
     """True if the text has the file's own lines, so that an editor shows what is on line 7."""
 
 
-TEXT = Format("text", (".txt", ".text", ".rst", ".org", ".adoc", ".tex"), has_lines=True)
+_PROSE = ".txt .text .rst .org .adoc .tex .log"
+_CODE = (
+    ".c .cc .cfg .cpp .cs .css .go .h .hpp .ini .java .js .json .jsx .kt .lua .php .pl .py .r .rb .rs .sh .sql .swift "
+    ".toml .ts .tsx .xml .yaml .yml"
+)
+TEXT = Format("text", (*_PROSE.split(), *_CODE.split()), has_lines=True)
 MARKDOWN = Format("Markdown", (".md", ".markdown"), has_lines=True)
 HTML = Format("HTML", (".html", ".htm", ".xhtml"))
 PDF = Format("PDF", (".pdf",))
 DOCX = Format("DOCX", (".docx",))
+XLSX = Format("XLSX", (".xlsx", ".xlsm"))
+PPTX = Format("PPTX", (".pptx",))
+OPEN_DOCUMENT = Format("OpenDocument", (".odt", ".ods", ".odp"))
+RTF = Format("RTF", (".rtf",))
 EPUB = Format("EPUB", (".epub",))
-FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, EPUB)
+DELIMITED = Format("CSV", (".csv", ".tsv"))
+MAIL = Format("e-mail", (".eml", ".mbox"))
+FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB, DELIMITED, MAIL)
 
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])
 ALL_OF_THEM = f"{_FIRST} and {FORMATS[-1].name}"

@@ -1,4 +1,4 @@
-"""The reader of any file: PDF, archives and what cannot be read are told by their content, HTML and Markdown by the
+"""The reader of any file: PDF, RTF, archives and what cannot be read are told by their content, the others by the
 ending of the file's name, HTML without one by its beginning."""
 
 from __future__ import annotations
@@ -12,15 +12,22 @@ from typing import BinaryIO
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.decode import decode
+from wim_edge.documents.delimited import read_delimited
 from wim_edge.documents.document import Document, with_unique_names
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
-from wim_edge.documents.formats import HTML, MARKDOWN
+from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN
 from wim_edge.documents.html import read_html
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
+from wim_edge.documents.mail import read_mail
 from wim_edge.documents.markdown import markdown
+from wim_edge.documents.opendocument import CONTENT, read_opendocument
 from wim_edge.documents.pdf import read_pdf
 from wim_edge.documents.plain import plain
+from wim_edge.documents.rtf import START as RTF_START
+from wim_edge.documents.rtf import read_rtf
+from wim_edge.documents.sheets import read_xlsx
+from wim_edge.documents.slides import read_pptx
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -40,10 +47,9 @@ _UNSUPPORTED = (
     ),
     (
         re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-        "an old Office file (.doc) or one with a password",
-        "Save it as DOCX or PDF without a password and read that.",
+        "an old Office file (.doc, .xls, .ppt) or one with a password",
+        "Save it as DOCX, XLSX, PPTX or PDF without a password and read that.",
     ),
-    (re.compile(rb"\{\\rtf"), "an RTF file", _CONVERT),
 )
 
 
@@ -121,10 +127,16 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
             raise DocumentError(f"{name}: {what}, which is not supported", hint)
     if b"%PDF-" in data[:1024]:
         return read_pdf(name, data, limits)
+    if RTF_START.match(data):
+        return read_rtf(name, data, limits)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
         return _parse_archive(name, data, limits)
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
         return read_html(name, data, limits)
+    if ending in MAIL.endings:
+        return read_mail(name, data, lambda part, its: _checked(part, Path(part).suffix.lower(), its, limits), limits)
+    if ending in DELIMITED.endings:
+        return read_delimited(name, data)
     text, notes = decode(name, data)
     if ending in MARKDOWN.endings:
         document = markdown(name, text, limits)
@@ -136,9 +148,15 @@ def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
     members = Archive(name, data, limits).names
     if "word/document.xml" in members:
         return read_docx(name, data, limits)
+    if "xl/workbook.xml" in members:
+        return read_xlsx(name, data, limits)
+    if "ppt/presentation.xml" in members:
+        return read_pptx(name, data, limits)
     if CONTAINER in members:
         return read_epub(name, data, limits)
-    if "[Content_Types].xml" in members or "content.xml" in members:
+    if CONTENT in members:
+        return read_opendocument(name, data, limits)
+    if "[Content_Types].xml" in members:
         raise DocumentError(f"{name}: an Office file that is not supported", _CONVERT)
     raise DocumentError(f"{name}: a zip archive", "Unpack it and give the files in it.")
 

@@ -131,8 +131,21 @@ def _one(library: Library, path: Path, known: SourceFile | None, limits: Limits)
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
     """Returns a file's documents with their titles, and what is missing. Raises DocumentError, InvalidRequestError."""
     if not path.name.lower().endswith(ROWS):
-        document = read_document(path, limits=limits or DEFAULTS)
-        return [(title_of(document), document)], "; ".join(document.notes)
+        return _whole(path, limits)
+    try:
+        return _rows(path, limits)
+    except (DocumentError, InvalidRequestError):
+        if path.suffix.lower() != ".json":
+            raise
+        return _whole(path, limits)  # a JSON file of any other kind is a text
+
+
+def _whole(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
+    document = read_document(path, limits=limits or DEFAULTS)
+    return [(title_of(document), document)], "; ".join(document.notes)
+
+
+def _rows(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
     rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
     full = [(title, document) for title, document in rows if document.text.strip()]
     if not full:

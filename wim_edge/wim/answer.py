@@ -234,7 +234,7 @@ class AnswerStage:
         reading, plan = self.reading, self.reading.plan
         notes = []
         # A base model's examples answer from the text, without the quotation beside it
-        shown = used if reading.chat.is_chat or not reading.resolved.verbatim else ()
+        shown = used if reading.chat.is_chat or not reading.resolved.margins_are_pointed_at else ()
         for index in shown:
             margin = reading.margins.get(index)
             if margin is not None and margin.text:

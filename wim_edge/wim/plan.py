@@ -130,7 +130,7 @@ def make_plan(
     most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
     limit, larger = most.tokens, most.larger
     before = prompts.query_first(query) if settings.query_first else ""
-    system = prompts.system(read=bool(documents), margins=pattern.margins and not resolved.verbatim)
+    system = prompts.system(read=bool(documents), margins=pattern.margins and not resolved.margins_are_pointed_at)
     prefix = (*chat.opening(model, system), *model.tokenize(before))
     asking = make_margin_prompt(model, chat, prompts, resolved, query)
     question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
@@ -174,9 +174,9 @@ def make_margin_prompt(
 ) -> tuple[int, ...]:
     """Returns the prompt that asks for a margin: an adapter and a base model go on from "Answer:", a chat model is
     asked in its turn."""
-    if resolved.verbatim and (model.has_adapter or not chat.is_chat):
+    if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
-    text = prompts.quotation(query) if resolved.verbatim else prompts.free_margin(query)
+    text = prompts.quotation(query) if resolved.margins_are_pointed_at else prompts.free_margin(query)
     return (*model.tokenize(text), *chat.after_user)
 
 

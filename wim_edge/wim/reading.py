@@ -262,7 +262,7 @@ class Reading:
         """Tells whether an adapter says of each segment if it answers: only of those read alone, to be scored."""
         pattern = self.resolved.pattern
         alone = pattern.margins and not pattern.deep and not self._scores_margins and self._needs_reading
-        return self.model.has_adapter and self.resolved.verbatim and alone
+        return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
         """Scores the segment just read; writes its margin if one is due, or has it wait."""

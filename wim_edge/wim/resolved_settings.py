@@ -50,9 +50,9 @@ class ResolvedSettings:
     """The reason for the pattern, if the user has not chosen it."""
 
     @property
-    def verbatim(self) -> bool:
+    def margins_are_pointed_at(self) -> bool:
         """Tells whether margins are quotations, which are pointed at; else they are written."""
-        return self.margins == "verbatim"
+        return _are_pointed_at(self.margins)
 
     @property
     def run_tokens(self) -> int:
@@ -62,7 +62,7 @@ class ResolvedSettings:
     @property
     def decoded_tokens(self) -> int:
         """The most tokens that are decoded to find or write a margin."""
-        return BEAMS * self.run_tokens if self.verbatim else self.margin_tokens
+        return BEAMS * self.run_tokens if self.margins_are_pointed_at else self.margin_tokens
 
     def explained(self) -> dict[str, dict[str, Any]]:
         """Returns each setting's effective ``value``, in its JSON form, and ``origin``, by its name. The origin of a
@@ -84,6 +84,10 @@ class ResolvedSettings:
             plain = str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
             explained[name] = {"value": plain, "origin": origin}
         return explained
+
+
+def _are_pointed_at(margins: str) -> bool:
+    return margins == "verbatim"
 
 
 def resolve(
@@ -114,7 +118,7 @@ def resolve(
     if settings.pattern is None and automatic is not None:
         settings, why, origins["pattern"] = settings.with_changes(pattern=automatic[0]), automatic[1], "length"
     pattern, margins = PATTERNS[settings.pattern or "wim"], settings.margins or MARGINS[0]
-    verbatim = margins == "verbatim"
+    is_pointed = _are_pointed_at(margins)
     # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
     is_judged_apart = settings.relevance_model not in (None, ITSELF)
     again = pattern.answers_from_passages or settings.query_first or is_judged_apart
@@ -130,9 +134,9 @@ def resolve(
         pattern,
         relevance,
         margins,
-        settings.margin_tokens or (_QUOTATION if verbatim else _OWN_WORDS),
+        settings.margin_tokens or (_QUOTATION if is_pointed else _OWN_WORDS),
         settings.segment_tokens or (_SEGMENT if pattern.deep else _SEGMENT_ALONE),
         settings.max_passages or most,
-        settings.prose is not False or not verbatim or not pattern.margins,
+        settings.prose is not False or not is_pointed or not pattern.margins,
         why,
     )

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+
+@pytest.mark.parametrize(("name", "data", "text"), [
+    ("a.csv", "Name,Room\nAnna,\"B, 12\"\n", "| Name | Room\nAnna | B, 12"),
+    ("a.csv", "Name;Price\nRopé;4,5\n", "| Name | Price\nRopé | 4,5"),
+    ("a.tsv", "Name\tRoom\nAnna\t\"12\nleft\"\n", "| Name | Room\nAnna | 12 left"),
+    ("a.csv", "1,2\n3,4\n", "1 | 2\n3 | 4"),
+    ("a.csv", "one line of words, and no more\n", "one line of words, and no more\n"),
+    ("a.csv", "Bread\nMilk, two\nEggs\nSalt\n", "Bread\nMilk, two\nEggs\nSalt\n"),
+    ("a.txt", "Name,Room\nAnna,12\n", "Name,Room\nAnna,12\n"),
+])  # fmt: skip
+def test_rows(read, name: str, data: str, text: str) -> None:
+    assert read(name, data).text == text
+
+
+def test_hostile_cells_cost_no_time_and_leave_no_trace(read) -> None:
+    before = csv.field_size_limit()
+    long = read("a.csv", "a,b\n" + "x" * 3_000_000 + ",y\n")
+    assert "x" * 3_000_000 in long.text  # as it stands: no table
+    assert csv.field_size_limit() == before
+    assert len(read("b.csv", "a,b\n" + '"' * 200_000).text) > 1
+    assert read("c.csv", ("," * 2000 + "\n") * 200 + "x,y\n").text == "x | y"
+
+
+def test_encodings_are_told(read) -> None:
+    assert "Müller | 4" in read("a.csv", "Name,Room\nMüller,4\n".encode("utf-16")).text
+
+
+def test_without_a_cell_it_is_empty(refuse) -> None:
+    assert "empty" in str(refuse("a.csv", ",,,\n,,,\n"))

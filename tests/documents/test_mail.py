@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from email.message import EmailMessage
+
+import pytest
+
+from tests.documents.make import pdf
+
+
+def mail(subject: str, text: str, html: str = "", **attached: bytes) -> EmailMessage:
+    made = EmailMessage()
+    made["From"], made["To"], made["Subject"] = "Änna Lind <anna@x.org>", "hugo@x.org", subject
+    made["Date"] = "Tue, 05 Mar 2024 10:00:00 +0100"
+    if text:
+        made.set_content(text)
+    if html:
+        made.add_alternative(html, subtype="html")
+    for name, data in attached.items():
+        made.add_attachment(data, maintype="application", subtype="octet-stream", filename=name.replace("_", "."))
+    return made
+
+
+HEAD = "From: Änna Lind <anna@x.org>\nTo: hugo@x.org\nDate: Tue, 05 Mar 2024 10:00:00 +0100\nSubject: "
+
+
+def test_a_mail_with_its_attachments(read) -> None:
+    sheet = b"Name,Room\nAnna,12\n"
+    attached = {"plan_pdf": pdf(b"The plan"), "rooms_csv": sheet, "p_png": b"\x89PNG"}
+    document = read("a.eml", bytes(mail("Crane", "It comes on Thursday.\n", **attached)))
+    assert document.text == f"{HEAD}Crane\n\nIt comes on Thursday.\n\nThe plan\n\n| Name | Room\nAnna | 12"
+    assert [mark.section for mark in document.marks] == ["Crane", "plan.pdf", "rooms.csv"]
+    assert document.title == "Crane"
+    assert document.notes == ("attachment p.png: a picture, which is not supported",)
+
+
+def test_one_of_markup_alone(read) -> None:
+    document = read("a.eml", bytes(mail("Hello", "", "<p>Dear <b>all</b></p><ul><li>one</ul>")))
+    assert document.text == f"{HEAD}Hello\n\nDear all\n\n- one"
+
+
+def test_a_mailbox_is_its_mails(read) -> None:
+    start = b"From a@b Tue Mar  5 10:00:00 2024\n"
+    document = read("a.mbox", b"".join(start + bytes(mail(name, f">From {name}\n")) + b"\n" for name in "xy"))
+    assert document.text == f"{HEAD}x\n\nFrom x\n\n{HEAD}y\n\nFrom y"
+    assert [mark.section for mark in document.marks] == ["x", "y"]
+    assert document.title == ""
+
+
+def test_mails_within_mails_end(read) -> None:
+    made = mail("0", "deepest")
+    for depth in range(1, 6):
+        outer = mail(str(depth), f"level {depth}")
+        outer.add_attachment(made)
+        made = outer
+    document = read("a.eml", bytes(made))
+    assert "level 3" in document.text
+    assert "level 2" not in document.text
+    assert document.notes == ("a mail that is attached to an attached one was not read",)
+    many = mail("many", "text", **{f"a{number}_txt": b"x" for number in range(150)})
+    notes = read("b.eml", bytes(many)).notes
+    assert len(notes) == 50
+    assert all("as there are many" in note for note in notes)
+
+
+@pytest.mark.parametrize("data", [
+    b"Subject: x\nContent-Type: text/plain; charset=nonsense\n\nbody",
+    b"Subject: x\nContent-Transfer-Encoding: base64\n\nbody",
+    b"Subject: =?utf-8?q?=FF=FE?=\nFrom: <<<>>>\nDate: never\n\nbody",
+    b"Subject: x\nContent-Type: multipart/mixed\n\nbody",
+    b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\nbody\n--b\n"
+    + b"Content-Type: multipart/mixed; boundary=b\n\n--b\n" * 500,
+    b"Subject: " + b"x" * 1_000_000 + b"\n\nbody", b"\x00\xff" * 1000 + b"\n\nbody",
+])  # fmt: skip
+def test_hostile_mails_are_read_as_far_as_they_go(read, data: bytes) -> None:
+    document = read("a.eml", data)
+    assert document.text.strip()
+
+
+def test_without_text_it_is_empty(refuse) -> None:
+    assert "empty" in str(refuse("a.eml", b"\n\n"))
+    assert "empty" in str(refuse("a.eml", b"Content-Type: message/rfc822\n\n" * 2000 + b"body"))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.documents.make import archive, claiming
+
+pytest.importorskip("lxml")
+NAMES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{long}:1.0"'
+    for name, long in zip(("office", "text", "table", "style", "draw"), ("office", "text", "table", "style", "drawing"),
+                          strict=True)
+)
+STYLES = (
+    '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" '
+    'style:num-suffix="."/><text:list-level-style-number text:level="2" style:num-format="a" style:num-prefix="("  '
+    'style:num-suffix=")" text:start-value="2"/></text:list-style>'
+)
+
+
+def file(kind: str, body: str, title: str = "") -> bytes:
+    content = (
+        f"<office:document-content {NAMES}><office:automatic-styles>{STYLES}</office:automatic-styles>"
+        f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
+    )
+    meta = f'<m {NAMES} xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></m>'
+    return archive({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content, "meta.xml": meta})
+
+
+def cells(*texts: str, times: int = 1) -> str:
+    repeated = f' table:number-rows-repeated="{times}"' if times > 1 else ""
+    made = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in texts)
+    return f"<table:table-row{repeated}>{made}</table:table-row>"
+
+
+def test_a_text_with_lists_tables_and_notes(read) -> None:
+    deep = "<text:list><text:list-item><text:p>deep</text:p></text:list-item></text:list>"
+    items = f"<text:list-item><text:p>one</text:p>{deep}"
+    body = (
+        "<text:tracked-changes><text:p>old</text:p></text:tracked-changes><text:h>Rent</text:h>"
+        '<text:p>It is<text:s text:c="2"/>400<text:tab/>a <text:span>month</text:span><text:note><text:note-body>'
+        "<text:p>net</text:p></text:note-body></text:note>.<office:annotation><text:p>hm</text:p></office:annotation></text:p>"
+        f'<text:list text:style-name="L1">{items}</text:list-item><text:list-item><text:p>two</text:p></text:list-item>'
+        "</text:list><text:list><text:list-item><text:p>dot</text:p></text:list-item></text:list>"
+        f"<table:table>{cells('Item', 'Price')}{cells('Door', '12')}</table:table>"
+        "<text:p><draw:frame><draw:text-box><text:p>box</text:p></draw:text-box></draw:frame>around</text:p>"
+    )
+    document = read("a.odt", file("text", body, "The lease"))
+    assert document.text == (
+        "Rent\n\nIt is  400\ta month.\n\n1. one\n\n(b) deep\n\n2. two\n\n- dot\n\n"
+        "| Item | Price\nDoor | 12\n\naround\n\nbox\n\nnet"
+    )
+    assert [mark.section for mark in document.marks] == ["Rent", "Notes"]
+    assert document.title == "The lease"
+
+
+def test_sheets_and_slides(read) -> None:
+    empty = '<table:table-cell table:number-columns-repeated="16000"/>'
+    rest = f'<table:table-row table:number-rows-repeated="1048576">{empty}</table:table-row>'
+    tables = {"Staff": cells("Name", "Room") + cells("Anna", "12", times=2) + rest, "More": cells("x", "y")}
+    sheets = (f'<table:table table:name="{name}">{rows}</table:table>' for name, rows in tables.items())
+    document = read("a.ods", file("spreadsheet", "".join(sheets)))
+    assert document.text == "| Name | Room\nAnna | 12\nAnna | 12\n\nx | y"
+    assert [mark.section for mark in document.marks] == ["Staff", "More"]
+    pages = "".join(f"<draw:page><draw:frame><text:p>slide {n}</text:p></draw:frame></draw:page>" for n in (1, 2))
+    document = read("a.odp", file("presentation", pages))
+    assert [(mark.page, document.text[mark.start :][:7]) for mark in document.marks] == [(1, "slide 1"), (2, "slide 2")]
+
+
+def test_hostile_ones_are_bounded(read, refuse) -> None:
+    many = '<table:table-cell table:number-columns-repeated="999999999"><text:p>x</text:p></table:table-cell>'
+    wide = f'<table:table><table:table-row table:number-rows-repeated="50">{many}</table:table-row></table:table>'
+    assert len(read("a.ods", file("spreadsheet", wide)).text) < 50 * 1000 * 5
+    for deep, text in ((100, "x"), (3000, "damaged")):
+        data = file("text", "<text:section>" * deep + "<text:p>x</text:p>" + "</text:section>" * deep)
+        assert text in (read("b.odt", data).text if deep == 100 else str(refuse("b.odt", data)))
+    assert "damaged" in str(refuse("c.odt", archive({"content.xml": "<x"})))
+    assert "damaged" in str(refuse("d.odt", archive({"content.xml": "<x/>"})))
+    assert "empty" in str(refuse("e.odt", file("text", "")))
+    assert "unpacks to" in str(refuse("f.odt", claiming(file("text", "<text:p>x</text:p>"), 2**31)))
+    assert "x" in read("g.odt", file("text", '<text:p>x<text:s text:c="999999999"/></text:p>')).text

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from wim_edge.documents.rtf import read_rtf
+from wim_edge.errors import DocumentError
+from wim_edge.settings import Limits
+
+LEASE = (
+    rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}{\author A}}\f0 The rent is 400\'80.\par "
+    rb"Der K\'e4ufer \u8211? zahlt.\par\trowd\cellx1000\cellx2000 Item\intbl\cell Price\intbl\cell\row"
+    rb"\trowd\cellx1000\cellx2000 Door\intbl\cell 12\intbl\cell\row\pard End.\par}"
+)
+
+
+def test_text_and_tables(read) -> None:
+    document = read("a.rtf", LEASE)
+    assert document.text == "The rent is 400€.\n\nDer Käufer – zahlt.\n\n| Item | Price\nDoor | 12\n\nEnd."
+    assert document.title == "The lease"
+    assert read("named.doc", LEASE).text == document.text  # Word writes it under this name, too
+
+
+@pytest.mark.parametrize("data", [
+    rb"{\rtf1" + b"{" * 200_000, rb"{\rtf1 a" + rb"\'ff" * 200_000 + b"}", rb"{\rtf1 a\bin999999999 x}",
+    rb"{\rtf1 a" + b"}" * 100_000, rb"{\rtf1 a{\*\x" + rb"\y" * 100_000,
+])  # fmt: skip
+def test_hostile_ones_end_soon(read, refuse, data: bytes) -> None:
+    began = time.monotonic()
+    if data.startswith(rb"{\rtf1 a"):
+        assert read("a.rtf", data).text.startswith("a")
+    else:
+        assert "empty" in str(refuse("a.rtf", data))
+    assert time.monotonic() - began < 60
+
+
+def test_refused(refuse) -> None:
+    assert "damaged" in str(refuse("a.rtf", rb"{\rtf1 a\u999999999?b}"))
+    with pytest.raises(DocumentError, match="larger than") as told:
+        read_rtf("a.rtf", LEASE, Limits(markup_bytes=100))
+    assert "WIM_EDGE_MARKUP_BYTES" in told.value.hint

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+import pytest
+
+from tests.documents.make import archive, claiming, rezip
+from wim_edge.documents.sheets import shown
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+def book(**sheets: list[list[Any]]) -> bytes:
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    made.properties.title = "The book"
+    buffer = io.BytesIO()
+    made.save(buffer)
+    return buffer.getvalue()
+
+
+SAMPLE = book(Prices=[[None, "Item", "Price"], [None, "Rope", 24.5]], Staff=[["Name", "Room"], ["Anna", "=1+1"]])
+
+
+def test_sheets_are_sections_and_rows_lines(read) -> None:
+    document = read("a.xlsx", SAMPLE)
+    assert document.text == "| Item | Price\nRope | 24.5\n\n| Name | Room\nAnna |"  # a formula that was never reckoned
+    assert [mark.section for mark in document.marks] == ["Prices", "Staff"]
+    assert document.title == "The book"
+
+
+def test_hidden_sheets_are_told(read) -> None:
+    made = openpyxl.load_workbook(io.BytesIO(SAMPLE))
+    made["Staff"].sheet_state = "hidden"
+    buffer = io.BytesIO()
+    made.save(buffer)
+    document = read("a.xlsx", buffer.getvalue())
+    assert document.notes == ("sheet Staff is hidden, and was not read",)
+    assert "Anna" not in document.text
+
+
+@pytest.mark.parametrize(("value", "form", "text"), [
+    (None, "General", ""), (True, "General", "TRUE"), ("x", "@", "x"), (3.0, "General", "3"),
+    (0.1 + 0.2, "General", "0.3"),
+    (1234567, "General", "1234567"), (1234.5, "#,##0.00", "1,234.50"), (129.5, '#,##0.00 "€"', "129.50 €"),
+    (1299, "[$€-407]#,##0.00", "€1,299.00"), (5, '"EUR" 0.0', "EUR 5.0"), (0.195, "0.0%", "19.5%"), (0.19, "0%", "19%"),
+    (7, "000", "7"), (-5, "0.00;[Red]-0.00", "-5.00"), (1.5, "0.##", "1.5"),
+    (2e15, "General", "2000000000000000"),
+    (date(2024, 3, 1), "", "2024-03-01"), (datetime(2024, 3, 1), "", "2024-03-01"),
+    (datetime(2024, 3, 1, 9, 5), "", "2024-03-01 09:05"), (time(9, 5), "", "09:05"),
+    (timedelta(hours=26.5), "", "26:30"),
+])  # fmt: skip
+def test_values_are_shown_as_the_sheet_shows_them(value: Any, form: str, text: str) -> None:
+    assert shown(value, form) == text
+
+
+def test_cells_that_stand_far_apart_cost_little(read) -> None:
+    with zipfile.ZipFile(io.BytesIO(SAMPLE)) as file:
+        sheet = file.read("xl/worksheets/sheet1.xml").decode()
+    far = '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c></row></sheetData>'
+    data = rezip(SAMPLE, {"xl/worksheets/sheet1.xml": re.sub("</sheetData>", far, sheet)})
+    assert read("a.xlsx", data).text.startswith("| Item | Price\nRope | 24.5")
+
+
+def test_damaged_ones_and_bombs_cost_little(read, refuse) -> None:
+    assert "damaged" in str(refuse("a.xlsx", SAMPLE[:2000]))
+    assert "damaged" in str(refuse("a.xlsx", archive({"xl/workbook.xml": "<x/>"})))
+    assert "damaged" in str(refuse("a.xlsx", rezip(SAMPLE, {"xl/worksheets/sheet1.xml": "<worksheet><"})))
+    assert "unpacks to" in str(refuse("a.xlsx", claiming(SAMPLE, 2**31)))
+    bomb = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>" + "".join(
+        f"<!ENTITY {name} '{f'&{other};' * 10}'>" for name, other in zip("bcdefghi", "abcdefgh", strict=True)
+    )
+    strings = f'{bomb}]><sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>&i;</t></si></sst>'
+    assert len(read("b.xlsx", rezip(SAMPLE, {"xl/sharedStrings.xml": strings})).text) < 1000

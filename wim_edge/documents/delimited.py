@@ -1,0 +1,36 @@
+"""The reader of CSV and TSV: a line a row."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+
+from wim_edge.documents.decode import decode
+from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.rows import add_rows
+
+_SAMPLE = 65_536  # characters by which the dialect is told
+_WIDEST = 1 << 20  # characters of a cell
+
+
+def read_delimited(name: str, data: bytes) -> Document:
+    """Returns the rows of a table whose cells are parted by commas, semicolons, tabs or pipes. What is none, such as a
+    list with one column, stays as it stands."""
+    text, notes = decode(name, data)
+    draft = DocumentBuilder()
+    draft.notes.extend(notes)
+    before = csv.field_size_limit(_WIDEST)
+    try:
+        dialect = csv.Sniffer().sniff(text[:_SAMPLE], ",;\t|")
+        rows = list(csv.reader(io.StringIO(text, newline=""), dialect))
+    except csv.Error:
+        rows = []
+    finally:
+        csv.field_size_limit(before)
+    widths = Counter(len(row) for row in rows if row)
+    (width, count), *_ = widths.most_common(1) or [(0, 0)]
+    if width < 2 or count < 2 or 2 * count < widths.total():
+        return Document(name, text, notes=notes, is_converted=True)
+    add_rows(draft, rows)
+    return draft.document(name)

@@ -1,0 +1,100 @@
+"""The reader of e-mail (EML, MBOX): who wrote what to whom and when, the text, and the attachments that can be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from email import policy
+from email.errors import MessageError
+from email.message import EmailMessage, MIMEPart
+from email.parser import BytesParser
+
+from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.html import add_html
+from wim_edge.documents.limits import DEFAULTS
+from wim_edge.errors import DocumentError
+from wim_edge.settings import Limits
+
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_DEEP = 3  # mails within mails
+_ATTACHMENTS = 100  # of a file
+_FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
+"""The errors that Python's parser of e-mail raises for headers and parts that are none."""
+
+Read = Callable[[str, bytes], Document]
+"""Reads an attachment by its name and bytes. Raises DocumentError."""
+
+
+def read_mail(name: str, data: bytes, read: Read, limits: Limits = DEFAULTS) -> Document:
+    """Returns a mail, or a mailbox's mails one after the other, each a section by its subject."""
+    draft = DocumentBuilder()
+    writer = _MailWriter(draft, name, read, limits)
+    starts = list(_FROM.finditer(data)) if data.startswith(b"From ") else []
+    for at, start in enumerate(starts):
+        end = starts[at + 1].start() if at + 1 < len(starts) else len(data)
+        writer.add(_QUOTED_FROM.sub(rb"\1", data[start.end() : end]))
+    if not starts:
+        writer.add(data)
+        draft.title = writer.subject
+    return draft.document(name)
+
+
+class _MailWriter:
+    def __init__(self, draft: DocumentBuilder, name: str, read: Read, limits: Limits) -> None:
+        self._draft, self._name, self._read, self._limits = draft, name, read, limits
+        self._left, self._room = _ATTACHMENTS, limits.document_bytes
+        self.subject = ""
+
+    def add(self, data: bytes) -> None:
+        try:
+            self._mail(BytesParser(policy=policy.default).parsebytes(data), 0)
+        except _DAMAGE as error:
+            self._draft.notes.append(f"a mail is damaged, and was read in part ({type(error).__name__})")
+
+    def _mail(self, mail: EmailMessage, depth: int) -> None:
+        headers = [(key, " ".join(str(mail.get(key, "")).split())) for key in _HEADERS]
+        self.subject = headers[-1][1]
+        self._draft.mark(section=self.subject or "mail")
+        self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
+        body = mail.get_body(("plain", "html"))
+        if body is not None and (text := _text(body)):
+            if body.get_content_subtype() == "html":
+                add_html(self._draft, self._name, text, self._limits)
+            else:
+                self._draft.paragraph(text.replace("\r\n", "\n").strip("\n"))
+        for part in mail.iter_attachments():
+            self._attachment(part, depth)
+
+    def _attachment(self, part: EmailMessage, depth: int) -> None:
+        if part.get_content_type() == "message/rfc822":
+            if depth + 1 < _DEEP:
+                self._mail(part.get_content(), depth + 1)
+            else:
+                self._draft.notes.append("a mail that is attached to an attached one was not read")
+            return
+        name = " ".join((part.get_filename() or "").split())
+        data = part.get_payload(decode=True)
+        if not name or not isinstance(data, bytes):
+            return
+        self._left -= 1
+        if self._left < 0 or self._room <= 0:
+            self._draft.notes.append(f"attachment {name}: not read, as there are many")
+            return
+        try:
+            found = self._read(name, data)
+        except DocumentError as error:
+            self._draft.notes.append(f"attachment {error}")
+            return
+        self._room -= len(found.text)
+        self._draft.mark(section=name)
+        self._draft.paragraph(found.text, [(mark.start, mark.section) for mark in found.marks if mark.section])
+
+
+def _text(part: MIMEPart) -> str:
+    try:
+        return str(part.get_content())
+    except LookupError:  # an encoding that is none
+        data = part.get_payload(decode=True)
+        return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""

@@ -1,0 +1,104 @@
+"""The reader of XLSX: a section a sheet, a line a row, with values as the sheet shows them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.rows import add_rows
+from wim_edge.settings import Limits
+
+_COLUMNS = 1000
+_CELLS = 5_000_000
+"""The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
+_CURRENCY = re.compile(r"[€$£¥]")
+_QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
+
+
+def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+    """Returns the sheets that are not hidden; of formulas the value that was last saved. Raises DocumentError."""
+    openpyxl = require("openpyxl", name)
+    Archive(name, data, limits).bound_markup(".xml", ".rels")
+    draft = DocumentBuilder()
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        draft.title = book.properties.title or ""
+        left = _CELLS
+        for sheet in book.worksheets:
+            if sheet.sheet_state != "visible":
+                draft.notes.append(f"sheet {sheet.title} is hidden, and was not read")
+                continue
+            draft.mark(section=sheet.title)
+            rows = _Rows(sheet, left)
+            add_rows(draft, rows)
+            left = rows.left
+            if left <= 0:
+                draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {sheet.title} was not read")
+                break
+    except (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, SyntaxError, AssertionError):
+        # openpyxl takes a package's structure for granted; what its XML parser raises is a SyntaxError
+        raise damaged(name) from None
+    return draft.document(name)
+
+
+class _Rows:
+    """The rows of a sheet as texts, until so many cells have been looked at."""
+
+    def __init__(self, sheet: Any, left: int) -> None:
+        self._sheet, self.left = sheet, left
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for row in self._sheet.iter_rows(max_col=_COLUMNS):
+            self.left -= 1 + len(row)
+            if self.left <= 0:
+                return
+            yield [shown(cell.value, getattr(cell, "number_format", None) or "") for cell in row]
+
+
+def shown(value: object, form: str = "") -> str:
+    """Returns a cell's value as its sheet shows it, about: ``form`` is the cell's number format ("0.0%",
+    '#,##0.00 "EUR"')."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d}" if value.time() == time() else f"{value:%Y-%m-%d %H:%M}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, time):
+        return f"{value:%H:%M}"
+    if isinstance(value, timedelta):
+        minutes = round(value.total_seconds() / 60)
+        return f"{minutes // 60}:{minutes % 60:02}"
+    return _number(value, form.split(";")[0]) if isinstance(value, int | float) else str(value)
+
+
+def _number(value: float, form: str) -> str:
+    words = ["".join(found) for found in _QUOTED.findall(form)]
+    plain = _QUOTED.sub("", form)
+    if "%" in plain:
+        value *= 100
+    digits = re.search(r"\.(0+)", plain)
+    if digits:
+        text = f"{value:,.{min(len(digits[1]), 9)}f}"
+    elif re.search(r"0", plain) and "#" not in plain.partition(".")[2]:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:,.10g}" if abs(value) < 1e10 else f"{value:,.0f}"
+    if "," not in plain.replace(r"\,", ""):
+        text = text.replace(",", "")
+    if "%" in plain:
+        return f"{text}%"
+    unit = "".join(words).strip() or "".join(_CURRENCY.findall(plain))[:1]
+    if not unit:
+        return text
+    first = min((form.find(sign) for sign in "#0" if sign in form), default=0)
+    is_before = form.find(unit) < first
+    return (f"{unit}{text}" if len(unit) == 1 else f"{unit} {text}") if is_before else f"{text} {unit}"

@@ -1,0 +1,59 @@
+"""The reader of PPTX: a page a slide, from the top to the bottom, with its tables and the speaker's notes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.rows import add_rows
+from wim_edge.settings import Limits
+
+_DEEP = 20  # groups within groups
+
+
+def read_pptx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+    """Returns the text of all slides; each is a page, and a section by its title. Raises DocumentError."""
+    pptx = require("pptx", name)
+    etree = require("lxml.etree", name)
+    Archive(name, data, limits).bound_markup(".xml", ".rels")
+    draft = DocumentBuilder()
+    library = (pptx.exc.PythonPptxError, etree.LxmlError)
+    try:
+        deck = pptx.Presentation(io.BytesIO(data))
+        draft.title = deck.core_properties.title or ""
+        for number, slide in enumerate(deck.slides, start=1):
+            title = slide.shapes.title
+            draft.mark(page=number, section=title.text_frame.text if title is not None else None)
+            for shape in _ordered(slide.shapes, title):
+                _add(draft, shape)
+            if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
+                draft.paragraph(f"Notes: {notes.text.strip()}" if notes.text.strip() else "")
+    except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
+        raise damaged(name) from None  # python-pptx takes a package's structure for granted
+    return draft.document(name)
+
+
+def _ordered(shapes: Iterable[Any], title: Any) -> list[Any]:
+    """Returns the shapes of a slide as one reads them: its title, then by rows and columns."""
+    first = title.shape_id if title is not None else None
+    return sorted(_flat(shapes), key=lambda one: (one.shape_id != first, one.top or 0, one.left or 0))
+
+
+def _flat(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
+    for shape in shapes:
+        if hasattr(shape, "shapes") and depth < _DEEP:
+            yield from _flat(shape.shapes, depth + 1)
+        else:
+            yield shape
+
+
+def _add(draft: DocumentBuilder, shape: Any) -> None:
+    if getattr(shape, "has_table", False):
+        add_rows(draft, ([cell.text for cell in row.cells] for row in shape.table.rows))
+    elif getattr(shape, "has_text_frame", False):
+        lines = (paragraph.text.replace("\v", "\n").rstrip() for paragraph in shape.text_frame.paragraphs)
+        draft.paragraph("\n".join(line for line in lines if line))
