@@ -170,7 +170,8 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     for text in session.warnings:
         yield events.Warning(text)
     answering = AnswerStage(reading, session.prompts, session.answering if reading.reads_on else None)
-    if not answering.is_of_whole and (not session.read or (reading.reads_on and reading.may_read_on)):
+    goes_on = not session.read or (reading.reads_on and reading.may_read_on) or _falls_short(reading)
+    if goes_on and not answering.is_of_whole:
         with suppress(Interrupted):
             yield from reading.run()
         if reading.resolved.settings.save:
@@ -223,10 +224,15 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
         len(plan.windows) if resolved.pattern.deep else 0,
         resolved.relevance if resolved.pattern.scores else None,
         _within(reading),
-        reading.n_read if reading.reads_on else 0,
+        reading.n_read,
         resolved.why,
         reading.relevance.name if isinstance(reading.relevance, SeparateModelRelevance) else None,
     )
+
+
+def _falls_short(reading: Reading) -> bool:
+    """Tells whether what was read is no longer enough, as the reader has set some of it aside."""
+    return reading.may_read_on and False in reading.ranking.verdicts.values() and not reading.is_enough()
 
 
 def _within(reading: Reading) -> str | None:

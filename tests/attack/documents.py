@@ -6,6 +6,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 
+from tests.attack import office
 from tests.documents.make import archive, epub, pdf, rezip
 
 _CONTROL = (
@@ -64,6 +65,8 @@ def inputs(seed: int = 1) -> Iterator[tuple[str, str, bytes]]:
     yield from encodings()
     yield from bombs()
     yield from damaged(random.Random(seed))
+    yield from office.bombs()
+    yield from office.damaged(random.Random(seed))
 
 
 def in_formats() -> Iterator[tuple[str, str, bytes]]:
@@ -79,6 +82,7 @@ def in_formats() -> Iterator[tuple[str, str, bytes]]:
         yield f"{what}, in a DOCX", "a.docx", docx(escaped)
         line = text.encode("latin-1", "replace").translate(None, b"()\\\r\n")
         yield f"{what}, in a PDF", "a.pdf", pdf(line)
+        yield from office.in_formats(what, text)
 
 
 def docx(content: bytes, more: dict[str, str | bytes] | None = None) -> bytes:

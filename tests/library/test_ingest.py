@@ -171,7 +171,10 @@ def test_titles() -> None:
     from wim_edge.documents import Mark
 
     assert title_of(Document("a.txt", "x", path=Path("folder/a.txt"))) == "a"
-    assert title_of(Document("a.md", "x", (Mark(0, page=1), Mark(0, section="One")), Path("a.md"))) == "One"
+    assert title_of(Document("a.md", "x", (Mark(0, section="One"), Mark(0, section="Two")), Path("a.md"))) == "One"
+    assert title_of(Document("a.pptx", "x", (Mark(0, page=1, section="One"),), Path("a.pptx"))) == "One"
+    bookmarks = (Mark(0, page=1), Mark(0, section="1 Introduction"))
+    assert title_of(Document("a.pdf", "x", bookmarks, Path("a.pdf"))) == "a"
     titled = Document("a.pdf", "x", (Mark(0, section="One"),), Path("a.pdf"), title=" Costs\n2023 ")
     assert title_of(titled) == "Costs 2023"
     assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"

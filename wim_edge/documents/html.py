@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.documents.numbering import written
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_INDENTS = 8
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
 _LINES = frozenset({"li", "tr", "dt", "dd", "option"})
 _CELLS = frozenset({"td", "th"})
@@ -30,6 +34,14 @@ _LISTED = re.compile(r"[-*•‣◦–]|\(?\w{1,3}[.)]")
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
+
+
+@dataclass
+class _List:
+    """A list that is open: how its items are numbered (empty: they are not), and the last one's number."""
+
+    kind: str
+    number: int
 
 
 def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -71,8 +83,7 @@ class _Writer:
         self._in_title = self._titled = self._in_heading = False
         self._first_cell = True
         self._cell_start = False
-        self._lists: list[int | None] = []
-        """The numbers of the last items, by open list; None: its items have none."""
+        self._lists: list[_List] = []
         self._item = ""
         """The sign that stands before the text of the item that has just begun."""
         self._row: list[str] | None = None
@@ -103,7 +114,8 @@ class _Writer:
             elif tag in _ITEMS:
                 first = attributes.get("start", "")
                 first = first if first.isdecimal() and len(first) < 10 else "1"
-                self._lists.append(int(first) - 1 if tag == "ol" else None)
+                kind = _KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
+                self._lists.append(_List(kind, int(first) - 1))
             elif tag == "li":
                 self._begin_item()
             self._boundary(tag)
@@ -158,10 +170,12 @@ class _Writer:
             self._gap = max(self._gap, _PARAGRAPH if tag in _BLOCKS else _LINE if tag in _LINES else 0)
 
     def _begin_item(self) -> None:
-        number = self._lists[-1] if self._lists else None
-        if number is not None:
-            self._lists[-1] = number = number + 1
-        self._item = "-" if number is None else f"{number}."
+        self._item = "-"
+        if self._lists:
+            last = self._lists[-1]
+            last.number += 1
+            indent = "  " * min(len(self._lists) - 1, _INDENTS)
+            self._item = f"{indent}{written(last.number, last.kind)}." if last.kind else f"{indent}-"
 
     def _end_row(self) -> None:
         # Where all cells of the first row are headings they name the columns, and a pipe before them says so

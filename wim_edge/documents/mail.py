@@ -18,6 +18,10 @@ from wim_edge.settings import Limits
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _DEEP = 3  # mails within mails
 _ATTACHMENTS = 100  # of a file
+_MULTIPARTS = 200
+"""The parts in parts of a mail from which its body is read as it stands: Python's parser takes their square."""
+_HEADER = 20_000
+"""The characters from which a header is not decoded, for the same reason."""
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
@@ -49,12 +53,18 @@ class _MailWriter:
 
     def add(self, data: bytes) -> None:
         try:
-            self._mail(BytesParser(policy=policy.default).parsebytes(data), 0)
+            is_odd = data.lower().count(b"multipart/") > _MULTIPARTS
+            self._mail(BytesParser(policy=policy.default).parsebytes(data, headersonly=is_odd), 0)
         except _DAMAGE as error:
             self._draft.notes.append(f"a mail is damaged, and was read in part ({type(error).__name__})")
 
     def _mail(self, mail: EmailMessage, depth: int) -> None:
-        headers = [(key, " ".join(str(mail.get(key, "")).split())) for key in _HEADERS]
+        raw = {key.lower(): str(value) for key, value in reversed(list(mail.raw_items()))}
+        headers = []
+        for key in _HEADERS:
+            value = raw.get(key.lower(), "")
+            decoded = value[:_HEADER] if len(value) > _HEADER else str(mail.get(key, ""))
+            headers.append((key, " ".join(decoded.split())))
         self.subject = headers[-1][1]
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))

@@ -1,4 +1,4 @@
-"""The reader of PDF: one stretch of text a page."""
+"""The reader of PDF: one stretch of text a page, a line a paragraph."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from wim_edge.documents.archive import damaged
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -37,10 +38,12 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []
     broken: list[int] = []
+    told = [number for number, text in enumerate(pages, start=1) if text and text.strip()]
+    flowing = dict(zip(told, reflow([pages[number - 1] or "" for number in told]), strict=True))
     for number, text in enumerate(pages, start=1):
-        if text and text.strip():
+        if number in flowing:
             draft.mark(page=number)
-            text = text.strip("\n")
+            text = flowing[number].strip("\n")
             draft.paragraph(text, sections(text, titles.get(number, ())))
         else:
             (broken if text is None else silent).append(number)

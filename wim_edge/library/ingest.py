@@ -76,7 +76,8 @@ def _is_gone(name: str) -> bool:
 
 def title_of(document: Document) -> str:
     """Returns the title that the file itself gives, else its first heading, else the file's name."""
-    heading = next((mark.section for mark in document.marks if mark.section), "")
+    # Of a PDF the first bookmark is one of many sections: its marks begin with a page alone
+    heading = document.marks[0].section if document.marks else None
     if not heading or _NO_HEADING.fullmatch(heading):
         heading = document.path.stem if document.path else document.name
     return short(document.title) or short(heading) or "untitled"

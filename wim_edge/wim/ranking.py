@@ -54,10 +54,10 @@ class Ranking:
         is known of those without."""
         if self.independent or self.outlook is None:
             return None
-        logits = self._logits()
+        logits, known = self._logits(), self.known
+        logits[[index for index in known if self.verdicts.get(index) is False]] = -np.inf  # none of these answers
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
-        known = self.known
         return float(max(0.0, 1 - shares[known].sum())) if len(known) < self.n_segments else 0.0
 
     def order(self) -> list[int]:

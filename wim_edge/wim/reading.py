@@ -177,12 +177,12 @@ class Reading:
                 yield events.ReadingProgress(self._done_tokens, self.plan.tokens)
             cache.save_when_due()
             self.control.check()
-            if self._is_enough():
+            if self.is_enough():
                 break
         if self.resolved.pattern.deep:
             yield from self._flush_margins()
 
-    def _is_enough(self) -> bool:
+    def is_enough(self) -> bool:
         """Tells whether segments are left although the limit of the reading is reached."""
         if self.n_read == len(self.plan.segments):
             return False

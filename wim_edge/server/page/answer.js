@@ -7,7 +7,7 @@ const plain = (text) => text.split(/\s+/).join(" ");
 // What is said above an answer; `setAside`: the reader has rejected a margin
 function verdict({ status, read_segments, segments }, documents, setAside) {
   if (status !== "not_found") return status === "unsure" ? "Unsure" : "";
-  if (setAside) return "Nothing else answers it than what you set aside";
+  if (setAside) return read_segments < segments ? "Nothing else that was read answers it" : "Nothing else answers it than what you set aside";
   return `Not in the document${documents > 1 ? "s" : ""}${read_segments < segments ? ", as far as was read" : ""}`;
 }
 
@@ -68,8 +68,9 @@ export class Answer {
     const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || this.carries(text, one));
     $("quotes-title").hidden = status !== "not_found" || !found.length;
     $("quotes").replaceChildren(...found.map((one) => {
-      const made = item(button(`“${one.text}”`, () => this.go(one.document, one.chars), "link quoted"), span(this.where(one), "where"));
-      if (one.header) made.prepend(span(one.header, "where header"));
+      const row = this.labelled(one), said = row ?? `“${one.text}”`;
+      const made = item(button(said, () => this.go(one.document, one.chars), "link quoted"), span(this.where(one), "where"));
+      if (one.header && !row) made.prepend(span(one.header, "where header"));
       return made;
     }));
     const others = sources.filter((one) => !found.some((quote) => plain(quote.text) === plain(one.margin)));
@@ -88,8 +89,14 @@ export class Answer {
   // The text without the quotations that stand below it
   own() {
     const { text, quotes = [] } = this.event;
-    const carries = (paragraph) => quotes.some((one) => this.carries(paragraph, one));
+    const carries = (paragraph) => quotes.some((one) => this.carries(paragraph, one) || this.labelled(one) === paragraph);
     return text.split("\n\n").filter((paragraph) => !carries(paragraph)).join("\n\n") || text;
+  }
+
+  // The paragraph of the answer that tells a row of a table by its labels, if there is one
+  labelled({ text, header }) {
+    const cells = header ? text.split(/\s*(?<!\\)\|\s*|\t/).filter(Boolean) : [];
+    return cells.length ? this.event.text.split("\n\n").find((one) => one.includes(" · ") && cells.every((cell) => one.includes(cell))) : undefined;
   }
 
   carries(text, quote) {

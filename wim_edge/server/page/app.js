@@ -57,6 +57,7 @@ function leave() {
 async function openDocument(id, question = null) {
   const isOfQuestion = (state.question?.documents.includes(id) || [...state.ids.values()].includes(id)) && !question;
   if (!isOfQuestion) {
+    shelf.leaveTicks(id);
     unwatch();
     state.question = null;
     answer.clear();
@@ -76,19 +77,19 @@ async function openDocument(id, question = null) {
 async function showText(id) {
   const document = await text(id);
   shelf.here = id;
+  $("reader").hidden = false;
+  $("welcome").hidden = true;
   desk.show(document);
   places.show(document);
   $("title").textContent = document.title;
   $("notes").replaceChildren();
-  $("reader").hidden = false;
-  $("welcome").hidden = true;
   for (const event of state.question ? state.read : []) if (state.ids.get(event.document) === id) desk.read(event, false);
   if (state.question) {
     state.scores.forEach((relevance, segment) => desk.score(segment, relevance));
     margins.ordered.forEach((one) => desk.tick(one.segment, one.quote ?? one.chars));
     if (!state.watch) desk.rest();
-    desk.remark();
   }
+  desk.remark();
   shelf.draw();
   tabs();
 }
@@ -320,8 +321,9 @@ async function judge(segment, accepted) {
 }
 
 async function again(readOn = false) {
-  const question = await api(`questions/${state.question.id}/again?read_on=${readOn}&to_the_end=${readOn && $("keep").checked}`, { method: "POST" });
+  const question = await api(`questions/${state.question.id}/again?read_on=${readOn}&to_the_end=${readOn && ($("keep").checked || answer.event?.status === "not_found")}`, { method: "POST" });
   state.on = readOn;
+  margins.answered = margins.judged;
   if (!readOn) answer.clear();
   progress.warn([]);
   state.question = question;
@@ -333,25 +335,30 @@ function buttons(which) {
   $("go").hidden = which === "running" && !state.on;
   $("now").hidden = $("cancel").hidden = $("follow-label").hidden = which !== "running";
   $("now").disabled = $("cancel").disabled = false;
-  $("again").hidden = which !== "done" || !Object.keys(margins.judged).length;
+  $("again").hidden = which !== "done" || (!Object.keys(margins.judged).length && !margins.isChanged);
   $("on").hidden = which !== "done" || !state.more;
-  if (at?.closest("#ask") && at.hidden) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
+  if ((at?.closest("#ask") && at.hidden) || (at === document.body && state.stopping && !$("go").hidden)) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
 }
 
 // ---- The page as a whole
 
-// Where there is room for one pane alone, show this one
-function pane(name) {
+// Where there is room for one pane alone, show this one; the way back leads to the one before
+function pane(name, isBack = false) {
+  if (!isBack && isNarrow.matches && name !== document.body.dataset.pane) history.pushState(name, "");
   document.body.dataset.pane = name;
   for (const one of $("panes").children) one.setAttribute("aria-pressed", one.dataset.to === name);
+  if (name === "desk") quietly(() => desk.seenAgain())();
 }
+
+const isNarrow = matchMedia("(max-width: 56rem)");
+window.addEventListener("popstate", (event) => pane(event.state ?? "shelf", true));
 
 // The state is in the address, so that a reload keeps it
 function remember() {
   const found = new URLSearchParams();
   if (typeof shelf.here === "number") found.set("document", shelf.here);
   if (state.question) found.set("question", state.question.id);
-  history.replaceState(null, "", "#" + found);
+  history.replaceState(history.state, "", "#" + found);
 }
 
 const EXAMPLE = ["example.md", "When may the washing machine be used on Sundays?"];
@@ -376,6 +383,7 @@ $("question").onkeydown = (event) => {
   } else if (event.key === "Escape" && !event.isComposing) $("question").blur();
 };
 const stop = (how, stage) => doing(async () => {
+  state.stopping = document.activeElement?.closest("#ask") !== null;  // a button that is disabled loses the focus
   $("now").disabled = $("cancel").disabled = true;
   progress.stage(stage);
   try {
@@ -391,15 +399,27 @@ $("again").onclick = doing(() => again());
 $("on").onclick = doing(() => again(true));
 $("example").onclick = doing(example);
 $("open-settings").onclick = () => $("settings").showModal();
+document.querySelector(".skip").onclick = () => pane("talk");
 $("open-keys").onclick = () => $("keys").showModal();
 for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
+
+function toQuestion() {
+  pane("talk");
+  $("question").select();
+}
+
+function toFind() {
+  if ($("reader").hidden) return;
+  pane("desk");
+  $("find").select();
+}
 
 const press = (id) => () => $(id).hidden || $(id).click();
 const judgeAt = (accepted) => () => margins.at !== null && margins.verdict(margins.at, accepted);
 const KEYS = {
-  "/": () => $("question").select(), "?": () => $("keys").showModal(), a: press("now"), r: press("on"), g: press("again"), x: press("cancel"),
+  "/": toQuestion, "?": () => $("keys").showModal(), a: press("now"), r: press("on"), g: press("again"), x: press("cancel"),
   j: () => margins.step(1), k: () => margins.step(-1), "+": judgeAt(true), "-": judgeAt(false), q: () => answer.quotation(),
-  c: () => $("export").hidden || $("copy").click(), f: () => $("reader").hidden || $("find").select(),
+  c: () => $("export").hidden || $("copy").click(), f: toFind, u: () => $("undo").hidden || $("undo").querySelector("button").click(),
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
@@ -409,8 +429,9 @@ document.addEventListener("keydown", (event) => {
 });
 
 doing(async () => {
-  pane("shelf");
+  pane("shelf", true);
   await Promise.all([showMachine(), shelf.refresh()]);
+  if (!shelf.documents.length) pane("desk", true);  // where one is welcome
   const found = new URLSearchParams(location.hash.slice(1)), id = Number(found.get("document"));
   if (shelf.get(id)) await openDocument(id, found.get("question"));
   else if (found.get("question") && !id) await openQuestion(found.get("question")).catch(remember);

@@ -30,7 +30,7 @@ export class Desk {
   show(document) {
     const isSame = Boolean(document.text) && this.document?.text === document.text;
     const top = !isSame ? 0 : this.view.element.clientHeight ? this.view.top : this.seen;
-    if (!isSame) this.at = null;  // what is marked
+    if (!isSame) this.at = this.missed = null;  // what is marked
     this.seen = top;
     this.document = document;
     this.anew = false;
@@ -48,12 +48,23 @@ export class Desk {
     this.view.show(document);
     this.view.element.scrollTop = 0;
     if (top) this.view.top = top;
-    $("page").value = asPages ? this.pages.page : 1;
+    $("page").value = asPages && this.pages.element.clientHeight ? this.pages.page : 1;
   }
 
   // What was marked is marked in the other view too, once all that is read stands there
   remark() {
     if (this.at) this.view.mark(this.at);
+  }
+
+  // Nothing is marked any more
+  unmark() {
+    this.at = null;
+    this.view.unmark();
+  }
+
+  // What was gone to while the pane was not seen
+  async seenAgain() {
+    if (this.missed && this.view.element.clientHeight) await this.go(this.at, undefined, false);
   }
 
   zoomed(by) {
@@ -102,6 +113,7 @@ export class Desk {
   // Scroll to characters, of a segment where one is named, and mark exactly these
   async go(chars, segment, focus) {
     this.at = chars;
+    this.missed = !this.view.element.clientHeight;
     await this.view.go(chars, segment, focus);
   }
 }

@@ -66,6 +66,7 @@ export function removable(what, undo, forGood) {
     pending = null;
     $("undo").hidden = true;
     undo();
+    document.querySelector("#documents button")?.focus();
   }));
   $("undo").hidden = false;
 }
@@ -85,7 +86,6 @@ export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${M
 
 // Where something stands, as people say it
 export function place(one) {
-  if (one.page != null) return `page ${one.page}`;
-  const where = one.line ? `line ${one.line}` : "characters " + (one.quote ?? one.chars).join("–");
-  return [one.section, where].filter(Boolean).join(", ");
+  const where = one.page != null ? `page ${one.page}` : one.line ? `line ${one.line}` : "";
+  return [where, one.section].filter(Boolean).join(", ") || "characters " + (one.quote ?? one.chars).join("–");
 }

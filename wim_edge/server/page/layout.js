@@ -1,14 +1,10 @@
-// A document's text as it was meant: pages, headings, rows of tables, and lines that a PDF broke joined again. The text
-// keeps its length, so that every offset still leads to its character.
-
-const SOFT_HYPHEN = "\u00ad", NO_BREAK = "\u200b";
-const LIST = /^\s*(?:[-*•‣◦–]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)])\s/;
-const OF_CONTENTS = /(?:\.\s?){4,}\s*(?:\d+|[ivxl]+)\s*$/;
+// A document's text as it was meant: pages, headings, rows of tables. The text stays as it is, so that every offset leads
+// to its character.
 
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
   const { file = "", marks = [] } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
-  const text = document.pages != null ? joined(document.text) : document.text;
+  const { text } = document;
   const found = [];
   let page = null, section = null;
   for (const mark of marks) {
@@ -38,7 +34,7 @@ const lineEnd = (text, at) => {
 
 // What stands in a part, with the signs of Markdown put away: a heading's #, and what parts the cells of a row
 export function contents(kind, text) {
-  const hidden = kind === "heading" ? /^#{1,6} / : kind === "row" ? /\s*\|\s*|\n/ : null;
+  const hidden = kind === "heading" ? /^#{1,6} / : kind === "row" ? /\s*(?<!\\)\|\s*|\n/ : null;
   if (!hidden) return [text];
   const found = [];
   for (const part of text.split(new RegExp(`(${hidden.source})`))) {
@@ -49,28 +45,4 @@ export function contents(kind, text) {
     found.push(made);
   }
   return found;
-}
-
-// A line of a list of contents, or a row of a table: of its words half have a digit
-const isRow = (line) => {
-  const words = line.trim().split(/\s+/);
-  return OF_CONTENTS.test(line) || (words.length > 2 && words.filter((word) => /\d/.test(word)).length >= words.length / 2);
-};
-
-// A line that is about as wide as the page goes on in the next one, where neither is a line by itself
-function joined(text) {
-  const lines = text.split("\n"), widths = lines.map((line) => line.trimEnd().length).filter((width) => width > 20);
-  if (widths.length < 5) return text;
-  widths.sort((one, other) => one - other);
-  const full = widths[Math.floor(0.8 * (widths.length - 1))];
-  let shown = "";
-  lines.forEach((line, number) => {
-    const next = lines[number + 1];
-    if (next === undefined) return void (shown += line);
-    const isParagraph = line.trimEnd().length >= 0.7 * full && next.trim() && !LIST.test(next) && !isRow(line) && !isRow(next);
-    if (!isParagraph) return void (shown += line + "\n");
-    const isHyphenated = /\p{Ll}-$/u.test(line) && /^\p{Ll}/u.test(next);
-    shown += isHyphenated ? line.slice(0, -1) + SOFT_HYPHEN + NO_BREAK : line + " ";
-  });
-  return shown;
 }

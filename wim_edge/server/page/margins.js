@@ -11,7 +11,7 @@ export class Margins {
   }
 
   clear(judged = {}) {
-    this.judged = judged;
+    this.judged = this.answered = judged;
     this.found.clear();
     this.at = null;
     this.draw();
@@ -82,6 +82,11 @@ export class Margins {
     margin.made.style.setProperty("--r", margin.relevance.toFixed(3));
     margin.made.classList.toggle("rejected", verdict === false);
     margin.made.classList.toggle("relevant", verdict ?? margin.relevant);
+  }
+
+  // The reader has judged otherwise since the answer
+  get isChanged() {
+    return JSON.stringify(this.judged) !== JSON.stringify(this.answered);
   }
 
   get setAside() {

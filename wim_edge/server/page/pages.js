@@ -175,6 +175,13 @@ export class Pages {
   // Mark characters where they stand, without going there
   mark(chars) {
     this.marked = chars;
+    this.tintNear(chars);
+  }
+
+  unmark() {
+    const before = this.marked;
+    this.marked = null;
+    if (before) this.tintNear(before);
   }
 
   async reveal(segment, block = "center") {

@@ -16,7 +16,12 @@ export class Places {
     };
     $("find").onkeydown = (event) => {
       if (event.key === "Enter" && !event.isComposing) this.step(event.shiftKey ? -1 : 1);
-      else if (event.key === "Escape") $("find").blur();
+      else if (event.key === "Escape") {
+        event.preventDefault();
+        $("find").value = "";
+        this.look();
+        this.desk.view.element.focus({ preventScroll: true });
+      }
     };
     $("hit-before").onclick = () => this.step(-1);
     $("hit-after").onclick = () => this.step(1);
@@ -34,12 +39,19 @@ export class Places {
       page = one.page ?? page;
       if (one.section && one.section !== sections.at(-1)?.section) sections.push({ ...one, page });
     }
+    $("contents").ontoggle = () => this.stand();
     $("open-contents").hidden = sections.length < 2;
     if ($("contents").matches(":popover-open")) $("contents").hidePopover();
     $("sections").replaceChildren(...sections.map((one) => {
       const open = button(one.section, () => this.open(one), "link");
       return one.page === null ? item(open) : item(open, String(one.page));
     }));
+  }
+
+  // The list opens below its button
+  stand() {
+    const { bottom, left } = $("open-contents").getBoundingClientRect();
+    $("contents").style.cssText = `top: ${bottom + 4}px; left: ${Math.max(4, Math.min(left, innerWidth - $("contents").offsetWidth - 4))}px`;
   }
 
   open({ section, start }) {
@@ -54,16 +66,16 @@ export class Places {
     quietly(() => this.desk.go(units.map((unit) => this.desk.view.offsets.char(unit)), undefined, focus))();
   }
 
-  // Look for what was typed, without case, over the ends of lines and words that a PDF broke; the first place from here
+  // Look for what was typed, without case, over the ends of lines and of cells; the first place from here
   look() {
     clearTimeout(this.timer);
-    const broken = this.document.pages == null ? "" : "(?:-\\n)?", words = $("find").value.trim().split(/\s+/);
-    const source = words.map((word) => [...word].map(escaped).join(broken)).join("\\s+");
+    const words = $("find").value.trim().split(/[\s|]+/), source = words.map((word) => [...word].map(alike).join("")).join("[\\s|]+");
     this.hits = [];
     if (source) for (const { index, 0: found } of this.document.text.matchAll(new RegExp(source, "giu"))) {
       if (this.hits.push([index, index + found.length]) === MOST) break;
     }
     this.at = -1;
+    if (!this.hits.length) this.desk.unmark();
     if (!this.hits.length) return this.tell(source && "not there");
     const { offsets, top } = this.desk.view, here = offsets.unit(top);
     this.reveal(firstOf(this.hits.length, (one) => this.hits[one][0] >= here) % this.hits.length);
@@ -88,4 +100,9 @@ export class Places {
   }
 }
 
-const escaped = (char) => char.replace(/[\\^$.*+?()[\]{}|\/]/u, "\\$&");
+// A character as an expression: quotation marks and dashes stand for all of their kind
+const KINDS = ["\"“”„«»", "'‘’‚", "-‐‑–—−"];
+const alike = (char) => {
+  const kind = KINDS.find((one) => one.includes(char));
+  return kind ? `[${kind.replace("-", "\\-")}]` : char.replace(/[\\^$.*+?()[\]{}|\/]/u, "\\$&");
+};

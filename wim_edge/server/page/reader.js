@@ -196,7 +196,7 @@ export class Reader {
     const within = (one) => one.start <= start && start < one.end;
     const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
     const [first, last, made] = found ? [this.unit(found.start), this.unit(found.end), found.made] : this.partAt(this.unit(start));
-    const [from, to] = [Math.max(this.unit(start), first), Math.min(this.unit(end), last)];
+    const [from, to] = this.whole(Math.max(this.unit(start), first), Math.min(this.unit(end), last), first, last);
     const [before, mark, after] = ["span", "mark", "span"].map((tag) => window.document.createElement(tag));
     mark.tabIndex = -1;
     this.fill(before, first, from);
@@ -206,6 +206,17 @@ export class Reader {
     this.marked = () => this.fill(made, first, last);
     if (scroll) settled(() => mark.scrollIntoView({ block: "center" }));
     if (focus) mark.focus({ preventScroll: true });
+  }
+
+  // The units of what is marked, with the whole of a row: its cells would not stand below the others any more
+  whole(from, to, first, last) {
+    const rows = this.marks.filter((one) => one.kind === "row" && one.start < to && one.end > from);
+    if (!rows.length) return [from, to];
+    return [Math.max(first, Math.min(from, rows[0].start)), Math.min(last, Math.max(to, rows.at(-1).end))];
+  }
+
+  unmark() {
+    this.marked = this.marked?.();
   }
 
   // Mark characters where they stand, without going there

@@ -59,6 +59,14 @@ export class Shelf {
     this.draw();
   }
 
+  // What is opened is what is asked, unless it is one of those that are ticked
+  leaveTicks(id) {
+    if (typeof id === "number" && !this.chosen.has(id)) {
+      this.chosen.clear();
+      this.library = null;
+    }
+  }
+
   draw() {
     const sought = $("search").value.trim().toLowerCase();
     const there = this.documents.filter((one) => !this.going.has(one.id));
