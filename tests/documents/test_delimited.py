@@ -24,6 +24,7 @@ def test_hostile_cells_cost_no_time_and_leave_no_trace(read) -> None:
     assert "x" * 3_000_000 in long.text  # as it stands: no table
     assert csv.field_size_limit() == before
     assert len(read("b.csv", "a,b\n" + '"' * 200_000).text) > 1
+    assert len(read("d.csv", "name,1\n" * 200_000).text) == len("name | 1\n" * 200_000) - 1
     assert read("c.csv", ("," * 2000 + "\n") * 200 + "x,y\n").text == "x | y"
 
 

@@ -28,10 +28,11 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]]) -> None:
 
 
 def _add(draft: DocumentBuilder, block: list[list[str]]) -> None:
-    filled = [number for row in block for number, cell in enumerate(row) if cell]
-    if not filled:
+    if not block:
         return
-    table = [row[min(filled) : max(filled) + 1] for row in block]
+    filled = {number for row in block for number, cell in enumerate(row) if cell}
+    left, right = min(filled), max(filled) + 1
+    table = [row[left:right] for row in block]
     while len(table) > 1 and sum(map(bool, table[0])) == 1 < sum(map(bool, table[1])):  # a title above the table
         draft.paragraph("".join(table.pop(0)))
     lines = [line_of(row) for row in table]
