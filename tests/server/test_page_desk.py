@@ -192,6 +192,22 @@ def test_text_is_shown_as_it_was_meant(page: Any, tmp_path: Path, monkeypatch: p
     assert page.text_content("#text") == STORY
 
 
+def test_markdown_is_shown_as_it_is_meant_and_stays_as_it_is(page: Any, tmp_path: Path) -> None:
+    text = (
+        "A **bold** and *soft* `f(x)`, [the rules](https://ferry.example/a), 2 * 3 * 4.\n\n```py\nx = 1\n# no heading\n"
+        "```\n\n* item **open\n"
+    )
+    add(page, tmp_path / "a.md", text)
+    assert page.text_content("#text") == text
+    shown = page.inner_text("#text").split("\n")
+    assert shown[0] == "A bold and soft f(x), the rules, 2 * 3 * 4."
+    assert "".join(shown[1:]) == "x = 1# no heading* item **open"
+    assert page.locator("#text .heading").count() == 0
+    page.fill("#find", "rules")
+    expect(page.locator("#text mark")).to_have_text("rules")
+    assert page.text_content("#text") == text
+
+
 def test_sentences_of_a_written_answer_cite_their_sources(
     page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,19 +22,35 @@ export function laidOut(document, unit) {
     const kind = level ? "heading" : /^[\s|:-]+$/.test(line[0]) ? "hidden" : "row";
     found.push({ start: line.index, end, kind, label: level ? String(level) : isHead ? "head" : "" });
   }
+  if (isMarkdown) found.push(...inline(text));
   found.sort((one, other) => one.start - other.start || one.end - other.end);
   let last = 0;
   return { text, marks: found.filter((one) => (one.start >= last ? ((last = one.end), true) : false)) };
 }
+
+// What Markdown sets apart within a text; what stands in a fence or a row before it goes first
+function inline(text) {
+  const kinds = /^(?<fence>(```|~~~)[^\n]*\n(?:.*\n)*?\2[ \t]*$)|(?<code>(`+)[^`\n]+\4)|(?<link>!?\[[^\]\n]*\]\([^()\s]*\))|(?<strong>\*\*\S(?:[^*\n]*[^\s*])?\*\*)|(?<em>(?<![\w*])\*[^\s*](?:[^*\n]*[^\s*])?\*(?![\w*]))/gm;
+  return [...text.matchAll(kinds)].map((one) => {
+    const kind = Object.keys(one.groups).find((name) => one.groups[name] !== undefined);
+    return { start: one.index, end: one.index + one[0].length, kind, label: "" };
+  });
+}
+
+// The signs of Markdown, which are put away; a row's are what parts its cells
+const SIGNS = {
+  heading: /^#{1,6} /, row: /\s*(?<!\\)\|\s*|\n/, fence: /^(?:```|~~~)[^\n]*\n|\n(?:```|~~~)[ \t]*$/, code: /^`+|`+$/,
+  link: /^!?\[|\]\([^()\s]*\)$/, strong: /^\*\*|\*\*$/, em: /^\*|\*$/,
+};
 
 const lineEnd = (text, at) => {
   const end = text.indexOf("\n", at);
   return end < 0 ? text.length : end;
 };
 
-// What stands in a part, with the signs of Markdown put away: a heading's #, and what parts the cells of a row
+// What stands in a part, with its signs put away
 export function contents(kind, text) {
-  const hidden = kind === "heading" ? /^#{1,6} / : kind === "row" ? /\s*(?<!\\)\|\s*|\n/ : null;
+  const hidden = SIGNS[kind];
   if (!hidden) return [text];
   const found = [];
   for (const part of text.split(new RegExp(`(${hidden.source})`))) {

@@ -43,9 +43,16 @@ export class Places {
     $("open-contents").hidden = sections.length < 2;
     if ($("contents").matches(":popover-open")) $("contents").hidePopover();
     $("sections").replaceChildren(...sections.map((one) => {
-      const open = button(one.section, () => this.open(one), "link");
-      return one.page === null ? item(open) : item(open, String(one.page));
+      const open = button(one.section, () => this.open(one), "link"), made = one.page === null ? item(open) : item(open, String(one.page));
+      made.style.paddingInlineStart = `${this.level(one)}rem`;
+      return made;
     }));
+  }
+
+  // How deep a section lies, by Markdown's signs or its number ("2.1")
+  level({ section, start }) {
+    const from = this.desk.view.offsets.unit(start), signs = /^#*/.exec(this.document.text.slice(from, from + 6))[0].length;
+    return signs ? signs - 1 : Math.max(0, (/^\d+(?:\.\d+)*/.exec(this.document.text.slice(from, from + BEFORE_TITLE))?.[0].split(".").length ?? 1) - 1);
   }
 
   // The list opens below its button
