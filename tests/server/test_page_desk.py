@@ -208,6 +208,16 @@ def test_markdown_is_shown_as_it_is_meant_and_stays_as_it_is(page: Any, tmp_path
     assert page.text_content("#text") == text
 
 
+def test_wherever_one_reads_one_stays_when_the_pane_is_resized(page: Any, tmp_path: Path) -> None:
+    add(page, tmp_path / "a.md", "".join(f"## Part {n}\n\nThe ferry sails at {n}, as it did.\n\n" for n in range(60)))
+    for top in range(300, 420, 10):
+        page.evaluate("(top) => document.getElementById('text').scrollTop = top", top)
+        page.wait_for_timeout(50)
+        page.set_viewport_size({"width": 1280, "height": 600 + top % 20})
+        page.wait_for_timeout(50)
+        assert abs(page.evaluate("document.getElementById('text').scrollTop") - top) < 120
+
+
 def test_sentences_of_a_written_answer_cite_their_sources(
     page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

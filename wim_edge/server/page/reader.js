@@ -160,8 +160,11 @@ export class Reader {
   get top() {
     const { left, top, width } = this.element.getBoundingClientRect();
     const block = this.blocks.find(({ made }) => made.getBoundingClientRect().bottom > top + 8) ?? this.blocks[0];
-    const caret = window.document.caretRangeFromPoint?.(left + width / 2, top + 12);
-    const part = caret && block?.parts.find(({ made }) => made.contains(caret.startContainer));
+    let caret, part;  // between paragraphs there is none, but below
+    for (let y = top + 12; !part && y < top + 120; y += 12) {
+      caret = window.document.caretRangeFromPoint?.(left + width / 2, y);
+      part = caret && block?.parts.find(({ made }) => made.contains(caret.startContainer));
+    }
     if (!part) return this.offsets.char(block?.start ?? 0);
     const before = window.document.createRange();
     before.setStart(part.made, 0);
@@ -170,11 +173,15 @@ export class Reader {
   }
 
   set top(char) {
-    const unit = this.unit(char), [start, , made] = this.partAt(unit);
+    const at = this.unit(char), ink = this.text.slice(at, at + 999).search(/\S/);  // a line's end has no place
+    const unit = at + Math.max(0, ink), [start, , made] = this.partAt(unit);
     const nodes = window.document.createTreeWalker(made, NodeFilter.SHOW_TEXT), range = window.document.createRange();
     let left = unit - start, node = nodes.nextNode();
     for (; node && node.length <= left; node = nodes.nextNode()) left -= node.length;
+    // A sign that is put away stands nowhere
+    for (; node && !node.parentElement.getClientRects().length; node = nodes.nextNode()) left = 0;
     range.setStart(node ?? made, node ? left : 0);
+    if (node) range.setEnd(node, left + 1);
     settled(() => {
       made.closest(".block")?.scrollIntoView({ block: "start" });
       this.element.scrollTop += range.getBoundingClientRect().top - this.element.getBoundingClientRect().top - 8;
