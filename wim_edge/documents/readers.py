@@ -134,7 +134,8 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
         return read_html(name, data, limits)
     if ending in MAIL.endings:
-        return read_mail(name, data, lambda part, its: _checked(part, Path(part).suffix.lower(), its, limits), limits)
+        each = replace(limits, markup_bytes=limits.markup_bytes // 4)  # there may be a hundred attachments
+        return read_mail(name, data, lambda part, its: _checked(part, Path(part).suffix.lower(), its, each), limits)
     if ending in DELIMITED.endings:
         return read_delimited(name, data)
     text, notes = decode(name, data)
