@@ -183,13 +183,7 @@ def damaged(choose: random.Random) -> Iterator[tuple[str, str, bytes]]:
         "a.html": page,
     }
     for name, raw in good.items():
-        for share in (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
-            yield f"{name} cut at {share:.0%}", name, raw[: int(len(raw) * share)]
-        for number in range(12):
-            changed = bytearray(raw)
-            for _ in range(choose.choice((1, 4, 40))):
-                changed[choose.randrange(len(raw))] = choose.randrange(256)
-            yield f"{name} damaged, {number}", name, bytes(changed)
+        yield from office.variants(name, raw, choose, (0.1, 0.3, 0.5, 0.7, 0.9, 0.99), 12)
         yield f"{name} under another name", "b" + {".pdf": ".epub", ".epub": ".docx"}.get(name[1:], ".pdf"), raw
         yield f"{name} twice", name, raw + raw
         yield f"{name} behind garbage", name, b"garbage " * 200 + raw

@@ -114,11 +114,16 @@ def bombs() -> Iterator[Input]:
 def damaged(choose: random.Random) -> Iterator[Input]:
     """Yields good files, cut and with bytes changed."""
     for name, raw in good().items():
-        for share in (0.1, 0.5, 0.9, 0.99):
-            yield f"{name} cut at {share:.0%}", name, raw[: int(len(raw) * share)]
-        for number in range(8):
-            changed = bytearray(raw)
-            for _ in range(choose.choice((1, 4, 40))):
-                changed[choose.randrange(len(raw))] = choose.randrange(256)
-            yield f"{name} damaged, {number}", name, bytes(changed)
+        yield from variants(name, raw, choose, (0.1, 0.5, 0.9, 0.99), 8)
         yield f"{name} twice", name, raw + raw
+
+
+def variants(name: str, raw: bytes, choose: random.Random, shares: tuple[float, ...], times: int) -> Iterator[Input]:
+    """Yields a file cut at these shares of it, and so many times with bytes changed."""
+    for share in shares:
+        yield f"{name} cut at {share:.0%}", name, raw[: int(len(raw) * share)]
+    for number in range(times):
+        changed = bytearray(raw)
+        for _ in range(choose.choice((1, 4, 40))):
+            changed[choose.randrange(len(raw))] = choose.randrange(256)
+        yield f"{name} damaged, {number}", name, bytes(changed)
