@@ -43,7 +43,7 @@ def test_a_mailbox_is_its_mails(read) -> None:
     document = read("a.mbox", b"".join(start + bytes(mail(name, f">From {name}\n")) + b"\n" for name in "xy"))
     assert document.text == f"{HEAD}x\n\nFrom x\n\n{HEAD}y\n\nFrom y"
     assert [mark.section for mark in document.marks] == ["x", "y"]
-    assert document.title == ""
+    assert document.title == "a"
 
 
 def test_mails_within_mails_end(read) -> None:

@@ -61,6 +61,7 @@ def test_sheets_and_slides(read) -> None:
     document = read("a.ods", file("spreadsheet", "".join(sheets)))
     assert document.text == "| Name | Room\nAnna | 12\nAnna | 12\n\nx | y"
     assert [mark.section for mark in document.marks] == ["Staff", "More"]
+    assert document.title == "a"
     pages = "".join(f"<draw:page><draw:frame><text:p>slide {n}</text:p></draw:frame></draw:page>" for n in (1, 2))
     document = read("a.odp", file("presentation", pages))
     assert [(mark.page, document.text[mark.start :][:7]) for mark in document.marks] == [(1, "slide 1"), (2, "slide 2")]

@@ -45,6 +45,10 @@ def test_hidden_sheets_are_told(read) -> None:
     document = read("a.xlsx", buffer.getvalue())
     assert document.notes == ("sheet Staff is hidden, and was not read",)
     assert "Anna" not in document.text
+    made.properties.title = None
+    untitled = io.BytesIO()
+    made.save(untitled)
+    assert read("prices.xlsx", untitled.getvalue()).title == "prices"
 
 
 @pytest.mark.parametrize(("value", "form", "text"), [

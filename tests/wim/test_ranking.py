@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wim.island import SMALL, asked, finished, read, reply, text
-from wim_edge import events
+from tests.wim.island import QUESTION, SMALL, asked, finished, read, reply, text
+from wim_edge import Document, Runtime, events
 from wim_edge.testing import FakeModel
 from wim_edge.wim.relevance.relevance import Ranking
 
@@ -65,3 +65,19 @@ def test_log_odds_speak_for_their_segment_alone() -> None:
     assert ranking.chosen(3) == [2, 0]
     assert ranking.chosen(3, threshold=0.9) == [2]
     assert ranking.relevance(0) == pytest.approx(1 / (1 + math.exp(-0.1)))
+
+
+def test_what_is_set_aside_answers_nothing_and_the_reading_goes_on() -> None:
+    document = Document("d", text(12, 5))
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        found = list(runtime.stream(document, QUESTION))
+        first = finished(found)
+        assert first.read_segments < first.segments
+        assert first.unread_probability is not None
+        assert first.unread_probability < 0.5
+        again = list(runtime.stream(document, QUESTION, verdicts=dict.fromkeys(read(found), False)))
+    started = next(event for event in again if isinstance(event, events.ReadingStarted))
+    assert started.read_segments == first.read_segments  # what was told of them stands
+    assert read(again)
+    assert not set(read(again)) & set(read(found))
+    assert finished(again).read_segments > first.read_segments

@@ -8,6 +8,7 @@ from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from pathlib import Path
 
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
@@ -41,7 +42,7 @@ def read_mail(name: str, data: bytes, read: Read, limits: Limits = DEFAULTS) -> 
         writer.add(_QUOTED_FROM.sub(rb"\1", data[start.end() : end]))
     if not starts:
         writer.add(data)
-        draft.title = writer.subject
+    draft.title = Path(name).stem if starts else writer.subject
     return draft.document(name)
 
 

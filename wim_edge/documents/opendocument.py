@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
@@ -39,7 +40,8 @@ def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Docu
         root, *others = (etree.fromstring(archive.read(part), parser) for part in parts)
         _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
         found = next((one for root in others for one in root.iter("{http://purl.org/dc/elements/1.1/}title")), None)
-        draft.title = (found.text or "") if found is not None else ""
+        is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # which no sheet names
+        draft.title = (found.text if found is not None else None) or (Path(name).stem if is_book else "")
     except (etree.LxmlError, *DAMAGE, AttributeError, TypeError, RecursionError):
         raise damaged(name) from None
     return draft.document(name)

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
@@ -28,7 +29,7 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft = DocumentBuilder()
     try:
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-        draft.title = book.properties.title or ""
+        draft.title = book.properties.title or Path(name).stem  # no sheet's name is the book's
         left = _CELLS
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":

@@ -55,10 +55,12 @@ class Ranking:
         if self.independent or self.outlook is None:
             return None
         logits, known = self._logits(), self.known
+        if len(known) == self.n_segments:
+            return 0.0
         logits[[index for index in known if self.verdicts.get(index) is False]] = -np.inf  # none of these answers
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
-        return float(max(0.0, 1 - shares[known].sum())) if len(known) < self.n_segments else 0.0
+        return float(max(0.0, 1 - shares[known].sum()))
 
     def order(self) -> list[int]:
         """Returns the scored segments, most relevant first."""
