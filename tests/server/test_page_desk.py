@@ -249,6 +249,13 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     check("welcome")
     add(page, tmp_path / "Ferry.md", STORY)
     check("a document")
+    page.fill("#find", "noon")
+    expect(page.locator("#text mark")).to_have_text("noon")  # in what is not read
+    check("a word found")
+    page.press("#find", "Escape")
+    expect(page.locator("#hits")).to_have_text("")
+    assert page.evaluate("document.activeElement.id") == "text"
+    assert page.locator("#text mark").count() == 0
     script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
            *margin(0, "Ferry", (9, 33), "The ferry sails at noon."), events.Warning("Take care."),
            finished("noon", short="noon", status="unsure",
@@ -268,3 +275,28 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
         page.click(f"[data-to={pane}]")
         check(f"narrow, {pane}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_on_a_phone_keys_and_the_way_back_show_the_pane(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 700})
+    page.click("[data-to=shelf]")
+    text = "".join(f"The mail comes on day {n}.\n\n" for n in range(80)) + "The ferry sails at noon."
+    add(page, tmp_path / "a.txt", text)
+    page.click("[data-to=talk]")
+    quote = events.Quote("The ferry sails at noon.", "a", None, None, (len(text) - 24, len(text)))
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25"),
+           finished("noon", short="noon", quotes=(quote,)))  # fmt: skip
+    ask(page, "When does it sail?")
+    answered(page)
+    page.click("[data-to=desk]")  # not by the quotation
+    expect(page.locator("#text mark")).to_be_in_viewport()
+    page.go_back()
+    expect(page.locator("#answer")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#text")).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "question"
+    expect(page.locator("#question")).to_be_visible()
