@@ -17,7 +17,7 @@ _PAGE_NUMBER = re.compile(
     r"[-–—|\s]*(?:(?:page|seite|página|pagina|p\.|s\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
 )  # fmt: skip
-_BROKEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-$")
+_HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-$")
 _EDGE = 2
 """The lines at a page's top and at its bottom among which running heads are looked for."""
 _WORDS = 4
@@ -84,8 +84,8 @@ def _paragraphs(page: list[str], full: int) -> list[str]:
     for number, line in enumerate(page):
         if not goes_on:
             made.append(line)
-        elif _BROKEN.search(made[-1]) and line[:1].islower():
-            made[-1] = made[-1][:-1] + line
+        elif _HYPHEN.search(made[-1]) and line[:1].islower():  # PDFium has taken out those that only broke a word
+            made[-1] += line
         else:
             made[-1] = f"{made[-1]} {line.lstrip()}"
         following = page[number + 1] if number + 1 < len(page) else ""
