@@ -67,9 +67,9 @@ async function openDocument(id, question = null) {
   }
   state.texts.delete(id);
   await showText(id);
+  pane("desk");  // at once: later the reader may have gone elsewhere
   await Promise.all([shelf.refresh(), listQuestions()]);
   remember();
-  pane("desk");
   if (question) await openQuestion(question);
 }
 
@@ -337,7 +337,9 @@ function buttons(which) {
   $("now").disabled = $("cancel").disabled = false;
   $("again").hidden = which !== "done" || (!Object.keys(margins.judged).length && !margins.isChanged);
   $("on").hidden = which !== "done" || !state.more;
-  if ((at?.closest("#ask") && at.hidden) || (at === document.body && state.stopping && !$("go").hidden)) (which === "running" ? $("now") : $("go")).focus();  // not lost with its button
+  const isLost = at === document.body && state.stopping && !$("go").hidden;  // with its button
+  if ((at?.closest("#ask") && at.hidden) || isLost) (which === "running" ? $("now") : $("go")).focus();
+  if (which !== "running") state.stopping = false;
 }
 
 // ---- The page as a whole
