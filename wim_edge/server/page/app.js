@@ -346,7 +346,11 @@ function buttons(which) {
 
 // Where there is room for one pane alone, show this one; the way back leads to the one before
 function pane(name, isBack = false) {
-  if (!isBack && isNarrow.matches && name !== document.body.dataset.pane) history.pushState(name, "");
+  const here = document.body.dataset.pane;
+  if (!isBack && isNarrow.matches && name !== here) {
+    if (history.state === null) history.replaceState(here, "");  // where one begins
+    history.pushState(name, "");
+  }
   document.body.dataset.pane = name;
   for (const one of $("panes").children) one.setAttribute("aria-pressed", one.dataset.to === name);
   if (name === "desk") quietly(() => desk.seenAgain())();
