@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
-from wim_edge.documents.numbering import written
+from wim_edge.documents.numbering import KINDS, written
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _INDENTS = 8
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
 _LINES = frozenset({"li", "tr", "dt", "dd", "option"})
@@ -114,7 +113,7 @@ class _Writer:
             elif tag in _ITEMS:
                 first = attributes.get("start", "")
                 first = first if first.isdecimal() and len(first) < 10 else "1"
-                kind = _KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
+                kind = KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
                 self._lists.append(_List(kind, int(first) - 1))
             elif tag == "li":
                 self._begin_item()

@@ -10,6 +10,8 @@ import re
 from typing import Any
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+"""Word's names of the ways to write a number, by the signs that HTML and OpenDocument have for them."""
 _LEVELS = 9
 _STYLES = 20  # the longest chain of styles that are based on others
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),

@@ -9,7 +9,7 @@ from typing import Any
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
-from wim_edge.documents.numbering import written
+from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
@@ -25,7 +25,6 @@ _DROPPED = frozenset(
 )  # fmt: skip
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _ROWS, _COLUMNS, _DEEP = 100_000, 1000, 200
-_KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
 def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -100,7 +99,7 @@ class _ElementWriter:
         first = 1 if form is None else _times(form, "start-value", _TEXT)
         for number, item in enumerate(found.iterfind(_ITEM), start=first):
             label = "-"
-            if form is not None and (kind := _KINDS.get(form.get(f"{_STYLE}num-format", ""))):
+            if form is not None and (kind := KINDS.get(form.get(f"{_STYLE}num-format", ""))):
                 before, after = (form.get(f"{_STYLE}num-{side}", "") for side in ("prefix", "suffix"))
                 label = f"{before}{written(number, kind)}{after}".strip()
             for child in item:
@@ -122,10 +121,7 @@ class _ElementWriter:
             for cell in row:
                 if cell.tag in _CELLS and len(cells) < _COLUMNS:
                     text = " ".join(self._text(one, []) for one in cell.iter(*_PARAGRAPHS))
-                    times = _times(cell, "number-columns-repeated") if text else 1
-                    cells += [text] * min(times, _COLUMNS - len(cells))
-                    if not text:
-                        cells += [""] * (min(_times(cell, "number-columns-repeated"), _COLUMNS - len(cells)) - 1)
+                    cells += [text] * min(_times(cell, "number-columns-repeated"), _COLUMNS - len(cells))
             times = _times(row, "number-rows-repeated") if any(cells) else 1
             for _ in range(min(times, left)):
                 yield cells

@@ -38,13 +38,11 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []
     broken: list[int] = []
-    told = [number for number, text in enumerate(pages, start=1) if text and text.strip()]
-    flowing = dict(zip(told, reflow([pages[number - 1] or "" for number in told]), strict=True))
-    for number, text in enumerate(pages, start=1):
-        if number in flowing:
+    for number, (text, flowing) in enumerate(zip(pages, reflow([page or "" for page in pages]), strict=True), start=1):
+        if text and text.strip():
             draft.mark(page=number)
-            text = flowing[number].strip("\n")
-            draft.paragraph(text, sections(text, titles.get(number, ())))
+            shown = flowing.strip("\n")
+            draft.paragraph(shown, sections(shown, titles.get(number, ())))
         else:
             (broken if text is None else silent).append(number)
     if draft.empty and silent:

@@ -82,8 +82,10 @@ export class Places {
       if (this.hits.push([index, index + found.length]) === MOST) break;
     }
     this.at = -1;
-    if (!this.hits.length) this.desk.unmark();
-    if (!this.hits.length) return this.tell(source && "not there");
+    if (!this.hits.length) {
+      this.desk.unmark();
+      return this.tell(source && "not there");
+    }
     const { offsets, top } = this.desk.view, here = offsets.unit(top);
     this.reveal(firstOf(this.hits.length, (one) => this.hits[one][0] >= here) % this.hits.length);
   }
