@@ -18,7 +18,7 @@ def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"", title: by
     ]
     kids = []
     for page in pages:
-        shown = b" ".join(b"(%s) Tj T*" % line for line in page.split(b"\n"))
+        shown = b" ".join(b"(%s) Tj T*" % line for line in page.split(b"\n")) if b"Td" not in page else page
         stream = b"BT /F1 12 Tf 50 750 Td 14 TL %s ET" % shown if page else b""
         objects.append(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
         objects.append(
@@ -46,6 +46,16 @@ def pdf(*pages: bytes, count: int | None = None, trailer: bytes = b"", title: by
     size = len(objects) + 1
     end = b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF" % (size, trailer, len(out))
     return bytes(out + b"xref\n0 %d\n%s" % (size, table) + end)
+
+
+def placed(*rows: tuple[float, float, str]) -> bytes:
+    """A page for `pdf`: texts at points to the right and below the upper left corner of what is printed."""
+    x, y, shown = 0.0, 0.0, []
+    for right, below, text in rows:
+        escaped = text.encode("cp1252").replace(b"(", rb"\(").replace(b")", rb"\)")
+        shown.append(b"%g %g Td (%s) Tj" % (right - x, y - below, escaped))
+        x, y = right, below
+    return b" ".join(shown)
 
 
 def archive(members: dict[str, str | bytes]) -> bytes:

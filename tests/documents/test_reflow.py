@@ -1,31 +1,68 @@
-"""The lines of a PDF's pages become paragraphs, and running heads and page numbers go."""
+"""The lines of a PDF's pages become paragraphs and tables, and running heads and page numbers go."""
 
 from __future__ import annotations
 
 import pytest
 
+from wim_edge.documents.pdf_lines import Line, Word, line_of
 from wim_edge.documents.reflow import reflow
 
-PROSE = "A line that is about as wide as the page on which it is printed\n"
+WIDE = "A line that is about as wide as the page on which it is print"
+LETTER, LINE = 5.0, 10.0
+
+
+def line(text: str, row: float, left: float = 0) -> Line:
+    words, at = [], left
+    for word in text.split(" "):
+        words.append(Word(word, at, at + LETTER * len(word)))
+        at += LETTER * (len(word) + 1)
+    return line_of(words, -LINE * 1.2 * row - LINE, -LINE * 1.2 * row)
+
+
+def page(text: str) -> list[Line]:
+    return [line(one, row) for row, one in enumerate(text.split("\n")) if one]
+
+
+PROSE = "\n".join([WIDE] * 6) + "\n"
+JOINED = " ".join([WIDE] * 6)
 
 
 @pytest.mark.parametrize(("lines", "text"), [
-    ("goes on in the next one, as lines of a paragraph do; it is a well-\nknown one. But Sunday is free.", None),
-    ("ends here with a full stop.\nAnother one begins.", "ends here with a full stop.\nAnother one begins."),
-    ("1. an item\n2. another one", None),
+    ("goes on in the next, as lines of paragraphs do; it is a well-\nknown one. But Sunday is free.",
+     " goes on in the next, as lines of paragraphs do; it is a well-known one. But Sunday is free."),
+    ("that ends in the middle of its width, and another one\nThere was room for it, so the break was meant.", None),
+    ("goes on in the next one, as lines of a paragraph do; so exam\x02\nple is broken.",
+     " goes on in the next one, as lines of a paragraph do; so example is broken."),
+    ("1. an item\n2. another one", "\n1. an item\n2. another one"),
     ("What is not to be found . . . . . . . . . . . . . . . . . . . . 12\nMore", None),
     ("Year 2021 4,000 crowns 17.5% of all that was paid 12 13 14 15\n2022 5,100 crowns 18.1%", None),
+    ("\nwhat stands apart", "\n\nwhat stands apart"),
 ])  # fmt: skip
 def test_what_goes_on_is_joined(lines: str, text: str | None) -> None:
-    (made,) = reflow([PROSE * 6 + lines])
-    joined = " ".join(PROSE.strip() for _ in range(6))
-    if lines.startswith("goes on"):
-        wanted = "goes on in the next one, as lines of a paragraph do; it is a well-known one. But Sunday is free."
-        assert made == f"{joined} {wanted}"
-    elif lines.startswith(("1.", "Year")):
-        assert made == f"{joined}\n{lines}"
+    (made,) = reflow([page(PROSE + lines)])
+    if text is not None:
+        assert made == JOINED + text
     else:
-        assert made.endswith(text or lines)
+        assert made.endswith(f"\n{lines.partition(chr(10))[2]}")
+
+
+def test_paragraphs_go_on_in_the_next_column_and_larger_lines_stand_apart() -> None:
+    left = [line("a line of a column, as others", row) for row in range(5)]
+    right = [line(text, row, 300) for row, text in enumerate(["goes on above and ends here.", "Then another begins"])]
+    title = line_of([Word("Title", 0, 60)], 10, 30)
+    (made,) = reflow([[title, *left, *right]])
+    assert made.startswith("Title\n\na line of a column, as others")
+    assert "others goes on above" in made
+
+
+def test_a_table_is_rows() -> None:
+    rows = [("Item", "Price", "Note"), ("Rope of hemp", "24.90", "20 m"), ("Lamp", "8.00", "")]
+    lines = [line(WIDE, 0), line(WIDE, 1)]
+    lines += [line(cell, 4 + row, 150 * at) for row, cells in enumerate(rows) for at, cell in enumerate(cells) if cell]
+    lines += [line("of brass", 6.9), line(WIDE, 10)]
+    (made,) = reflow([lines])
+    assert made.split("\n\n")[1] == "| Item | Price | Note\nRope of hemp | 24.90 | 20 m\nLamp | 8.00 |"
+    assert made.endswith(WIDE)
 
 
 def test_running_heads_stay_once_and_page_numbers_go() -> None:
@@ -34,7 +71,7 @@ def test_running_heads_stay_once_and_page_numbers_go() -> None:
 
     def book(head: str, foot: str) -> list[str]:
         return reflow([
-            "\n".join([head.format(n, n + 17), *lines(n), f"Number {n}.{foot.format(n)}"]) for n in range(4)
+            page("\n".join([head.format(n, n + 17), *lines(n), f"Number {n}.{foot.format(n)}"])) for n in range(4)
         ])  # fmt: skip
 
     bodies = [" ".join([*lines(n), f"Number {n}."]) for n in range(4)]
@@ -43,14 +80,14 @@ def test_running_heads_stay_once_and_page_numbers_go() -> None:
     assert book("Annual report of the harbour {1}", "")[1:] == bodies[1:]
 
 
-@pytest.mark.parametrize("page", ["17", "Page 17 of 20", "x", ""])
-def test_a_page_that_holds_little_keeps_it(page: str) -> None:
-    assert reflow([page, page]) == [page, page]
+@pytest.mark.parametrize("text", ["17", "Page 17 of 20", "x", ""])
+def test_a_page_that_holds_little_keeps_it(text: str) -> None:
+    assert reflow([page(text), page(text)]) == [text, text]
 
 
 def test_what_tells_pages_apart_stays() -> None:
     notes = [f"Delivery note no. {number}\nTwo crates of herring.\nSigned by the cook." for number in range(1, 6)]
-    assert reflow(notes) == notes
+    assert reflow(list(map(page, notes))) == notes
     totals = [f"Herring\nTotal {number}" for number in (4, 9, 12)]
-    assert [page.split("\n")[1] for page in reflow(totals)] == ["Total 4", "Total 9", "Total 12"]
+    assert [text.split("\n")[1] for text in reflow(list(map(page, totals)))] == ["Total 4", "Total 9", "Total 12"]
     assert reflow([]) == []

@@ -4,7 +4,7 @@ import pytest
 
 from wim_edge.documents.document import DocumentBuilder
 from wim_edge.documents.rows import add_rows, line_of, names_columns
-from wim_edge.wim.tables import header_above
+from wim_edge.wim.tables import header_above, labelled
 
 
 def text_of(*rows: tuple[str, ...]) -> str:
@@ -22,15 +22,23 @@ def test_tables_stand_between_blank_rows_and_without_their_margins() -> None:
     assert text_of(("only",), ("a",), ("column",)) == "only\na\ncolumn"
 
 
-@pytest.mark.parametrize(("first", "is_header"), [
-    (("Name", "Room"), True), (("Name", "name"), False), (("Name", ""), False), (("Name", "12.5 %"), False),
-    (("Q1", "Q2"), True), (("2024-03-01", "Start"), False), (("4,5 kg", "x"), False), (("€ 12", "x"), False),
+@pytest.mark.parametrize(("table", "is_header"), [
+    ("Name;Room/Eva;110", True), ("Name;name/Eva;110", False), ("Name;/Eva;110", False), ("Name;12.5 %/Eva;110", False),
+    ("Q1;Q2;Q3/a;b;c", True), ("2024-03-01;Start/2024-03-02;End", False), ("4,5 kg;x/5 kg;y", False),
+    ("€ 12;x/€ 3;y", False),
+    (";Note;2023;2022/Cash;17;12,563;15,027", True), ("Year;2023/Cash;2022", False), 
+    ("Plant;Price;Price from 10/Yew;14.20;12.50", True),
+    ("Water tank;4.5 l/Noise;42 dB", False), ("Refrigerant;R290, 95 g/Noise;42 dB", False),
+    ("quit;leave/help;read", False),
+    ("Code;Meaning/E7;pump blocked", True), ("Name;Room", False),
 ])  # fmt: skip
-def test_a_first_row_of_words_names_the_columns(first: tuple[str, ...], is_header: bool) -> None:
-    assert names_columns([first, ("a", "b")]) == is_header
-    assert not names_columns([first])
+def test_a_first_row_of_words_names_the_columns(table: str, is_header: bool) -> None:
+    assert names_columns([row.split(";") for row in table.split("/")]) == is_header
 
 
-def test_pipes_in_cells_part_none() -> None:
+def test_cells_can_be_counted() -> None:
     assert line_of(["a|b", "", "", "c"]) == r"a\|b | | | c"
-    assert line_of(["", "x"]) == "| x"
+    assert line_of(["", "x"]) == "| | x |"
+    text = text_of(("", "Note", "2023"), ("Cash", "17", "12,563"), ("", "", "1"))
+    assert text == "| | Note | 2023 |\nCash | 17 | 12,563\n| | | 1 |"
+    assert labelled(header_above(text, text.index("Cash")), "Cash | 17 | 12,563") == "Cash · Note: 17 · 2023: 12,563"

@@ -14,14 +14,13 @@ from wim_edge.documents.archive import damaged
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.documents.pdf_lines import Line, page_lines
 from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 _NAMED_PAGES = 5
 _BOOKMARKS = 5000
-# PDFium writes one of these for a hyphen that only broke the line.
-_BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 # What programs write there for want of a title: the name of a file.
 _NO_TITLE = re.compile(r"^(untitled|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I)
 # PDFium is not safe to call from two threads at a time.
@@ -38,13 +37,13 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.title = "" if _NO_TITLE.search(title) else title
     silent: list[int] = []
     broken: list[int] = []
-    for number, (text, flowing) in enumerate(zip(pages, reflow([page or "" for page in pages]), strict=True), start=1):
-        if text and text.strip():
+    for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
+        if text.strip():
             draft.mark(page=number)
-            shown = flowing.strip("\n")
+            shown = tidy(text).strip("\n")
             draft.paragraph(shown, sections(shown, titles.get(number, ())))
         else:
-            (broken if text is None else silent).append(number)
+            (broken if lines is None else silent).append(number)
     if draft.empty and silent:
         raise DocumentError(
             f"{name}: scanned, its pages are pictures without a text layer",
@@ -71,8 +70,8 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
 
 def _pages(
     pdfium: ModuleType, name: str, data: bytes, most: int
-) -> tuple[list[str | None], dict[int, list[str]], str]:
-    """Returns the text of every page (None if PDFium cannot load it), the bookmarks by the number of their page, and
+) -> tuple[list[list[Line] | None], dict[int, list[str]], str]:
+    """Returns the lines of every page (None if PDFium cannot load it), the bookmarks by the number of their page, and
     the title."""
     library: type[Exception] = pdfium.PdfiumError
     try:
@@ -100,17 +99,15 @@ def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
     return dict(found)
 
 
-def _page(pdf: Any, index: int, library: type[Exception]) -> str | None:
+def _page(pdf: Any, index: int, library: type[Exception]) -> list[Line] | None:
     try:
         page = pdf[index]
         try:
-            # Not get_text_range, which knows only the characters of the basic plane.
-            text: str = page.get_textpage().get_text_bounded()
+            return page_lines(page)
         finally:
             page.close()
     except library:
         return None
-    return _BROKEN_WORD.sub("", tidy(text)).replace("\u00ad", "")
 
 
 def _refusal(name: str, error: Exception) -> DocumentError:

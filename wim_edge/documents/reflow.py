@@ -1,8 +1,8 @@
-"""The text of a PDF's pages as it was meant: a paragraph on one line, and no running heads and page numbers within.
+"""The text of a PDF's pages as it was meant: a paragraph on one line, a table as rows of cells, and no running heads
+and page numbers within.
 
-PDFium tells a page's lines as they were set. What is a paragraph is told from their lengths alone: a line that is about
-as wide as the page goes on in the next one, where neither is an item of a list, a row of figures or one of a list of
-contents.
+Where a line ends was decided by whoever set the page: if the next line's first word had room behind it, the break was
+meant; else the paragraph goes on.
 """
 
 from __future__ import annotations
@@ -10,42 +10,45 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
-_ITEM = re.compile(r"\s*(?:[-*•‣◦–]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)])\s")
+from wim_edge.documents.pdf_lines import BROKEN, Line, fragments, rows_of
+from wim_edge.documents.pdf_tables import TableRows, row_cells, table_at
+from wim_edge.documents.rows import table_text
+
+_ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
 _OF_CONTENTS = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxl]+)\s*$")
 _PAGE_NUMBER = re.compile(
     r"[-–—|\s]*(?:(?:page|seite|página|pagina|p\.|s\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
 )  # fmt: skip
 _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-$")
+_ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _EDGE = 2
 """The lines at a page's top and at its bottom among which running heads are looked for."""
 _WORDS = 4
 """The words that must stand beside a page number: "Delivery note no. 17" may say what a page is."""
 _TIMES = 3
 """The pages on which a line stands at the edge, from which it is a running head."""
-_SHORT, _FEW = 20, 5
-_NARROWEST = 40
+_PROSE = 40
 """The characters of a full line from which a text is one of paragraphs, and no form."""
-_FULL = 0.8  # the share of lines that are no wider than a full one
-_WRAPPED, _ENDS = 0.7, 0.85
+_SHORT, _FEW, _FULL = 20, 5, 0.8
+_SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35
 
 
-def reflow(pages: Sequence[str]) -> list[str]:
+def reflow(pages: Sequence[Sequence[Line]]) -> list[str]:
     """Returns the pages' texts, each with as many words as before but for running heads after their first time, and
-    page numbers. What is no text of paragraphs, but a form or a list, stays as it stands: there each line may tell what
-    a page is."""
-    lines = [[line.rstrip() for line in page.split("\n")] for page in pages]
-    widths = sorted(len(line) for page in lines for line in page if len(line) > _SHORT)
-    full = widths[int(_FULL * (len(widths) - 1))] if len(widths) >= _FEW else 0
-    if full < _NARROWEST:
-        return list(pages)
-    return ["\n".join(_paragraphs(page, full)) for page in _without_heads(lines)]
+    page numbers. A form or a list keeps these: there each line may tell what a page is."""
+    widths = sorted(len(line.text) for page in pages for line in page if len(line.text) > _SHORT)
+    is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
+    return ["\n\n".join(_blocks(page)) for page in (_without_heads(pages) if is_prose else pages)]
 
 
-def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
+def _without_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     edges = [_edges(page) for page in pages]
-    heads = [{number: _head(page[number], at) for number in edges[at]} for at, page in enumerate(pages)]
+    heads = [{number: _head(page[number].text, at) for number in edges[at]} for at, page in enumerate(pages)]
     times = Counter(head for page in heads for head in set(page.values()))
     seen: set[str | tuple[str, int]] = set()
     kept = []
@@ -66,43 +69,141 @@ def _head(line: str, page: int) -> str | tuple[str, int]:
     return " ".join(words)
 
 
-def _edges(page: list[str]) -> list[int]:
+def _edges(page: Sequence[Line]) -> list[int]:
     """Returns the numbers of the lines at the page's top and bottom; of a page with few lines the outer ones alone."""
-    filled = [number for number, line in enumerate(page) if line.strip()]
-    reach = _EDGE if len(filled) > 4 * _EDGE else 1
-    return filled if len(filled) <= 1 else sorted({*filled[:reach], *filled[-reach:]})
+    reach = _EDGE if len(page) > 4 * _EDGE else 1
+    numbers = range(len(page))
+    return list(numbers) if len(page) <= 1 else sorted({*numbers[:reach], *numbers[-reach:]})
 
 
-def _is_number(page: list[str], number: int, edges: list[int]) -> bool:
+def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
     """Tells whether a page's first or last line is its number; a page that holds nothing else keeps it."""
-    return number in (edges[0], edges[-1]) and len(edges) > 1 and _PAGE_NUMBER.fullmatch(page[number]) is not None
+    is_edge = number in (edges[0], edges[-1]) and len(edges) > 1
+    return is_edge and _PAGE_NUMBER.fullmatch(page[number].text) is not None
 
 
-def _paragraphs(page: list[str], full: int) -> list[str]:
+def _blocks(page: Sequence[Line]) -> list[str]:
+    """Returns the page's paragraphs and tables; what stands close together is one text of several lines."""
+    rows = rows_of(page)
+    cells = [row_cells(row) for row in rows]
+    stretches: list[list[Line] | TableRows] = []
+    at = 0
+    while at < len(rows):
+        table = table_at(cells, at)
+        if table is not None:
+            stretches.append(table)
+            at = table.end
+            continue
+        if not stretches or isinstance(stretches[-1], TableRows):
+            stretches.append([])
+        stretches[-1] += rows[at]  # type: ignore[operator]
+        at += 1
+    prose = [line for one in stretches if not isinstance(one, TableRows) for line in one]
+    return [
+        text
+        for one in stretches
+        for text in (table_text(one.cells) if isinstance(one, TableRows) else _paragraphs(one, prose))
+    ]
+
+
+def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
+    """Returns what some lines say, of the page with these lines of prose."""
+    steps = [one.bottom - other.bottom for one, other in pairwise(lines)]
+    usual = median([step for step in steps if step > 0] or [lines[0].height])
+    blocks: list[list[Line]] = [[lines[0]]]
+    for step, one, other in zip(steps, lines, lines[1:], strict=False):
+        if _is_apart(one, other, step, usual):
+            blocks.append([])
+        blocks[-1].append(other)
     made: list[str] = []
-    goes_on = False
-    for number, line in enumerate(page):
-        if not goes_on:
-            made.append(line)
-        elif _HYPHEN.search(made[-1]) and line[:1].islower():  # PDFium has taken out those that only broke a word
-            made[-1] += line
+    before: Line | None = None
+    for block in blocks:
+        margin = _margin(block, page)
+        text = _joined(block, margin)
+        # A paragraph may go on at the top of the next column
+        if before is not None and before.bottom < block[0].bottom and text[:1].islower():
+            made[-1] = _join(made[-1], text)
         else:
-            made[-1] = f"{made[-1]} {line.lstrip()}"
-        following = page[number + 1] if number + 1 < len(page) else ""
-        goes_on = _goes_on(line, following, full)
+            made.append(text)
+        last = block[-1]
+        is_full = last.right > margin.at - 2 * last.height and not _PAGE_NUMBER.fullmatch(last.text)
+        before = last if is_full and not _ENDED.search(last.text) else None
     return made
 
 
-def _goes_on(line: str, following: str, full: int) -> bool:
-    if len(line) < _WRAPPED * full or not following.strip() or _ITEM.match(following):
+def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
+    """Tells whether two lines are of two blocks: far from each other, in two columns, or of two sizes."""
+    if one.is_beside(other):
         return False
-    if line.endswith((".", "!", "?", ":")) and len(line) < _ENDS * full and not following[0].islower():
-        return False
-    return not _is_row(line) and not _is_row(following)
+    sizes = sorted((one.height, other.height))
+    return step < 0 or step > _APART * max(usual, sizes[1]) or sizes[1] > (1 + _SAME_SIZE) * sizes[0]
 
 
-def _is_row(line: str) -> bool:
+@dataclass(frozen=True)
+class _Margin:
+    """The place to which lines go on the right, and whether several end there."""
+
+    at: float
+    is_sure: bool
+
+
+def _margin(block: Sequence[Line], page: Sequence[Line]) -> _Margin:
+    """Returns the margin of a block: where several of its lines end, else several of its column on the page, or the
+    longest does."""
+    if len(block) > 2 and (edge := _edge(block, 2)) is not None:
+        return _Margin(edge, True)
+    left, right = min(line.left for line in block), max(line.right for line in block)
+    column = [line for line in page if line.left < right and line.right > left]
+    edge = _edge(column, 3)
+    return _Margin(max(right, edge or max(line.right for line in column)), edge is not None)
+
+
+def _edge(lines: Sequence[Line], least: int) -> float | None:
+    """Returns the place furthest to the right at which so many lines end; one alone may stick out a little."""
+    ends = sorted((line.right for line in lines), reverse=True)
+    height = lines[0].height
+    near = (
+        one for one, other in zip(ends, ends[least - 1 :], strict=False)
+        if one - other < _SAME_EDGE * height and ends[0] - one < height
+    )  # fmt: skip
+    return next(near, None)
+
+
+def _joined(block: Sequence[Line], margin: _Margin) -> str:
+    lines = [block[0].text]
+    for one, other in pairwise(block):
+        if one.is_beside(other) or _goes_on(one, other, margin):
+            lines[-1] = _join(lines[-1], other.text)
+        else:
+            lines[-1] = lines[-1].rstrip(BROKEN)
+            lines.append(other.text)
+    lines[-1] = lines[-1].rstrip(BROKEN) if lines[-1].rstrip(BROKEN) else lines[-1]
+    return "\n".join(lines)
+
+
+def _join(text: str, more: str) -> str:
+    if text.endswith(tuple(BROKEN)):
+        return text[:-1] + more
+    return text + more if _HYPHEN.search(text) and more[:1].islower() else f"{text} {more}"
+
+
+def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
+    if line.text.endswith(tuple(BROKEN)):
+        return True
+    if _ITEM.match(following.text) or _is_row(line) or _is_row(following):
+        return False
+    starts = following.left > line.left + _INDENT * line.height and not _ITEM.match(line.text)
+    if starts and _ENDED.search(line.text):
+        return False
+    is_long = len(line.text) >= _PROSE or (margin.is_sure and line.right > margin.at - _SAME_EDGE * line.height)
+    word = following.words[0]
+    return is_long and line.right + 0.2 * line.height + word.right - word.left > margin.at
+
+
+def _is_row(line: Line) -> bool:
     """Tells whether a line is one of a list of contents, or of a table: of its words half have a digit."""
-    words = line.split()
+    words = line.text.split()
     figures = sum(any(character.isdigit() for character in word) for word in words)
-    return _OF_CONTENTS.search(line) is not None or (len(words) > 2 and 2 * figures >= len(words))
+    if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):
+        return True
+    return _PAGE_NUMBER.fullmatch(words[-1]) is not None and len(fragments(line)) > 1

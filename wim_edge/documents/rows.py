@@ -7,52 +7,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from wim_edge.documents.document import DocumentBuilder
 
 _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥]?")
 """A number, with its unit or currency, or a date in figures."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]]) -> None:
     """Appends the rows, of which blank ones part tables: a table is a paragraph, without its empty margins."""
     block: list[list[str]] = []
-    for row in rows:
+    for row in chain(rows, [()]):
         cells = [" ".join(cell.split()) for cell in row]
         if any(cells):
             block.append(cells)
         elif block:
-            _add(draft, block)
+            for paragraph in table_text(block):
+                draft.paragraph(paragraph)
             block = []
-    _add(draft, block)
 
 
-def _add(draft: DocumentBuilder, block: list[list[str]]) -> None:
-    if not block:
-        return
+def table_text(block: Sequence[Sequence[str]]) -> list[str]:
+    """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows."""
     filled = {number for row in block for number, cell in enumerate(row) if cell}
     left, right = min(filled), max(filled) + 1
     table = [row[left:right] for row in block]
-    while len(table) > 1 and sum(map(bool, table[0])) == 1 < sum(map(bool, table[1])):  # a title above the table
-        draft.paragraph("".join(table.pop(0)))
+    titles = []
+    while len(table) > 1 and sum(map(bool, table[0])) == 1 < sum(map(bool, table[1])):
+        titles.append("".join(table.pop(0)))
     lines = [line_of(row) for row in table]
-    if names_columns(table):
+    if names_columns(table) and not lines[0].startswith("|"):
         lines[0] = f"| {lines[0]}"
-    draft.paragraph("\n".join(lines))
+    return [*titles, "\n".join(lines)]
 
 
 def line_of(cells: Sequence[str]) -> str:
-    """Returns a row as a line; a pipe that stands in a cell is escaped."""
+    """Returns a row as a line; a pipe that stands in a cell is escaped. One whose first cell is empty stands between
+    pipes, as in Markdown, so that its cells can be counted."""
     line = " | ".join(cell.replace("|", r"\|") for cell in cells)
+    line = f"| {line} |" if cells and not cells[0] else line
     while "|  |" in line:
         line = line.replace("|  |", "| |")
     return line.strip()
 
 
 def names_columns(table: Sequence[Sequence[str]]) -> bool:
-    """Tells whether the first row names the columns: its cells are words, each another, and rows stand below it."""
+    """Tells whether the first row names the columns: each cell but the first is there and another, and is no value like
+    those below it. Of two columns one must hold other things than its name, or they are a list of properties."""
     first = [cell.casefold() for cell in table[0]]
-    return (
-        len(table) > 1 and len(first) > 1 and all(first) and len(set(first)) == len(first)
-        and not any(_NUMBER.fullmatch(cell) for cell in first)
-    )  # fmt: skip
+    if len(table) < 2 or len(first) < 2 or not all(first[1:]) or len(set(first)) < len(first):
+        return False
+    columns = [(cell, [row[at] for row in table[1:] if row[at : at + 1]]) for at, cell in enumerate(first)]
+    if any(_is_value(cell, below, len(first)) for cell, below in columns):
+        return False
+    return len(first) > 2 or any(_figures(below) > len(below) / 2 for _, below in columns)
+
+
+def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
+    if _YEAR.fullmatch(cell):  # which names a column, unless years stand below
+        return any(map(_YEAR.fullmatch, below))
+    has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
+    return _NUMBER.fullmatch(cell) is not None or (has_figure and _figures(below) > len(below) / 2)
+
+
+def _figures(cells: Sequence[str]) -> int:
+    return sum(any(map(str.isdigit, cell)) for cell in cells)

@@ -1,0 +1,57 @@
+"""The tables of a PDF's page, told from the places of its words."""
+
+from __future__ import annotations
+
+from tests.documents.test_reflow import line
+from wim_edge.documents.pdf_lines import Line, rows_of
+from wim_edge.documents.pdf_tables import row_cells, table_at
+
+
+def table(*rows: tuple[str, ...], widths: tuple[int, ...] = (0, 150, 300, 400)) -> list[list[str]] | None:
+    lines: list[Line] = []
+    for number, cells in enumerate(rows):
+        lines += [line(cell, number, widths[at]) for at, cell in enumerate(cells) if cell]
+    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
+    return None if found is None else found.cells
+
+
+def test_rows_and_columns() -> None:
+    rows = ("Item", "Qty", "Price"), ("Rope", "2", "24.90"), ("Lamp", "", "8.00"), ("Total", "", "57.80")
+    assert table(*rows) == [list(row) for row in rows]
+    right_to_left = [[*reversed(row)] for row in rows]
+    assert table(*map(tuple, right_to_left)) == right_to_left
+
+
+def test_what_stands_below_a_cell_alone_is_its_rest() -> None:
+    rows = (
+        ("Lamp", "of brass, with a", "8.00"),
+        ("", "long chain", ""),
+        ("Rope", "of hemp", "24.90"),
+        ("Oar", "ash", "9"),
+    )
+    assert table(*rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows[2:])]
+
+
+def test_a_cell_that_touches_the_next_column_is_cut() -> None:
+    rows = ("Name", "Room"), ("Ann", "12"), ("Bo", "13")
+    wide = [line("Margarethe von Hohenlohe-Ba 14", 3)]
+    lines = [line(cell, number, at * 140) for number, row in enumerate(rows) for at, cell in enumerate(row)]
+    found = table_at([row_cells(row) for row in rows_of([*lines, *wide])], 0)
+    assert found is not None
+    assert found.cells[:3] == [list(row) for row in rows]
+
+
+def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:
+    assert table(("1.", "an item"), ("2.", "another"), ("3.", "a third")) is None
+    assert table(("1", "\\begin{x}"), ("2", "", "\\item"), ("3", "\\end{x}")) is None
+    assert table(("Care", "3"), ("Light", "7"), ("Water", "12")) is None
+    assert table(("Care", ". . . . . . 3"), ("Light", ". . . . . 2"), ("Water", ". . . 9")) is None
+    assert table(("stretched", "to", "the"), ("right", "by", "force")) is None
+    assert table(("one", "row", "alone")) is None
+    assert table(("E = mc", "(1)"), ("which", "(2)")) is None
+
+
+def test_a_paragraph_between_ends_it() -> None:
+    rows = ("Item", "Price"), ("Rope", "24.90"), ("Lamp", "8.00")
+    long = ("A sentence that goes over both of the columns here", "")
+    assert table(*rows, long, ("Oar", "9")) == [list(row) for row in rows]

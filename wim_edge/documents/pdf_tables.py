@@ -1,0 +1,186 @@
+"""The tables of a PDF's page, told from the places of its words alone: rows whose gaps stand one above the other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wim_edge.documents.pdf_lines import Line, fragments
+
+_MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
+_LEADERS = re.compile(r"(?:\.\s?){4,}")
+_NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
+_SINGLE = 2
+"""The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
+_APART = 2.5  # heights of a line between two rows
+_CLOSE = 0.4
+_LONG = 60
+"""The characters of a row's only cell, from which that is a paragraph and not of the table."""
+_FILLED = 0.55
+"""The share of a table's cells that are not empty, at the least."""
+_LOOSE = 0.4  # heights of a line between two words that stand in two columns
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """A table: rows ``[start, end)`` of the page, and the texts of its cells."""
+
+    start: int
+    end: int
+    cells: list[list[str]]
+
+
+def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
+    """Returns the table that begins with a row of the page; None if there is none. ``rows``: the fragments of each."""
+    if len(rows[start]) < 2:
+        return None
+    end = _end(rows, start)
+    columns = _columns(rows[start:end])
+    # A paragraph that comes in between ends it
+    over = (at for at in range(start, end) if len(rows[at]) == 1 and _n_touched(rows[at][0], columns) > 1)
+    end = next(over, end)
+    table = rows[start:end]
+    columns = _columns(table)
+    if len(columns) < 2:
+        return None
+    cells = _merged([(_in_columns(row, columns), row) for row in table])
+    return TableRows(start, end, cells) if _is_filled(cells) and not _is_list(cells) else None
+
+
+def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
+    """Tells whether so many cells are there that chance, as wide blanks in a paragraph or a formula, made none."""
+    rows = [row for row in cells if sum(map(bool, row)) > 1]
+    if len(rows) < 3:
+        is_whole = len(rows) == 2 and len(rows[0]) > 2 and all(map(all, rows))
+        return is_whole and any(" " in cell for row in rows for cell in row)
+    n_filled = sum(map(bool, (cell for row in rows for cell in row)))
+    return 2 * len(rows) >= len(cells) and n_filled >= _FILLED * len(rows) * len(rows[0])
+
+
+def _n_touched(line: Line, columns: Sequence[tuple[float, float]]) -> int:
+    return sum(_overlap(line, column) > 0 for column in columns)
+
+
+def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
+    """Returns the row behind the table's last."""
+    end, at = start + 1, start + 1
+    while at < len(rows) and at - end <= _SINGLE and _follows(rows[at - 1], rows[at]):
+        if len(rows[at]) > 1:
+            end = at + 1
+        elif len(rows[at][0].text) >= _LONG:
+            break
+        at += 1
+    while end < at and end < len(rows) and _is_rest(rows[end - 1], rows[end]):  # of the last row's cell
+        end += 1
+    return end
+
+
+def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
+    gap = min(one.bottom for one in row) - max(one.top for one in other)
+    height = max(one.height for one in (*row, *other))
+    return -height < gap < _APART * height
+
+
+def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
+    """Tells whether a row with one cell goes on in another one of the row above, which is not its first."""
+    gap = min(one.bottom for one in row) - other[0].top
+    behind = sorted(row, key=lambda one: one.left)[1:]
+    return (
+        len(other) == 1 and gap < _CLOSE * other[0].height
+        and any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
+    )  # fmt: skip
+
+
+def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
+    """Returns the columns, left and right of each, from the rows with as many cells as most have."""
+    rows = [row for row in table if len(row) > 1]
+    counts = Counter(map(len, rows))
+    if not counts:
+        return []
+    usual = max(counts, key=lambda n: (counts[n], n))
+    spans = sorted((cell.left, cell.right) for row in rows if len(row) == usual for cell in row)
+    columns = _merge(spans)
+    others = [cell for row in rows if len(row) != usual for cell in row]
+    alone = [(one.left, one.right) for one in others if not any(_overlap(one, column) > 0 for column in columns)]
+    return _merge(sorted([*columns, *alone]))
+
+
+def _merge(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for left, right in spans:
+        if merged and left < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], right)
+        else:
+            merged.append((left, right))
+    return merged
+
+
+def _overlap(line: Line, column: tuple[float, float]) -> float:
+    return min(line.right, column[1]) - max(line.left, column[0])
+
+
+def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> list[str]:
+    texts = [""] * len(columns)
+    for cell in row:
+        for part in _split(cell, columns):
+            over = [_overlap(part, column) for column in columns]
+            # A cell over several columns stands in the first of them
+            touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
+            texts[touched] = f"{texts[touched]} {part.text}".strip()
+    return texts
+
+
+def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
+    """Returns the cell, cut where the gap between two columns lies in it too, if narrower than elsewhere."""
+    return cell.cut([
+        at for at, (one, other) in enumerate(pairwise(cell.words), 1)
+        if other.left - one.right > _LOOSE * cell.height
+        and any(one.right <= left and other.left >= right for (_, left), (right, _) in pairwise(columns))
+    ])  # fmt: skip
+
+
+def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
+    """Returns the rows' cells; one whose first cell is empty, and that stands close below another one, is its rest."""
+    made: list[list[str]] = []
+    last: Sequence[Line] = ()
+    for cells, row in rows:
+        gap = min(one.bottom for one in last) - max(one.top for one in row) if last else 0.0
+        is_close = bool(last) and gap < _CLOSE * max(one.height for one in row)
+        if (
+            made
+            and is_close
+            and not cells[0]
+            and all(had or not cell for had, cell in zip(made[-1], cells, strict=True))
+        ):
+            made[-1] = [" ".join(filter(None, pair)) for pair in zip(made[-1], cells, strict=True)]
+        else:
+            made.append(cells)
+        last = row
+    return made
+
+
+def _fits(cells: Sequence[str], rest: Sequence[str]) -> bool:
+    return all(had or not cell for had, cell in zip(cells, rest, strict=True))
+
+
+def _is_list(cells: Sequence[Sequence[str]]) -> bool:
+    """Tells whether what looks like a table is a list with its marks, a program with the numbers of its lines, or a
+    list of contents with its pages."""
+    if all(not row[0] or _MARK.fullmatch(row[0]) for row in cells) and all(
+        sum(map(bool, row[1:])) < 2 for row in cells
+    ):
+        return True
+    numbers = [row[-1] for row in cells if row[-1]]
+    pages = [int(number) for number in numbers if number.isdecimal()]
+    if len(cells[0]) == 2 and all(map(_NUMBER.fullmatch, numbers)) and len(pages) > 2 and pages == sorted(pages):
+        return True
+    return any(_LEADERS.search(" ".join(filter(None, row))) for row in cells)
+
+
+def row_cells(lines: Sequence[Line]) -> list[Line]:
+    """Returns the fragments of the lines of a row, from the left; right to left where it is written so."""
+    found = [part for line in lines for part in fragments(line)]
+    return sorted(found, key=lambda part: part.left) if len(lines) > 1 else found
