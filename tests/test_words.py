@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.words import WordIndex, any_of_its_words, scores
+from wim_edge.words import WordIndex, any_of_its_words, scores, searchable, without_endings
 
 
 def test_texts_that_share_words_score_by_their_rarity() -> None:
@@ -38,3 +38,20 @@ def test_an_index_answers_many_questions() -> None:
     with WordIndex(["one two", "two three"]) as index:
         assert set(index.scores("one")) == {0}
         assert set(index.scores("three")) == {1}
+
+
+@pytest.mark.parametrize(("text", "question"), [
+    ("كتب الطلاب رسائلهم", "رسائل الطالب"), ("Старые корабли стояли у причалов", "Где стоит корабль?"),
+    ("特斯拉的专利恢复了", "专利是什么时候恢复的"), ("배가 항구에 있다", "항구"), ("เรืออยู่ที่ท่า", "ท่าเรือ"),
+])  # fmt: skip
+def test_words_of_other_scripts_are_found_by_their_stems_or_neighbours(text: str, question: str) -> None:
+    assert set(scores(["nothing of it", text], question)) == {1}
+
+
+def test_english_is_searched_as_it_is_written() -> None:
+    assert searchable("The harbour's lamps, 12 of them.") == "The harbour's lamps, 12 of them."
+    assert searchable("naïve café") == "naïve café"
+
+
+def test_words_without_endings_are_the_neighbours_of_a_script_without_blanks() -> None:
+    assert without_endings("专利恢复") & without_endings("恢复了专利") == {"专利", "恢复"}

@@ -15,7 +15,8 @@ from typing import Self
 from wim_edge.documents import Document, read_documents, with_unique_names
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
-from wim_edge.library.library import open_library
+from wim_edge.library.in_step import InStep
+from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.library_recall import LibraryRecall
 from wim_edge.session import QuestionSession, prepare, resolve_for, run_session, stopped_events
@@ -54,6 +55,7 @@ class Runtime:
         self._session: QuestionSession | None = None
         """The last question asked."""
         self._recall = LibraryRecall()
+        self._in_step = InStep()
         self._completer: Completer | None = None
         self._control = Control()
         self._busy = threading.Lock()
@@ -263,9 +265,12 @@ class Runtime:
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recalls passages of a library, and goes on to read them unless ``documents`` is None."""
         given = None if documents is None else _load_documents(documents, self.settings)
+        waiting = self._in_step.bring(Library(name), self.settings)
         library = open_library(name)
 
         def found() -> Iterator[events.Event]:
+            if waiting:
+                yield events.Warning(waiting)
             try:
                 model, (chat, _) = self.open(), self._loaded.chat()
                 recaller, passages = yield from self._recall.run(

@@ -1,6 +1,8 @@
 """Words in common with a question: BM25 (Robertson and Zaragoza 2009) over the words that SQLite's FTS5 finds.
 
-Words are reduced to stems as English ones; a character of a script that is written without spaces is a word of its own.
+Words in Latin letters are reduced to stems as English ones, by SQLite; those of scripts that one language or its
+relatives use, by Snowball's rules for that. In scripts without blanks two neighbouring characters are a word, as
+Lucene's analyzers have it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -19,7 +22,15 @@ from wim_edge.errors import InvalidRequestError
 TOKENIZER = "porter unicode61"
 _WORD = re.compile(r"\w+")
 _ACCENT = re.compile(r"[\u0300-\u036f]")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e00-\u0eff\U00020000-\U0003ffff]")
+_UNSPACED = re.compile(
+    r"[\u3040-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+|[\u0e00-\u0eff]+|[\uac00-\ud7af]+"
+)
+_STEMMED = {
+    "greek": "\u0370-\u03ff", "russian": "\u0400-\u04ff", "armenian": "\u0530-\u058f",
+    "arabic": "\u0600-\u06ff", "hindi": "\u0900-\u097f", "tamil": "\u0b80-\u0bff",
+}  # fmt: skip
+"""Snowball's rules for a script's words, and its characters."""
+_OTHER_SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in _STEMMED.items()))
 # The commonest words of English questions: they cost most of the search and decide nothing
 _STOPWORDS = frozenset(
     _WORD.findall(
@@ -35,7 +46,26 @@ _K1, _B = 1.2, 0.75
 
 def any_of_its_words(question: str) -> str | None:
     """Returns the FTS5 expression that matches a text with any word of the question; None where it has no word."""
-    return " OR ".join(f'"{word}"' for word in _words(unicodedata.normalize("NFC", question))) or None
+    return " OR ".join(f'"{word}"' for word in _words(searchable(question))) or None
+
+
+def searchable(text: str) -> str:
+    """Returns the words of a text as they are indexed, but for what SQLite does with them; English stays as it is."""
+    if text.isascii():
+        return text.replace("\0", " ")
+    text = _UNSPACED.sub(lambda run: f" {_in_pairs(run[0])} ", unicodedata.normalize("NFC", text))
+    return _OTHER_SCRIPT.sub(lambda word: _stem(str(word.lastgroup), word[0]), text).replace("\0", " ")
+
+
+def _in_pairs(run: str) -> str:
+    return " ".join(run[at : at + 2] for at in range(len(run) - 1)) or run
+
+
+@lru_cache(maxsize=65_536)
+def _stem(rules: str, word: str) -> str:
+    import snowballstemmer
+
+    return str(snowballstemmer.stemmer(rules).stemWord(word.lower())) or word
 
 
 class WordIndex:
@@ -55,7 +85,7 @@ class WordIndex:
             raise InvalidRequestError(f"no words are counted: {error}", "Take a Python with FTS5.") from error
         lengths = []
         self._db.execute("BEGIN")
-        for number, text in enumerate(map(_plain, texts)):
+        for number, text in enumerate(map(searchable, texts)):
             self._db.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, text))
             lengths.append(len(_WORD.findall(text)))
         self._db.execute("COMMIT")
@@ -90,7 +120,7 @@ class WordIndex:
     def _stems(self, question: str) -> list[str]:
         """Returns the question's words as they stand in the index."""
         self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
-        self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(_plain(question))),))
+        self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(searchable(question))),))
         return [stem for (stem,) in self._db.execute("SELECT DISTINCT term FROM asked ORDER BY term")]
 
     def __enter__(self) -> Self:
@@ -110,7 +140,7 @@ def without_endings(text: str) -> set[str]:
     """Returns the words of a text except the commonest, in lower case, without accents and without a plural's s."""
     plain = text.casefold()
     if not plain.isascii():
-        plain = _ACCENT.sub("", unicodedata.normalize("NFD", plain))
+        plain = _ACCENT.sub("", unicodedata.normalize("NFD", searchable(plain)))
     return {word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS}
 
 
@@ -127,7 +157,3 @@ def _words(question: str) -> list[str]:
     """Returns the question's words, each once, without the commonest ones if there are others."""
     words = list(dict.fromkeys(_WORD.findall(question)))
     return [word for word in words if word.lower() not in _STOPWORDS] or words
-
-
-def _plain(text: str) -> str:
-    return _UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", text)).replace("\0", " ")

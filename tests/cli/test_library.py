@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.cli import main
 from wim_edge.errors import ModelNotFoundError
+from wim_edge.library import in_step
 from wim_edge.testing import FakeModel
 
 
@@ -156,15 +158,60 @@ def test_equal_titles_are_shown_by_their_names_and_files(tmp_path: Path) -> None
     assert f"in {tmp_path / 'b.md'} (relevance" in asked
 
 
-def test_a_file_that_changed_since_is_told(tmp_path: Path) -> None:
+def test_a_file_that_changed_is_read_again_before_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = "When was the lighthouse built?"
     path = tmp_path / "a.txt"
     path.write_text("The lighthouse was built in 1904.")
     run("library", "add", str(path))
-    assert "has changed" not in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    path.write_text("The lighthouse was built in 1911.")
+    asked = run("ask", "--library", "default", question)
+    assert "changed" not in asked.stderr
+    assert "1911" in run("ask", "--library", "default", "--json", question).stdout
+    monkeypatch.setattr(in_step, "SECONDS", 0.0)
     path.write_text("First. The lighthouse was built in 1904.")
-    assert "its file has changed since" in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    asked = run("ask", "--library", "default", question)
+    assert "wim-edge library sync default" in asked.stderr
+    assert "its file has changed since" in asked.stderr
     path.unlink()
-    assert "has changed" not in run("ask", "--library", "default", "When was the lighthouse built?").stderr
+    assert "changed" not in run("ask", "--library", "default", question).stderr
+
+
+def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    assert run("library", "sync", "papers").exit_code == 8
+    run("library", "add", "--to", "papers", str(folder))
+    (folder / "b.txt").write_text("The ferry sails at noon.")
+    (folder / "a.txt").unlink()
+    synced = run("library", "sync", "papers")
+    assert "library papers: 1 document; files: 1 added, 1 removed" in synced.stdout
+    assert "indexing 1 document" in synced.stderr
+    assert [json.loads(line)["state"] for line in run("library", "sync", "papers", "--json").stdout.splitlines()] == [
+        "unchanged"
+    ]
+
+
+def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watchfiles = pytest.importorskip("watchfiles")
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    run("library", "add", "--to", "papers", str(folder))
+    roots: list[Path] = []
+
+    def watch(*paths: Path, raise_interrupt: bool) -> Iterator[object]:
+        roots.extend(paths)
+        (folder / "b.txt").write_text("The ferry sails at noon.")
+        yield object()
+
+    monkeypatch.setattr(watchfiles, "watch", watch)
+    synced = run("library", "sync", "papers", "--watch", "--no-index")
+    told = [line.partition("files: ")[2] for line in synced.stdout.splitlines()]
+    assert told == ["1 unchanged", "1 added, 1 unchanged"]
+    assert roots == [folder]
+    folder.rename(tmp_path / "away")
+    assert "no folder that is there" in run("library", "sync", "papers", "--watch").stderr
 
 
 def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:

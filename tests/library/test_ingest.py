@@ -11,7 +11,7 @@ import pytest
 
 from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document
-from wim_edge.library.ingest import IngestResult, add, title_of
+from wim_edge.library.ingest import IngestResult, add, sync, title_of
 from wim_edge.library.library import Library
 from wim_edge.settings import Limits
 
@@ -78,6 +78,61 @@ def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: L
     assert states(list(add(library, [folder], prune=True))) == {"a.txt": "unchanged", "b.txt": "removed"}
     assert set(documents(library)) == {"a"}
     assert len(library.search("harbour", 5)) == 1
+
+
+def test_what_a_moved_file_held_stays_as_it_is(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    (folder / "old").mkdir(parents=True)
+    (folder / "new").mkdir()
+    for name, text in (("a.txt", "The ferry sails."), ("b.txt", "The crane lifts.")):
+        (folder / "old" / name).write_text(text)
+    list(add(library, [folder]))
+    (number,) = library.documents_of(str(folder / "old" / "a.txt"))
+    version = library.version
+    (folder / "old" / "a.txt").rename(folder / "new" / "a.txt")
+    os.utime(folder / "old" / "b.txt", ns=(1, 1))  # of another time, with the same bytes
+    assert states(list(sync(library))) == {"a.txt": "moved", "b.txt": "unchanged"}
+    assert library.documents_of(str(folder / "new" / "a.txt")) == [number]
+    assert library.version == version
+    (folder / "old" / "b.txt").rename(folder / "old" / "crane.txt")  # its name is its title
+    assert states(list(sync(library))) == {
+        "a.txt": "unchanged", "crane.txt": "added", "b.txt": "removed",
+    }  # fmt: skip
+    assert set(documents(library)) == {"a", "crane"}
+
+
+def test_a_library_is_kept_in_step_with_what_was_added(home: Path, library: Library) -> None:
+    folder, other = home / "papers", home / "other.odd"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The ferry sails.")
+    other.write_text("A named file.")
+    list(add(library, [folder, other, folder / "a.txt"]))
+    assert library.roots() == [other, folder]
+    (folder / "b.txt").write_text("The crane lifts.")
+    other.write_text("Another text.")
+    assert states(list(sync(library, seconds=0))) == {"other.odd": "waiting", "a.txt": "unchanged", "b.txt": "waiting"}
+    assert states(list(sync(library))) == {"other.odd": "changed", "a.txt": "unchanged", "b.txt": "added"}
+    (folder / "a.txt").unlink()
+    assert states(list(sync(library, prune=False)))["a.txt"] == "gone"
+    other.unlink()
+    assert states(list(sync(library))) == {"other.odd": "removed", "a.txt": "removed", "b.txt": "unchanged"}
+    folder.rename(home / "away")  # a disk that is not there
+    assert list(sync(library))[-1].state == "failed"
+    assert set(documents(library)) == {"b"}
+
+
+def test_patterns_leave_files_out(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    for name in ("a.txt", "draft.txt", "sub/draft.txt", "sub/b.txt", "old/c.txt", "sub/old/keep.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    list(add(library, [folder]))
+    (folder / ".wimignore").write_text("# drafts\ndraft.*\n/old/\n")
+    (folder / "sub" / ".wimignore").write_text("!draft.txt\n")
+    found = {one.path.removeprefix(f"{folder}{os.sep}"): one.state for one in sync(library)}
+    gone = {name for name, state in found.items() if state == "removed"}
+    assert gone == {"draft.txt", os.path.join("old", "c.txt")}
+    assert len(library) == 4
 
 
 def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path, library: Library) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os.path
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,8 @@ def library() -> None:
 def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str | None, as_json: bool) -> None:
     """Add documents to a library: files, folders, or JSON lines of {title, text}.
 
-    Files that have not changed since are passed over; those that have are read again. A document is known by its
+    Files that have not changed since are passed over; those that have are read again; one that was moved keeps its
+    documents. A file .wimignore leaves out what its patterns name, as a .gitignore does. A document is known by its
     title: what its file says it is, else its first heading, else the file's name.
 
     \b
@@ -109,6 +110,56 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
         )
 
 
+@library.command("sync")
+@click.argument("name", default=DEFAULT, shell_complete=library_names)
+@click.option("--watch", is_flag=True, help="Go on, and do so again whenever a file changes, until Ctrl-C.")
+@click.option("--index/--no-index", "index", default=True, help="Bring the index for the model up to date, too.")
+@model_option
+@click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
+@debug_option
+def sync_library(name: str, watch: bool, index: bool, model: str | None, as_json: bool) -> None:
+    """Bring a library in step with the files and folders that were added to it.
+
+    New files are added, those that have changed are read again, what is gone or left out (.wimignore) is removed; a
+    file that was moved keeps its documents.
+
+    \b
+      wim-edge library sync papers
+      wim-edge library sync papers --watch
+    """
+    from wim_edge.library.ingest import sync
+    from wim_edge.library.library import Library
+
+    library = Library(name)
+
+    def once() -> None:
+        found: list[IngestResult] = []
+        for one in sync(library, limits=Settings.from_environment()):
+            found.append(one)
+            _tell(one, as_json)
+        if not as_json:
+            _sum_up(name, len(library), found)
+        if index and len(library):
+            _index(library, model)
+
+    changes = _watched(library) if watch else iter(())
+    once()
+    for _ in changes:
+        once()
+
+
+def _watched(library: Library) -> Iterator[object]:
+    """Yields whenever something changes in the files and folders of a library, until Ctrl-C."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        raise InvalidRequestError("--watch needs the package watchfiles", "pip install watchfiles") from None
+    roots = [root for root in library.roots() if root.exists()]
+    if not roots:
+        raise LibraryError(f"library {library.name} has no folder that is there", "wim-edge library add DIR")
+    return iter(watch(*roots, raise_interrupt=False))
+
+
 def _tell(one: IngestResult, as_json: bool) -> None:
     """Prints the result for one file."""
     if as_json:
@@ -126,7 +177,7 @@ def _check_paths(paths: tuple[str, ...]) -> None:
 
 
 def _sum_up(name: str, total: int, found: list[IngestResult]) -> None:
-    states = ("added", "changed", "unchanged", "failed", "removed", "gone")
+    states = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone")
     counts = {state: sum(one.state == state for one in found) for state in states}
     told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
     click.echo(f"library {name}: {counted(total, 'document')}; files: {told}")
@@ -188,7 +239,7 @@ def show(name: str, as_json: bool) -> None:
     """Show the files of a library."""
     from wim_edge.library.library import Library
 
-    rows = [asdict(one) for one in Library(name).sources().values()]
+    rows = [asdict(one) for one in Library(name).details()]
     lines = (f"{one_line(row['path'])}: {one_line(row['name']) or counted(row['documents'], 'document')}, "
              f"{row['chars']:,} characters" for row in rows)  # fmt: skip
     _print(rows, lines, "no files", as_json)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import re
-from collections.abc import Container, Iterable, Iterator
+import time
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -13,10 +16,11 @@ from typing import Literal
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
 from wim_edge.documents.document import short
-from wim_edge.documents.formats import FORMATS
+from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
 from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.library.left_out import LEFT_OUT, LeftOut
 from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
@@ -24,6 +28,8 @@ ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
 """The endings of the files that are taken out of a folder. A file that is named is taken whatever its ending."""
 _LAYOUT = "{title, text}"
+_SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
+"""The bytes of a file that are read in a second, about, on two cores; of plain text more."""
 _LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
 _NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
 
@@ -33,7 +39,7 @@ class IngestResult:
     """The result of adding a file."""
 
     path: str
-    state: Literal["added", "changed", "unchanged", "failed", "skipped", "gone", "removed"]
+    state: Literal["added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting"]
     documents: int = 0
     note: str = ""
     """The reason why it failed, or what is missing of it."""
@@ -44,23 +50,57 @@ def add(
 ) -> Iterator[IngestResult]:
     """Adds files, folders (with all that is in them) and files of JSON lines; yields the result of each.
 
-    A file whose size and time of change are unchanged is not read again. One that cannot be read is reported as failed,
-    and the library keeps what it has of it. ``prune``: removes what it has of files that are gone from these folders.
+    A file whose size and time of change are unchanged is not read again, nor one whose bytes are those of a file that
+    is gone: it was moved, and keeps its documents. One that cannot be read is reported as failed, and the library keeps
+    what it has of it. ``prune``: removes what it has of files that are gone from these folders, or left out of them.
     """
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
-        known = library.sources()
-        gone = [name for name in known if Path(name).is_relative_to(root) and _is_gone(name)]
-        if not os.path.isdir(root) and str(root) not in known:
-            gone = []  # a folder that is not there may be a disk that is not: nothing of it is gone
-        for path in files_of(root, known):
-            if isinstance(path, IngestResult):
-                yield path
-            elif str(path) not in gone:
-                yield _one(library, path, known.get(str(path)), limits)
-        for name in gone:
-            if prune:
-                library.remove(name)
-            yield IngestResult(name, "removed" if prune else "gone", known[name].documents)
+        library.add_root(root)
+        yield from _add_root(library, root, prune, limits, math.inf)
+
+
+def sync(
+    library: Library, *, prune: bool = True, limits: Limits = DEFAULTS, seconds: float = math.inf
+) -> Iterator[IngestResult]:
+    """Brings a library in step with the files and folders that were added to it; yields the result of each file.
+
+    What would not be done in so many seconds waits. With ``prune`` what is gone or left out is removed.
+    """
+    deadline = time.monotonic() + seconds
+    for root in library.roots():
+        yield from _add_root(library, root, prune, limits, deadline)
+
+
+def _add_root(
+    library: Library, root: Path, prune: bool, limits: Limits, deadline: float
+) -> Iterator[IngestResult]:
+    known = {name: one for name, one in library.sources().items() if _is_in(name, str(root))}
+    is_folder = os.path.isdir(root)
+    gone = {name for name in known if _is_gone(name)}
+    if not is_folder and str(root) not in known:
+        gone = set()  # a folder that is not there may be a disk that is not: nothing of it is gone
+    seen: set[str] = set()
+    blind: list[str] = []  # folders that cannot be looked into
+    for path in files_of(root, known):
+        if isinstance(path, IngestResult):
+            if path.state == "failed":
+                blind.append(path.path)
+            yield path
+        elif str(path) not in gone:
+            seen.add(str(path))
+            result, before = _one(library, path, known, gone, limits, deadline)
+            gone.discard(before)
+            seen.add(before)
+            yield result
+    left_out = {name for name in known.keys() - seen - gone if not any(_is_in(name, one) for one in blind)}
+    for name in sorted(gone | left_out if is_folder else gone):
+        if prune:
+            library.remove(name)
+        yield IngestResult(name, "removed" if prune else "gone", known[name].documents)
+
+
+def _is_in(name: str, folder: str) -> bool:
+    return name == folder or name.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _is_gone(name: str) -> bool:
@@ -84,18 +124,21 @@ def title_of(document: Document) -> str:
 
 
 def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | IngestResult]:
-    """Yields the files of a folder, those of other kinds only where they are ``known``; and a result for each path that
-    is of no kind of ours or cannot be looked into."""
+    """Yields the files of a folder, those of other kinds only where they are ``known``, and none that a `LEFT_OUT` file
+    names; and a result for each path that is of no kind of ours or cannot be looked into."""
     if not os.path.isdir(root):
         yield root
         return
     failed: list[OSError] = []
+    rules = LeftOut()
     for folder, folders, files in os.walk(root, onerror=failed.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if LEFT_OUT in files:
+            rules.read(folder)
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and not rules.match(folder, f"{one}/"))
         for name in sorted(files):
-            path = Path(folder, name)
-            if name.startswith("."):
+            if name.startswith(".") or rules.match(folder, name):
                 continue
+            path = Path(folder, name)
             if (name.lower().endswith(_TAKEN) or str(path) in known) and (path.is_file() or not path.exists()):
                 yield path
             else:
@@ -108,25 +151,45 @@ def _printable(path: Path) -> str:
     return str(path).encode("utf-8", "replace").decode()
 
 
-def _one(library: Library, path: Path, known: SourceFile | None, limits: Limits) -> IngestResult:
+def _one(
+    library: Library, path: Path, known: Mapping[str, SourceFile], gone: Container[str], limits: Limits,
+    deadline: float,
+) -> tuple[IngestResult, str]:  # fmt: skip
+    """Returns the result for a file, and the path that it had before if it was moved, else nothing."""
     name = str(path)
+    had = known.get(name)
     try:
         name.encode()
         stat = path.stat()
         if not S_ISREG(stat.st_mode):
             raise DocumentError("it is no file" if not S_ISDIR(stat.st_mode) else "it is a folder")
         changed = min(stat.st_mtime_ns, _LATEST)
-        if known is not None and (known.mtime_ns, known.size) == (changed, stat.st_size):
-            return IngestResult(name, "unchanged", known.documents)
+        if had is not None and (had.mtime_ns, had.size) == (changed, stat.st_size):
+            return IngestResult(name, "unchanged", had.documents), ""
+        if time.monotonic() + stat.st_size / _SPEEDS.get(path.suffix.lower(), _SPEED) > deadline:
+            return IngestResult(name, "waiting", had.documents if had else 0), ""
+        digest = _digest(path) if stat.st_size <= limits.document_bytes else b""
+        same = (one for one in known.values() if digest and (one.digest, one.size) == (digest, stat.st_size))
+        # A title may be the file's name: under another one the file is read again
+        moved = (one for one in same if one.path == name or (one.path in gone and Path(one.path).stem == path.stem))
+        if (before := next(moved, None)) is not None:
+            library.move(before.path, name, changed)
+            return IngestResult(name, "unchanged" if before is had else "moved", before.documents), before.path
         documents, note = _documents(path, limits)
-        n = library.put(name, changed, stat.st_size, documents)
+        n = library.put(name, changed, stat.st_size, documents, digest)
     except UnicodeEncodeError:
-        return IngestResult(_printable(path), "failed", note="its name is no Unicode")
+        return IngestResult(_printable(path), "failed", note="its name is no Unicode"), ""
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        kept = "; what was there of it stays" if known is not None else ""
-        return IngestResult(name, "failed", known.documents if known else 0, why.removeprefix(f"{path.name}: ") + kept)
-    return IngestResult(name, "added" if known is None else "changed", n, note)
+        kept = "; what was there of it stays" if had is not None else ""
+        note = why.removeprefix(f"{path.name}: ") + kept
+        return IngestResult(name, "failed", had.documents if had else 0, note), ""
+    return IngestResult(name, "added" if had is None else "changed", n, note), ""
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:

@@ -15,7 +15,6 @@ import json
 import re
 import sqlite3
 import time
-import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,26 +26,13 @@ from wim_edge.errors import LibraryError
 from wim_edge.library.database import connected, transaction
 from wim_edge.library.folders import folder_of, known_libraries, size_of
 from wim_edge.library.passages import passages
+from wim_edge.library.schema import EARLIER, bring_up_to_date, change, make, version_of
 from wim_edge.settings import Paths
-from wim_edge.words import TOKENIZER, any_of_its_words
+from wim_edge.words import any_of_its_words, searchable
 
 TITLE_WEIGHT = 2.0
 """A word of the title counts as this many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
-_VERSION, _DIGEST = 2, 16
-_SCHEMA = f"""
-CREATE TABLE version (id TEXT);
-CREATE TABLE source (id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL);
-CREATE TABLE document (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER REFERENCES source ON DELETE CASCADE, name TEXT UNIQUE,
-    title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
-CREATE TABLE passage (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER REFERENCES document ON DELETE CASCADE,
-    start INTEGER, end INTEGER, sum INTEGER);
-CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize='{TOKENIZER}');
-CREATE INDEX document_copy ON document (title, number) WHERE number > 1;
-CREATE INDEX document_source ON document (source);
-CREATE INDEX passage_document ON passage (document);
-"""
+_DIGEST = 16
 
 
 @dataclass(frozen=True)
@@ -63,6 +49,18 @@ class Hit:
 @dataclass(frozen=True)
 class SourceFile:
     """A file, as it was when its documents were read."""
+
+    path: str
+    mtime_ns: int
+    size: int
+    digest: bytes
+    """Its bytes' SHA-256; empty where an earlier version read it."""
+    documents: int
+
+
+@dataclass(frozen=True)
+class SourceDetail:
+    """A file, and what was read of it."""
 
     path: str
     mtime_ns: int
@@ -116,16 +114,14 @@ class Library:
             with self._told():
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with transaction(self._path) as db:
-                    if db.execute("PRAGMA user_version").fetchone() == (0,):
-                        for statement in (*_SCHEMA.split(";"), f"PRAGMA user_version = {_VERSION}"):
-                            db.execute(statement)
-                        _change(db)
+                    make(db)
         with self._read() as db:
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            if not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                raise LibraryError(f"library {name} holds nothing yet", f"wim-edge library add --to {name} FILE...")
-            if version != _VERSION:
-                raise sqlite3.DatabaseError(f"format {version}, of another version of wim-edge or damaged")
+            version = version_of(db)
+        if version == 0 and not create:
+            raise LibraryError(f"library {name} holds nothing yet", f"wim-edge library add --to {name} FILE...")
+        if version == EARLIER:
+            with self._write() as db:
+                bring_up_to_date(db)
 
     # What is there
 
@@ -144,8 +140,26 @@ class Library:
             (n,) = db.execute("SELECT count(*) FROM document").fetchone()
         return int(n)
 
+    def roots(self) -> list[Path]:
+        """Returns the files and folders that were added, without those in others of them."""
+        with self._read() as db:
+            found = [Path(path) for (path,) in db.execute("SELECT path FROM root ORDER BY path")]
+        known = set(found)
+        return [path for path in found if known.isdisjoint(path.parents)]
+
     def sources(self) -> dict[str, SourceFile]:
         """Returns the files, by path."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT path, mtime_ns, size, source.digest, count(document.id) "
+                "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
+            ).fetchall()
+            if not all(isinstance(path, str) for path, *_ in rows):
+                raise sqlite3.DatabaseError("a path is missing")
+        return {row[0]: SourceFile(*row) for row in rows}
+
+    def details(self) -> list[SourceDetail]:
+        """Returns the files with what was read of them, by path."""
         with self._read() as db:
             rows = db.execute(
                 "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
@@ -153,9 +167,7 @@ class Library:
                 "CASE WHEN count(document.id) = 1 THEN max(name) ELSE '' END "
                 "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
             ).fetchall()
-            if not all(isinstance(path, str) for path, *_ in rows):
-                raise sqlite3.DatabaseError("a path is missing")
-        return {row[0]: SourceFile(*row) for row in rows}
+        return [SourceDetail(*row) for row in rows]
 
     def documents_of(self, path: str) -> list[int]:
         """Returns the ids of a file's documents."""
@@ -198,7 +210,7 @@ class Library:
         with self._read() as db:
             for number in dict.fromkeys(ids):
                 row = db.execute(
-                    "SELECT title, text, marks, digest, name, path, mtime_ns, size FROM document JOIN source "
+                    "SELECT title, text, marks, document.digest, name, path, mtime_ns, size FROM document JOIN source "
                     "ON source.id = source WHERE document.id = ?", (number,),
                 ).fetchone()  # fmt: skip
                 if not row:
@@ -214,7 +226,7 @@ class Library:
 
     def search(self, query: str, most: int) -> list[Hit]:
         """Returns the passages that share words with a query, the best first: BM25 (Robertson and Zaragoza 2009), as
-        SQLite's FTS5 computes it, over stems of English words."""
+        SQLite's FTS5 computes it, over stems (`wim_edge.words`)."""
         expression = any_of_its_words(query)
         if expression is None:
             return []
@@ -237,7 +249,14 @@ class Library:
 
     # Changes
 
-    def put(self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]]) -> int:
+    def add_root(self, path: Path) -> None:
+        """Remembers a file or folder that was added, so that new files in it are found."""
+        with self._write() as db:
+            db.execute("INSERT OR IGNORE INTO root VALUES (?)", (str(path),))
+
+    def put(
+        self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]], digest: bytes = b""
+    ) -> int:
         """Keeps the documents of a file, each with its title, in place of those it had; returns their number."""
         with self._write() as db:
             before = db.execute(
@@ -249,8 +268,8 @@ class Library:
                 names_of.setdefault(title, []).append((name, copy))
             self._forget(db, path)
             source = db.execute(
-                "INSERT INTO source (path, mtime_ns, size, added) VALUES (?, ?, ?, ?)",
-                (path, mtime_ns, size, time.time()),
+                "INSERT INTO source (path, mtime_ns, size, digest, added) VALUES (?, ?, ?, ?, ?)",
+                (path, mtime_ns, size, digest, time.time()),
             ).lastrowid
             n = 0
             for n, (given, original) in enumerate(documents, 1):  # noqa: B007
@@ -270,25 +289,30 @@ class Library:
                     row = db.execute("INSERT INTO passage (document) VALUES (?)", (number,)).lastrowid
                     checked = (start, end, _sum(number, start, end, row), row)
                     db.execute("UPDATE passage SET start = ?, end = ?, sum = ? WHERE id = ?", checked)
-                    words = (row, title, document.text[start:end])
+                    words = (row, searchable(title), searchable(document.text[start:end]))
                     db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
-            _change(db)
+            change(db)
         return n
+
+    def move(self, path: str, new: str, mtime_ns: int) -> None:
+        """Keeps what is there of a file under its new path and time of change."""
+        with self._write() as db:
+            db.execute("UPDATE source SET path = ?, mtime_ns = ? WHERE path = ?", (new, mtime_ns, path))
 
     def remove(self, path: str) -> bool:
         """Removes a file's documents; returns whether the file was there."""
         with self._write() as db:
             found = self._forget(db, path)
             if found:
-                _change(db)
+                change(db)
         return found
 
     @staticmethod
     def _forget(db: sqlite3.Connection, path: str) -> bool:
         # FTS5 without a copy of the text forgets a row by being told its words again
         db.execute(
-            "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, title, "
-            "substr(text, start + 1, end - start) FROM passage JOIN document ON document.id = document "
+            "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, searchable(title), "
+            "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
             "JOIN source ON source.id = source WHERE path = ?", (path,),
         )  # fmt: skip
         return db.execute("DELETE FROM source WHERE path = ?", (path,)).rowcount > 0
@@ -303,6 +327,7 @@ class Library:
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         with self._told(), transaction(self._path, create=False) as db:
+            db.create_function("searchable", 1, searchable, deterministic=True)
             yield db
 
     @contextmanager
@@ -349,12 +374,6 @@ def _is_name(name: str, title: str) -> bool:
 
 def _taken(db: sqlite3.Connection, name: str) -> bool:
     return db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone() is not None
-
-
-def _change(db: sqlite3.Connection) -> None:
-    """Sets a random new version, so that no other library, and none restored from a copy, ever has the same."""
-    db.execute("DELETE FROM version")
-    db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
 
 def _digest(*texts: object) -> bytes:

@@ -1,0 +1,34 @@
+"""Libraries that are asked are compared with their files first."""
+
+from __future__ import annotations
+
+import time
+
+from wim_edge.library.ingest import sync
+from wim_edge.library.library import Library
+from wim_edge.settings import Limits
+
+SECONDS = 5.0
+"""The time that a question waits for files that are new or have changed."""
+_AGAIN = 30.0
+"""The seconds after which a library that was compared with its files is compared again."""
+
+
+class InStep:
+    """Knows when each library was compared with its files."""
+
+    def __init__(self) -> None:
+        self._compared: dict[str, float] = {}
+
+    def bring(self, library: Library, limits: Limits) -> str:
+        """Reads what is new or has changed, as far as that takes `SECONDS`, and returns what is to be said: empty, or
+        that there is more. What files that are gone held stays, until `wim-edge library sync`."""
+        now = time.monotonic()
+        if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
+            return ""
+        waiting = sum(one.state == "waiting" for one in sync(library, prune=False, limits=limits, seconds=SECONDS))
+        self._compared[library.name] = time.monotonic()
+        if not waiting:
+            return ""
+        files = "a file is new or has" if waiting == 1 else f"{waiting:,} files are new or have"
+        return f"library {library.name}: {files} changed, and was not read yet; wim-edge library sync {library.name}"
