@@ -4,7 +4,7 @@ import pytest
 
 from wim_edge.documents.document import DocumentBuilder
 from wim_edge.documents.rows import add_rows, line_of, names_columns
-from wim_edge.wim.tables import header_above, labelled
+from wim_edge.documents.tables import header_above, labelled
 
 
 def text_of(*rows: tuple[str, ...]) -> str:

@@ -168,3 +168,13 @@ def test_white_space_without_end_is_quick() -> None:
     for text in ("\n" * 400_000, " " * 400_000 + "x", "." * 400_000, "\u0301" * 400_000):
         split(text, 4096, by_character)
     assert time.process_time() - began < 5
+
+
+def test_a_row_is_cut_only_where_it_is_longer_than_a_segment() -> None:
+    rows = [f"Row {n}. First | the second cell. It has two sentences | {n}" for n in range(12)]
+    text = "Before.\n\n" + "\n".join(rows) + "\n\nAfter that. More."
+    for budget in (70, 100, 160):
+        cut = split(text, budget, list)
+        assert "".join(segment.text for segment in cut) == text
+        assert all(segment.text.endswith("\n") or segment.text.endswith("More.") for segment in cut)
+    assert len(split(rows[0], 20, list)) > 2

@@ -7,6 +7,7 @@ import pytest
 from wim_edge import Document
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
+from wim_edge.documents.tables import header_above
 from wim_edge.wim.quotation import (
     bare_lines,
     introduced,
@@ -19,7 +20,6 @@ from wim_edge.wim.quotation import (
     whole_value,
     words_lost,
 )
-from wim_edge.wim.tables import header_above
 
 TABLE = (
     "| Code | Meaning | Remedy |\n| --- | --- | --- |\n"

@@ -7,8 +7,9 @@ import pytest
 from wim_edge import Document, Runtime, Settings
 from wim_edge.documents import Segment
 from wim_edge.documents.document import Mark
+from wim_edge.documents.tables import labelled
 from wim_edge.testing import FakeModel
-from wim_edge.wim.tables import cell_of_column, extreme_cells, labelled, named_cells, table_cell
+from wim_edge.wim.tables import cell_of_column, extreme_cells, named_cells, table_cell
 
 STAFF = (
     "| Ext. | Name | Job | Room | E-mail |\n| --- | --- | --- | --- | --- |\n"
@@ -101,13 +102,6 @@ def test_a_long_table_is_looked_through_once() -> None:
     assert cell(table, "Which room is P1999 in?") == "1999"
     assert cell(table, "Which room is P29999 in?", table.index("| P29000")) is None
     assert cell("| N1 | R2 |\n" + table[27:], "Which room is P3 in?") is None
-
-
-def test_a_row_is_shown_with_its_labels() -> None:
-    row = labelled("| Code | Meaning | |", "| E7 | pump blocked | clean it |")
-    assert row == "Code: E7 · Meaning: pump blocked · clean it"
-    assert labelled("Art.\tPrice\tNote", "Oak\t39.90\t") == "Art.: Oak · Price: 39.90"
-    assert labelled("| Code | Meaning |", "| E7 |") == labelled("Code", "E7") == ""
 
 
 def test_a_text_without_a_table_has_none() -> None:
@@ -206,3 +200,48 @@ def test_the_cells_that_a_question_names_are_known_beforehand() -> None:
     (cell,) = named_cells(Document("d", text), "how much was spent on insurance in 2024")
     assert text[slice(*cell)] == "11"
     assert not named_cells(Document("d", text), "how much was spent on heating in 2024")
+
+
+CREW = """\
+| Name | Position | Room | Since |
+| --- | --- | --- | --- |
+| Ann Bell | Director | 301 | 2016 |
+| Cid Dorn | Registrar | 216 | 1999 |
+| Eva Falk | Teacher | 109 | 2020 |
+| Gus Hall | Teacher | 110 | 2021 |
+"""
+SHEET = """\
+| Item | Note | 2023 | 2022 |
+| --- | --- | --- | --- |
+| Total current assets | | 24 | 26 |
+| Total assets | 3 | 119 | 108 |
+"""
+PRICES = """\
+| Plant | Pot | Price | Price from 10 |
+| --- | --- | --- | --- |
+| Yew | 3 l | 14.20 | 12.50 |
+| Fig | 5 l | 9 | 8 |
+"""
+
+
+@pytest.mark.parametrize(("table", "question", "found"), [
+    (CREW, "Who is the registrar?", "Cid Dorn"), (CREW, "Who is the teacher?", None),
+    (CREW, "Who is Registrar?", None), (CREW, "Who is the captain?", None),
+    (SHEET, "What were total assets in 2023?", "119"), (SHEET, "What were total current assets in 2022?", "26"),
+    (PRICES, "What does the yew cost?", "14.20"), (PRICES, "What does the yew cost from 10 pieces?", "12.50"),
+    (PRICES, "In what size of pot is the fig sold?", "5 l"), (PRICES, "What does the red yew cost?", None),
+])  # fmt: skip
+def test_a_row_is_named_in_full_or_by_what_somebody_is(table: str, question: str, found: str | None) -> None:
+    assert cell(table, question) == found
+
+
+def test_who_has_been_there_the_longest_came_first() -> None:
+    document = Document("d", CREW)
+    (found,) = extreme_cells(document, Segment(0, 0, len(CREW), CREW, ()), "Who has been there the longest?")
+    assert CREW[slice(*found)] == "Cid Dorn"
+
+
+def test_the_first_line_tells_what_a_table_is_about() -> None:
+    text = "Prices of the Lindqvist nursery\n\nOpen from nine.\n\n" + PRICES
+    assert cell(text, "What does the yew of the Lindqvist nursery cost?") == "14.20"
+    assert cell(PRICES, "What does the yew of the Lindqvist nursery cost?") is None

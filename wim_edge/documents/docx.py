@@ -15,6 +15,7 @@ from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import Numbering
+from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -66,8 +67,7 @@ def _parts(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
 def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None) -> None:
     for element in _walk(root, {_PARAGRAPH, _TABLE}):
         if element.tag == _TABLE:
-            rows = (" | ".join(_cells(row, numbering)) for row in _walk(element, {_ROW}))
-            draft.paragraph("\n".join(row for row in rows if row.strip(" |")))
+            add_rows(draft, (list(_cells(row, numbering)) for row in _walk(element, {_ROW})))
             continue
         for index, text in enumerate(_texts(element, numbering)):
             if index == 0 and _HEADING.match(styles.get(_style(element), "")):

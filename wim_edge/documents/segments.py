@@ -30,7 +30,8 @@ _GUESSES = 8
 _TRIES = 3
 """The most breaks of one kind that are tried, from the last one back."""
 
-_WORD, _SENTENCE, _PARAGRAPH = 1, 2, 3
+_IN_ROW, _WORD, _SENTENCE, _PARAGRAPH = 0, 1, 2, 3
+_CELL = " | "
 _BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』）】]*)(?P<after>\s*)|(?P<blank>\s+)""")
 _UNSPACED = "。！？"
 _ABBREVIATED = re.compile(
@@ -71,9 +72,10 @@ class Segment:
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
     """Cuts ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
 
-    A segment ends at a paragraph's end, else at a sentence's, if that leaves it at least half full;
-    otherwise at white space, else anywhere but inside a composed character. White space at a break stays
-    with the earlier segment. Raises InvalidRequestError if one character exceeds the budget.
+    A segment ends at a paragraph's end, else at a sentence's or a row's, if that leaves it at least half full;
+    otherwise at white space, in a row only if that is longer than a segment, else anywhere but inside a composed
+    character. White space at a break stays with the earlier segment. Raises InvalidRequestError if one character
+    exceeds the budget.
     """
     if budget < 1:
         raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
@@ -175,7 +177,7 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
     """Yields ends for the segment from ``start``, the best first, none after ``end``."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
-    for kind in (_PARAGRAPH, _SENTENCE, _WORD):
+    for kind in (_PARAGRAPH, _SENTENCE, _WORD, _IN_ROW):
         least = half if kind > _WORD else start + 1
         for cut in [cut for cut, rank in breaks if rank >= kind and cut >= least][: -_TRIES - 1 : -1]:
             if cut not in tried:
@@ -187,16 +189,23 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yields the places and the kinds of the breaks in ``text[start:end]``; no white space is cut off alone."""
     # One character more than the segment shows whether white space goes on behind it.
+    has_rows = _CELL in text[start : end + 1]
     for match in _BREAK.finditer(text, start, end + 1):
         space = match["after"] or match["blank"] or ""
         if match.end() > end or (match.start() == start and not match["stop"]):
             continue
-        if space.count("\n") > 1:
+        if has_rows and "\n" not in space and match.end() < len(text) and _in_row(text, match.start()):
+            yield match.end(), _IN_ROW
+        elif space.count("\n") > 1:
             yield match.end(), _PARAGRAPH
         elif "\n" in space or (match["stop"] and (space or match["stop"][0] in _UNSPACED)):
             yield match.end(), _SENTENCE
         elif space:
             yield match.end(), _WORD
+
+
+def _in_row(text: str, at: int) -> bool:
+    return _CELL in text[text.rfind("\n", 0, at) + 1 : text.find("\n", at) + 1 or len(text)]
 
 
 def _whole(text: str, start: int, end: int) -> int:

@@ -6,11 +6,11 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
 from wim_edge.documents import Document
+from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import on_one_line
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.tables import ROW, labelled
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 """The characters before or at the end of a quotation that show that it is not cut there."""

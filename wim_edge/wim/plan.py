@@ -15,6 +15,7 @@ from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
 from wim_edge.documents.segments import Tokenize
+from wim_edge.documents.tables import header_above, tables
 from wim_edge.engine.available_memory import memory_hint
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Model
@@ -25,7 +26,7 @@ from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.tables import header_above, named_cells, tables
+from wim_edge.wim.tables import named_cells
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.documents import Segment
+from wim_edge.documents.tables import ROW
 from wim_edge.engine.beams import Step, search
 from wim_edge.engine.protocols import Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
-from wim_edge.wim.tables import ROW
 from wim_edge.wim.token_offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better

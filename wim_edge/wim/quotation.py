@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.segments import MONTH
-from wim_edge.wim.tables import ROW, RULE, header_above, line_spans
+from wim_edge.documents.tables import ROW, RULE, header_above, line_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _LABEL = 60

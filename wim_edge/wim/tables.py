@@ -8,22 +8,15 @@ be matched by the row, the labels or the titles above; of two rows or columns th
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from wim_edge import words
 from wim_edge.documents import Document, Segment
+from wim_edge.documents.tables import RULE, Table, cells_of, line_spans, table_at, tables
 
-ROW = re.compile(r"\||\t| {3,}")
-"""The marks of a line that may be a row."""
-RULE = re.compile(r"[\s|:+=-]+")
-_LONGEST = 2000
-"""The most characters of a row; a longer line is none."""
-_PIPE = re.compile(r"(?<!\\)\|")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_MOST_ROWS = 2000
+_MOST_ROWS, _TITLE = 2000, 120
+_WHO = re.compile(r"\W*(?:who|wer|qui|quién)\b", re.IGNORECASE)
 _EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
 """A number or code in a question, which the row, a label or the title must have to the letter."""
 _NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
@@ -39,7 +32,7 @@ _ALIKE = tuple(
 _SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
 _TELLS_NOTHING = words.without_endings(
     "address number value name entry please tell me give show exact exactly currently current much many long high old "
-    "so far yet been "
+    "so far yet been size sold sell piece "
     "de la le les du des der die das den dem el los las un une ein eine pour para für et y und e l d"
 )
 """Words of a question that need not be matched: they ask, or join others."""
@@ -62,6 +55,7 @@ _EXTREMES = tuple(
     _Extreme(re.compile(rf"\b(?:{word})\b", re.IGNORECASE), is_most, measures)
     for word, is_most, measures in (
         ("cheapest|least expensive", False, "price"), ("most expensive|dearest|costliest", True, "price"),
+        (r"(?:been|worked|served)\b.*\blongest|longest[- ]serving", False, "since start joined hired entry"),
         ("quietest", False, "noise"), ("loudest", True, "noise"), ("lightest", False, "weight"),
         ("heaviest", True, "weight"), ("shortest", False, "length"), ("longest", True, "length"),
         ("tallest", True, "height"), ("narrowest", False, "width"), ("widest", True, "width"),
@@ -73,81 +67,6 @@ _EXTREMES = tuple(
 
 _SUMS = words.without_endings("total totals sum altogether overall gesamt summe somme suma")
 """The words that name a row in which the others are added up."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, as characters of the text: of its header, and of the rows below it."""
-
-    header: tuple[int, int]
-    start: int
-    end: int
-    is_marked: bool
-    """True if a rule stands below the header, tabs part the cells, or pipes begin the rows, unlike in a program."""
-
-
-@lru_cache(maxsize=8)
-def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables of a text whose first row is a header: it holds no digit except those of years, which the next
-    row lacks, or a rule stands below it."""
-    found: list[Table] = []
-    block: list[tuple[int, int, bool]] = []
-    for start, end in (*line_spans(text), (len(text), len(text))):
-        line = text[start:end].strip()
-        rule = bool(line) and len(line) <= _LONGEST and RULE.fullmatch(line) is not None
-        if line and len(line) <= _LONGEST and (rule or ROW.search(line)):
-            if rule and len(block) > 1 and not block[-1][2]:
-                # The row above a rule names the columns of another table
-                last = block.pop()
-                found += _headed(text, block)
-                block = [last]
-            block.append((start, end, rule))
-            continue
-        found += _headed(text, block)
-        block = []
-    return tuple(found)
-
-
-def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
-    if len(block) < 2 or block[0][2]:
-        return
-    (start, end, _), below = block[0], block[1]
-    header = text[start:end].strip()
-    # Before a row of headings alone, and no other, what reads HTML puts a pipe
-    of_headings = header.startswith("|") and not text[below[0] : below[1]].lstrip().startswith("|")
-    if below[2] or of_headings or _names_columns(header, text[below[0] : below[1]]):
-        rows = block[2:] if below[2] else block[1:]
-        if rows:
-            left = start + text[start:end].index(header)
-            marked = below[2] or header.startswith("|") or "|" not in header
-            yield Table((left, left + len(header)), rows[0][0], rows[-1][1], marked)
-
-
-def _names_columns(row: str, below: str) -> bool:
-    plain = _YEAR.sub("", row)
-    return not re.search(r"\d", plain) and (plain == row or not _YEAR.search(below))
-
-
-def header_above(text: str, at: int) -> str:
-    """Returns the header of the table that goes on at this character; empty if there is none."""
-    table = _table_at(text, at)
-    return text[slice(*table.header)] if table else ""
-
-
-def labelled(header: str, row: str) -> str:
-    """Returns a row in the form for a person, "Code: E7 · Meaning: pump blocked"; empty unless it has as many cells as
-    there are labels."""
-    labels, cells = _cells(header, 0), _cells(row, 0)
-    if len(labels) < 2 or len(labels) != len(cells):
-        return ""
-    pairs = [(header[one.start : one.end], row[two.start : two.end]) for one, two in zip(labels, cells, strict=True)]
-    return " · ".join(f"{label}: {value}" if label else value for label, value in pairs if value)
-
-
-def _table_at(text: str, at: int) -> Table | None:
-    every = tables(text)
-    number = bisect_right([table.start for table in every], at) - 1
-    return every[number] if number >= 0 and at < every[number].end else None
 
 
 @dataclass(frozen=True)
@@ -185,14 +104,15 @@ def _named_cells(document: Document, question: str, segment: Segment) -> Iterato
         names = [text[cell.start : cell.end] for cell in labels]
         columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
         # Of "D40" and "D40-W" the one is meant that is named in full
-        in_full = [0.5 if found and label.words <= asked else 0.0 for found, label in zip(columns, labels, strict=True)]
+        in_full = [
+            (0.25 + 0.25 * (label.words <= asked)) * (bool(found) and _is_told(label, asked))
+            for found, label in zip(columns, labels, strict=True)
+        ]
         column = _only_best([len(found) + full for found, full in zip(columns, in_full, strict=True)])
-        if column is None:
-            continue
-        keys = [key for key in _key_columns(rows) if key != column]
-        rest = asked - columns[column]
-        best = _only_best([_shared(rest, frozenset().union(*(row[key].words for key in keys))) for row in rows])
-        if best is None:
+        best = None if column is None else _row_named(rows, column, asked - columns[column])
+        if column is None and not any(columns) and _WHO.match(question):
+            column, best = _who(labels, rows, question)
+        if column is None or best is None:
             continue
         row, cell = rows[best], rows[best][column]
         line = text[row[0].start : row[-1].end].casefold()
@@ -204,10 +124,34 @@ def _named_cells(document: Document, question: str, segment: Segment) -> Iterato
             yield cell.start, cell.end
 
 
+def _row_named(rows: list[list[_Cell]], column: int, asked: set[str]) -> int | None:
+    """Returns the number of the row that has most of these words in the cells that name rows, "Total assets" before
+    "Total current assets"."""
+    keys = [key for key in _key_columns(rows) if key != column]
+    return _only_best([
+        _shared(asked, frozenset().union(*(row[key].words for key in keys)))
+        + 0.5 * any(_is_told(row[key], asked) for key in keys)
+        for row in rows
+    ])  # fmt: skip
+
+
+def _who(labels: list[_Cell], rows: list[list[_Cell]], question: str) -> tuple[int | None, int | None]:
+    """Returns the column of names, and the row of the only one who is what the question says, "the registrar". Another
+    person's name says nothing of them."""
+    column = next((at for at, label in enumerate(labels) if "name" in label.words), None)
+    said = words.without_endings(" ".join(word for word in question.split()[1:] if not word[0].isupper()))
+    told = [number for number, row in enumerate(rows) if any(_is_told(cell, said) for cell in row)]
+    return column, told[0] if len(told) == 1 else None
+
+
+def _is_told(cell: _Cell, asked: set[str]) -> bool:
+    return bool(cell.words) and _shared(cell.words, asked) == len(cell.words)
+
+
 def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
     """Returns the cell of the one column that the question names in full, in the row of a table at a character of the
     text, if the character is not in that column; else None."""
-    table = _table_at(text, at)
+    table = table_at(text, at)
     if table is None or not table.is_marked:
         return None
     labels = _cells(text[slice(*table.header)], table.header[0])
@@ -215,7 +159,7 @@ def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
         return None
     row = next((row for row in _rows(text, table, len(labels)) if row[0].start <= at <= row[-1].end), [])
     asked = words.without_endings(question)
-    named = [bool(label.words) and _shared(label.words, asked) == len(label.words) for label in labels]
+    named = [_is_told(label, asked) for label in labels]
     here = next((number for number, cell in enumerate(row) if cell.start <= at <= cell.end), None)
     if here is None or named.count(True) != 1 or named[here]:
         return None
@@ -267,7 +211,8 @@ def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
 def _told_above(document: Document, start: int, end: int) -> set[str]:
     """Returns the words that a question need not find in a table: the titles above have them, or they tell nothing."""
     section = document.place(start, end).section
-    return words.without_endings(f"{document.title} {section or ''}") | _TELLS_NOTHING
+    first = document.text[:_TITLE].lstrip().partition("\n")[0]  # a sheet's title stands in its first row
+    return words.without_endings(f"{document.title} {section or ''} {first}") | _TELLS_NOTHING
 
 
 def _is_in(segment: Segment, cell: _Cell) -> bool:
@@ -298,26 +243,8 @@ def _rows(text: str, table: Table, n: int) -> list[list[_Cell]]:
 
 
 def _cells(line: str, at: int) -> list[_Cell]:
-    """Returns the cells of a line that begins at a character of the text, parted by pipes or tabs, empty ones too."""
-    inner, begin = line.rstrip("\r\n"), 0
-    if _PIPE.search(inner):
-        begin = len(inner) - len(inner.lstrip())
-        inner = inner.strip()
-        if inner.startswith("|"):
-            inner, begin = inner[1:], begin + 1
-            inner = inner.removesuffix("|") if not inner.endswith("\\|") else inner
-        cuts = [(match.start(), match.end()) for match in _PIPE.finditer(inner)]
-    else:
-        cuts = [(match.start(), match.end()) for match in re.finditer("\t", inner)]
-    if not cuts:
-        return []
-    cells = []
-    for start, end in zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(inner)], strict=True):
-        part = inner[start:end]
-        left = at + begin + start + len(part) - len(part.lstrip())
-        right = max(left, at + begin + start + len(part.rstrip()))
-        cells.append(_Cell(left, right, frozenset(words.without_endings(part))))
-    return cells
+    cells = cells_of(line, at)
+    return [_Cell(left, right, frozenset(words.without_endings(line[left - at : right - at]))) for left, right in cells]
 
 
 def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
@@ -362,12 +289,3 @@ def _only_best(scores: Sequence[float]) -> int | None:
     most = max(scores, default=0)
     best = [number for number, score in enumerate(scores) if score == most]
     return best[0] if len(best) == 1 and most > 0 else None
-
-
-def line_spans(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yields the lines of a text, each as its characters with its line feed; no other character ends a line."""
-    stop = len(text) if stop is None else stop
-    while start < stop:
-        end = text.find("\n", start, stop) + 1 or stop
-        yield start, end
-        start = end
