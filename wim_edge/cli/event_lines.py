@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView
+from dataclasses import dataclass
 
 from wim_edge.cli.terminal import clean
+from wim_edge.documents.opening import link
 from wim_edge.wim import events
 from wim_edge.within import AUTO, UNLIKELY
 
@@ -19,21 +20,31 @@ def format_place(event: events.SegmentRead | events.MarginJudged | events.Source
     else:
         parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
         parts += [f"line {event.line}"] if event.line else []
+        row = event.row if isinstance(event, events.Source) else None
+        parts += [f"row {row}"] if row else []
     return ", ".join(parts)
 
 
-def format_file(source: events.Source, library: bool) -> str:
-    """Returns the file of a library's document, which its title names; empty for another document."""
-    return f", in {clean(source.path)}" if library and source.path else ""
+@dataclass(frozen=True)
+class ShownSource:
+    """A source on a line: its place, the highest relevance there, and what opens its file there."""
+
+    where: str
+    relevance: float
+    opens: str
+    link: str
 
 
-def format_sources(event: events.AnswerFinished, several: bool, library: bool) -> ItemsView[str, float]:
-    """Returns the places of the sources, each once, with the highest relevance there; none if nothing was found."""
-    found: dict[str, float] = {}
+def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSource]:
+    """Returns the sources, each place once; none if nothing was found."""
+    found: dict[str, ShownSource] = {}
     for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
-        where = format_place(source, several) + format_file(source, library)
-        found[where] = max(found.get(where, 0.0), source.relevance)
-    return found.items()
+        where = format_place(source, several)
+        relevance = max(found[where].relevance if where in found else 0.0, source.relevance)
+        opened, path = source.opens or "", source.path or ""
+        leads = clean(opened if several or opened != path else "").replace("\n", " ")
+        found[where] = ShownSource(where, relevance, leads, link(opened, path) if opened else "")
+    return list(found.values())
 
 
 def format_recalled(event: events.PassagesRecalled) -> list[str]:

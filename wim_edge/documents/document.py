@@ -31,21 +31,25 @@ _T = TypeVar("_T")
 @dataclass(frozen=True)
 class Place:
     """The place of a piece of text: characters ``[start, end)``, its page (from 1), its section, and the line (from 1)
-    in which it begins, as an editor shows the file; None if the editor shows other lines than the text has."""
+    in which it begins, as an editor shows the file; None if the editor shows other lines than the text has. Of a sheet,
+    which is a section, the row (from 1)."""
 
     chars: tuple[int, int]
     page: int | None
     section: str | None
     line: int | None
+    row: int | None = None
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change."""
+    """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change. Of a sheet
+    this line is this row, and each line to the next mark is the next row."""
 
     start: int
     page: int | None = None
     section: str | None = None
+    row: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ class Document:
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
-        return Place((start, end), _latest(self._pages, at), _latest(self._sections, at), line)
+        first = _latest(self._rows, at)
+        row = None if first is None else first[0] + self.text.count("\n", first[1], at)
+        return Place((start, end), _latest(self._pages, at), _latest(self._sections, at), line, row)
 
     @cached_property
     def _has_lines(self) -> bool:
@@ -90,6 +96,10 @@ class Document:
     @cached_property
     def _sections(self) -> list[tuple[int, str]]:
         return [(mark.start, mark.section) for mark in self.marks if mark.section is not None]
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, tuple[int, int]]]:
+        return [(mark.start, (mark.row, mark.start)) for mark in self.marks if mark.row is not None]
 
 
 def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
@@ -118,15 +128,15 @@ class DocumentBuilder:
         self._page = page or self._page
         self._section = short(section) if section else self._section
 
-    def paragraph(self, text: str, sections: Iterable[tuple[int, str]] = ()) -> None:
+    def paragraph(self, text: str, sections: Iterable[tuple[int, str]] = (), row: int | None = None) -> None:
         """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out.
-        ``sections`` are where in it some begin, ascending, and their titles."""
+        ``sections`` are where in it some begin, ascending, and their titles; ``row`` is that of its first line."""
         if not text.strip():
             return
         if self._parts:
             self._append("\n\n")
-        if self._page or self._section:
-            self._marks.append(Mark(self._length, self._page, self._section))
+        if self._page or self._section or row:
+            self._marks.append(Mark(self._length, self._page, self._section, row))
             self._page = self._section = None
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)

@@ -16,16 +16,19 @@ _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]]) -> None:
-    """Appends the rows, of which blank ones part tables: a table is a paragraph, without its empty margins."""
+def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbered: bool = False) -> None:
+    """Appends the rows, of which blank ones part tables: a table is a paragraph, without its empty margins.
+    ``are_numbered``: the rows are all those of a sheet, so that places tell their numbers."""
     block: list[list[str]] = []
-    for row in chain(rows, [()]):
+    for number, row in enumerate(chain(rows, [()]), start=1):
         cells = [" ".join(cell.split()) for cell in row]
         if any(cells):
             block.append(cells)
         elif block:
+            first = number - len(block)
             for paragraph in table_text(block):
-                draft.paragraph(paragraph)
+                draft.paragraph(paragraph, row=first if are_numbered else None)
+                first += 1 + paragraph.count("\n")
             block = []
 
 

@@ -37,7 +37,7 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
                 continue
             draft.mark(section=sheet.title)
             rows = _Rows(sheet, left)
-            add_rows(draft, rows)
+            add_rows(draft, rows, are_numbered=True)
             left = rows.left
             if left <= 0:
                 draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {sheet.title} was not read")

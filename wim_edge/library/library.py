@@ -276,7 +276,9 @@ class Library:
                 # SQLite's functions end a text at NUL: what is deleted must be what was written
                 title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
                 document = replace(original, text=text)
-                marks = json.dumps([(mark.start, mark.page, mark.section) for mark in document.marks])
+                marks = json.dumps([
+                    (mark.start, mark.page, mark.section, *filter(None, [mark.row])) for mark in document.marks
+                ])  # fmt: skip
                 had = names_of.get(title)  # a document keeps its name when its file changes
                 own = had.pop(0) if had else None
                 name, copy = own if own and not _taken(db, own[0]) else _unused(db, title)
@@ -392,6 +394,6 @@ def _text(stored: object) -> str:
 def _pages(marks: bytes) -> int | None:
     """Returns the last page of a document; None if it has no pages, or its marks are damaged."""
     try:
-        return max((page for _, page, _ in json.loads(marks) if page is not None), default=None)
+        return max((page for _, page, *_ in json.loads(marks) if page is not None), default=None)
     except (ValueError, TypeError, RecursionError):
         return None

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 from wim_edge import followup
+from wim_edge.documents.opening import opens
 from wim_edge.engine.protocols import Sequence
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
@@ -166,7 +167,8 @@ class AnswerStage:
             found.append(
                 events.Source(
                     index, document.name, place.page, place.section, chars, relevance, text, quote,
-                    str(document.path) if document.path else None, place.line,
+                    str(document.path) if document.path else None, place.line, place.row,
+                    opens(document.path, place) if document.path else None,
                 )
             )
         return tuple(found)

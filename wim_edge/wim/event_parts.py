@@ -80,6 +80,10 @@ class Source:
     path: str | None = None
     """The document's file, if it has one."""
     line: int | None = None
+    row: int | None = None
+    """The row of a sheet."""
+    opens: str | None = None
+    """The address that opens the file at the place, in the form for a person: "report.pdf#page=12", "notes.md:14"."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,26 @@
+"""What opens a document at a place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wim_edge.documents.document import Place
+from wim_edge.documents.opening import link, opens
+
+AT = (3, 9)
+
+
+@pytest.mark.parametrize(("path", "place", "opened", "fragment"), [
+    ("a/report.pdf", Place(AT, 12, "Costs", None), "a/report.pdf#page=12", "#page=12"),
+    ("notes.md", Place(AT, None, "Costs", 14), "notes.md:14", ""),
+    ("p.xlsx", Place(AT, None, "Prices", None, 7), "p.xlsx#Prices!A7", "#Prices!A7"),
+    ("p.xlsx", Place(AT, None, "Spring '25", None, 7), "p.xlsx#'Spring ''25'!A7", "#%27Spring%20%27%2725%27!A7"),
+    ("p.csv", Place(AT, None, None, None, 7), "p.csv:7", ""),
+    ("b.docx", Place(AT, None, "Costs", None), "b.docx", ""),
+    ("a #1.txt", Place(AT, None, None, 2), "a #1.txt:2", ""),
+])  # fmt: skip
+def test_places(path: str, place: Place, opened: str, fragment: str) -> None:
+    assert opens(Path(path), place) == opened
+    assert link(opened, path) == Path(path).absolute().as_uri() + fragment

@@ -1,0 +1,31 @@
+"""Addresses that open a document at a place: a page of a PDF, a line in an editor, a row of a sheet."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from wim_edge.documents.document import Place
+from wim_edge.documents.formats import PDF, XLSX
+
+_PLAIN = re.compile(r"\w+")
+
+
+def opens(path: Path, place: Place) -> str:
+    """Returns what opens a file at a place: "report.pdf#page=12", "notes.md:14", "prices.xlsx#'Spring 25'!A7"; its path
+    alone where nothing leads further."""
+    ending = path.suffix.lower()
+    if ending in PDF.endings and place.page is not None:
+        return f"{path}#page={place.page}"
+    if ending in XLSX.endings and place.section:
+        sheet = place.section if _PLAIN.fullmatch(place.section) else "'" + place.section.replace("'", "''") + "'"
+        return f"{path}#{sheet}!A{place.row or 1}"
+    line = place.line or place.row
+    return f"{path}:{line}" if line else str(path)
+
+
+def link(opened: str, path: str) -> str:
+    """Returns the file: address for what `opens` returned of a path; a line is no part of it."""
+    _, _, fragment = opened.removeprefix(path).partition("#")
+    return Path(path).absolute().as_uri() + (f"#{quote(fragment, safe='=!')}" if fragment else "")
