@@ -1,0 +1,236 @@
+"""Measure how documents are read: facts in their tables, a long PDF, a library in step, and other languages.
+
+    pip install -e '.[dev]'
+    python scripts/bench_documents.py tables               40 questions of five documents, in six formats
+    python scripts/bench_documents.py pdf [FILE.pdf]       300 pages to text: seconds, peak memory
+    python scripts/bench_documents.py sync                 10,000 files: nothing changed, then ten
+    python scripts/bench_documents.py languages --data DIR [--languages en,de,es,zh,ar] [--per-document 3]
+
+`tables` counts the questions whose row is among the quotations, and those that are answered with its value. `languages`
+asks the same questions in each language, of the documents of DIR/xquad_LANGUAGE that are kept to report on, and of the
+passage alone that answers. Printed are the share of questions for which that passage came first, is among those that
+were shown, and the F1 with the document and with the passage alone. All take --json, and --model for another model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from table_documents import DOCUMENTS, FORMATS, write
+
+from wim_edge.documents import read_document
+from wim_edge.documents.blocks import blocks
+from wim_edge.evaluation.split import take_part
+from wim_edge.words import scores
+
+Row = dict[str, Any]
+_PIECE = 40
+"""The characters by which a passage is known to be of another."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("tables", "pdf", "sync", "languages"))
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--languages", default="en,de,es,zh,ar")
+    parser.add_argument("--per-document", type=int, default=3)
+    parser.add_argument("--pages", type=int, default=300)
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--model")
+    parser.add_argument("--threads", default="1")
+    parser.add_argument("--json", action="store_true", help="with the command, as docs/results keeps it")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        rows = list(globals()[f"measure_{given.what}"](given, Path(name)))
+    if given.json:
+        said = [one if not one.endswith(".pdf") else "FILE.pdf" for one in sys.argv[1:]]
+        print(json.dumps({"command": f"python scripts/bench_documents.py {' '.join(said)}", "rows": rows}, indent=2))
+        return
+    for row in rows:
+        print(
+            "  ".join(
+                f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()
+            )
+        )
+
+
+def measure_tables(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
+    write(folder)
+    named = {f"{one.name}-{at}": row for one in DOCUMENTS for at, (*_, row) in enumerate(one.questions)}
+    for ending in FORMATS:
+        asked = ask(folder / ending, folder / f"out-{ending}", given)
+        quoted = [any(named[row["id"]] in quote for quote in row["quotes"]) for row in asked]
+        yield {
+            "format": ending, "n": len(asked), "quoted": mean(quoted),
+            "answered": mean(row["scores"].get("contains", 0.0) for row in asked),
+            "seconds": mean(row["seconds"] for row in asked),
+        }  # fmt: skip
+
+
+def measure_pdf(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
+    path = folder / "long.pdf"
+    pages = lengthened(given.file, path, given.pages) if given.file else made(path, given.pages)
+    before = time.perf_counter()
+    document = read_document(path)
+    text = time.perf_counter() - before
+    found = blocks(document)
+    yield {
+        "pages": pages, "characters": len(document.text), "blocks": len(found), "seconds_text": text,
+        "seconds": time.perf_counter() - before,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+    }  # fmt: skip
+
+
+def lengthened(source: Path, path: Path, pages: int) -> int:
+    """Writes the pages of a PDF one after the other until there are so many; returns their number."""
+    import pypdfium2
+
+    one, whole = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
+    while len(whole) < pages:
+        whole.import_pages(one, list(range(min(len(one), pages - len(whole)))))
+    whole.save(path)
+    return len(whole)
+
+
+def made(path: Path, pages: int) -> int:
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import Flowable, PageBreak, Paragraph, SimpleDocTemplate, Table
+
+    style = getSampleStyleSheet()
+    prose = " ".join(" ".join(one.before + one.after) for one in DOCUMENTS)
+    parts: list[Flowable] = []
+    for page in range(pages):
+        parts += [Paragraph(f"Part {page}", style["Heading2"]), Paragraph(prose, style["BodyText"])]
+        parts += [Table([list(row) for row in DOCUMENTS[page % len(DOCUMENTS)].rows[:12]]), PageBreak()]
+    SimpleDocTemplate(str(path)).build(parts)
+    return pages
+
+
+def measure_sync(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
+    files = folder / "files"
+    for number in range(given.files):
+        (files / f"{number // 100}").mkdir(parents=True, exist_ok=True)
+        (files / f"{number // 100}" / f"{number}.txt").write_text(f"Crate {number} holds {number % 97} lamps.\n" * 3)
+    home = {**os.environ, "WIM_EDGE_HOME": str(folder / "home")}
+
+    def run(*command: str) -> tuple[float, str]:
+        started = time.perf_counter()
+        done = subprocess.run([sys.executable, "-m", "wim_edge", "library", *command, "--no-index"], env=home,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)  # fmt: skip
+        return time.perf_counter() - started, done.stdout.strip()
+
+    yield dict(zip(("seconds", "told"), run("add", "--to", "big", str(files)), strict=True))
+    yield dict(zip(("seconds", "told"), run("sync", "big"), strict=True))
+    for number in range(10):
+        (files / "7" / f"{700 + number}.txt").write_text(f"Crate {number} is empty.\n")
+    yield dict(zip(("seconds", "told"), run("sync", "big"), strict=True))
+
+
+def measure_languages(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
+    if given.data is None:
+        sys.exit("--data DIR: the folder in which xquad_en and its like lie")
+    languages = given.languages.split(",")
+    data = {one: (rows(given.data, one, "documents"), rows(given.data, one, "questions")) for one in languages}
+    gold = gold_passages(data)
+    reported = take_part([one["id"] for one in data[languages[0]][0]], "report", key=lambda key: key)
+    chosen = drawn(data[languages[0]][1], set(reported), given.per_document)
+    for language in languages:
+        own, questions = data[language]
+        passages = {one["id"].partition("-")[2]: re.split(r"\n\n+", one["text"]) for one in own}
+        asked = [one for one in questions if one["id"] in chosen]
+        whole = ask(folder_of(folder / f"{language}-all", own, asked), folder / f"out-{language}-all", given)
+        alone = [
+            {"id": f"{language}-{gold[one['id']]}", "title": one["document"],
+             "text": passages[one["document"].partition("-")[2]][gold[one["id"]][1]]} for one in asked
+        ]  # fmt: skip
+        of_gold = [{**one, "document": text["id"]} for one, text in zip(asked, alone, strict=True)]
+        only = ask(folder_of(folder / f"{language}-one", alone, of_gold), folder / f"out-{language}-one", given)
+        places = [place_of(row, passages[gold[row["id"]][0]][gold[row["id"]][1]]) for row in whole]
+        yield {
+            "language": language, "n": len(whole), "first": mean(place == 0 for place in places),
+            "shown": mean(place is not None for place in places), "f1": mean(row["scores"]["f1"] for row in whole),
+            "f1_of_passage_alone": mean(row["scores"]["f1"] for row in only),
+            "seconds": mean(row["seconds"] for row in whole),
+        }  # fmt: skip
+
+
+def rows(data: Path, language: str, name: str) -> list[Row]:
+    with gzip.open(data / f"xquad_{language}" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def gold_passages(data: dict[str, tuple[list[Row], list[Row]]]) -> dict[str, tuple[str, int]]:
+    """Returns for each question the number of its document, and of the paragraph in which most languages have the
+    answer; of several the one that shares most words with the question."""
+    passages = {
+        language: {one["id"].partition("-")[2]: re.split(r"\n\n+", one["text"]) for one in documents}
+        for language, (documents, _) in data.items()
+    }
+    asked = {language: {one["id"]: one for one in questions} for language, (_, questions) in data.items()}
+    first = next(iter(data))
+    found = {}
+    for key, question in asked[first].items():
+        number = question["document"].partition("-")[2]
+        counts = [
+            sum(any(answer in passages[one][number][at] for answer in asked[one][key]["answers"]) for one in data)
+            for at in range(len(passages[first][number]))
+        ]
+        best = [at for at, count in enumerate(counts) if count == max(counts)]
+        shared = scores([passages[first][number][at] for at in best], question["question"])
+        found[key] = number, best[max(shared, key=lambda at: shared[at])] if shared else best[0]
+    return found
+
+
+def drawn(questions: Iterable[Row], documents: set[str], per_document: int) -> set[str]:
+    by_document: dict[str, list[str]] = {}
+    for one in questions:
+        if one["document"] in documents:
+            by_document.setdefault(one["document"], []).append(one["id"])
+    return {key for name, keys in by_document.items() for key in random.Random(name).sample(keys, per_document)}
+
+
+def folder_of(folder: Path, documents: list[Row], questions: list[Row]) -> Path:
+    folder.mkdir()
+    asked = {one["document"] for one in questions}
+    for name, written in (("documents", {one["id"]: one for one in documents if one["id"] in asked}.values()),
+                          ("questions", questions)):  # fmt: skip
+        lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in written)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def place_of(row: Row, gold: str) -> int | None:
+    """Returns the number of the first shown passage that is of this paragraph; None if none is."""
+    gold = "".join(gold.split())
+    for number, passage in enumerate("".join(one.split()) for one in row["passages"]):
+        pieces = (passage[at : at + _PIECE] for at in range(0, max(1, len(passage) - _PIECE), _PIECE))
+        if any(piece in gold for piece in pieces):
+            return number
+    return None
+
+
+def ask(data: Path, out: Path, given: argparse.Namespace) -> list[Row]:
+    command = [sys.executable, "-m", "wim_edge", "eval", "documents", "--pattern", "default", "--data", str(data),
+               "--part", "all", "--threads", given.threads, "--out", str(out), "--json"]  # fmt: skip
+    command += ["--model", given.model] if given.model else []
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return [json.loads(line) for line in (out / "examples.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    main()
