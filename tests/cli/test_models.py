@@ -12,8 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.tiny import write_tiny_embedder
+from wim_edge import catalog
+from wim_edge.catalog import HubSource, ModelEntry, own
 from wim_edge.cli.models import models
-from wim_edge.errors import ModelNotFoundError
+from wim_edge.errors import InvalidRequestError, ModelFileError, ModelNotFoundError
 
 FACTS = 'description = "Mine"\nlicence = "MIT"\nparameters = "1"\ncontext = 128\nrank = 99\nbytes = 1000\n'
 
@@ -147,3 +149,28 @@ def test_help_states_the_formula_and_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_add_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "house.gguf"
+    file.write_bytes(gguf())
+    result = run("add", str(file))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("house: 0M, context 512,")
+    assert "house" in run("list").stdout
+    assert run("path", "house").stdout.strip() == str(file)
+    assert isinstance(run("add", str(tmp_path / "away.gguf")).exception, ModelFileError)
+    assert isinstance(run("add", str(file)).exception, InvalidRequestError)
+
+
+def test_add_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(gguf())
+    source = HubSource("me/model", "m-Q4_K_M.gguf")
+    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(gguf()), source)
+    monkeypatch.setattr(own, "from_hub", lambda repo, wanted, name: (begun, "mit"))
+    monkeypatch.setattr(catalog, "fetch", lambda entry, paths, progress: file)
+    result = run("add", "me/model")
+    assert result.exit_code == 0, result.output
+    assert "licence: mit" in result.stderr
+    assert result.stdout.startswith("m: 0M")

@@ -82,3 +82,15 @@ def test_what_has_another_form_counts_for_less() -> None:
     assert text[plain.runs[0].start : plain.runs[0].end] == "the river"
     (same,) = [run for run in asked.runs if (run.start, run.end) == (plain.runs[0].start, plain.runs[0].end)] or [None]
     assert same is None or same.logprob < plain.runs[0].logprob - 2
+
+
+@pytest.mark.parametrize(("question", "answer", "fitting"), [
+    ("贾里德有多少次擒杀？", "136", True), ("贾里德有多少次擒杀？", "职业碗", False),
+    ("曼宁参加时多大？", "39 岁", True),
+    ("特斯拉的专利是什么时候恢复的？", "1943年", True), ("特斯拉的专利是什么时候恢复的？", "美国", False),
+    ("一共有几个人？", "三个人", True), ("كم كان عمر مانينغ؟", "الرقم القياسي", False),
+    ("كم كان عمر مانينغ؟", "39", True),
+    ("كم عددهم؟", "خمسة عشر", True), ("متى بني الجسر؟", "عام 1943", True), ("متى بني الجسر؟", "في المدينة", False),
+])  # fmt: skip
+def test_numbers_and_times_are_known_in_other_scripts(question: str, answer: str, fitting: bool) -> None:
+    assert fits(question, answer) == fitting

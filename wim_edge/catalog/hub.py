@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -107,6 +108,38 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
         raise _explain(error, errors, source, into, size) from error
     return Path(path)
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A GGUF file of a repository."""
+
+    path: str
+    nbytes: int
+    sha256: str | None
+
+
+def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
+    """Returns a repository's newest commit, its licence (or nothing) and its whole GGUF files. Raises DownloadError."""
+    _prefer_http()
+    try:
+        from huggingface_hub import HfApi, errors
+    except ImportError:
+        raise DownloadError(
+            "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
+        ) from None
+    http_error = errors.HfHubHTTPError.__bases__[0]
+    try:
+        found = HfApi().model_info(repo, files_metadata=True)
+    except (OSError, ValueError, RuntimeError, http_error) as error:
+        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise DownloadError(f"{repo}: {why}", "Check the name, and HF_TOKEN if access must be granted.") from error
+    licence = next((tag.partition(":")[2] for tag in found.tags or () if tag.startswith("license:")), "")
+    files = [
+        HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else None) for one in found.siblings or ()
+        if one.rfilename.endswith(".gguf") and one.size and "-of-0" not in one.rfilename
+    ]  # fmt: skip
+    return found.sha or "main", licence, files
 
 
 def is_begun(source: HubSource, models: Path) -> bool:

@@ -17,7 +17,7 @@ from wim_edge.errors import InvalidRequestError, ModelError
 from wim_edge.settings import Settings, read_small_file
 from wim_edge.support import SupportWeights
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
 """A relative path with forward slashes that stays inside its folder."""
@@ -103,7 +103,7 @@ def read_models(file: Path) -> dict[str, ModelEntry]:
         raise ModelError(f"{file}: {error.strerror}", "Make the file readable, or move it away.") from error
     models = _table(data, _File, f"{file}: ").models
     for name in models:
-        if not _NAME.fullmatch(name) or name.endswith(".gguf"):
+        if not NAME.fullmatch(name) or name.endswith(".gguf"):
             hint = "Use lower-case letters, digits, '.', '_' and '-'."
             raise ModelError(f"{file}: models.{name}: not a model name", hint)
     return {name: _entry(name, data, file) for name, data in models.items()}

@@ -1,4 +1,4 @@
-"""`wim-edge models`: lists, fetches and removes the models that can be named."""
+"""`wim-edge models`: lists, fetches, adds and removes the models that can be named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group()
 def models() -> None:
-    """List, fetch and remove models."""
+    """List, fetch, add and remove models."""
 
 
 @models.command("list", help="List the models that can be named, from the lowest rank up.\n\n" + _MEMORY)
@@ -102,6 +102,34 @@ def pull(name: str) -> None:
     with _progress(entry.name) as progress:
         path = catalog.fetch(entry, paths, progress)
     click.echo(f"{name} is {'already ' if here == path else ''}on this disk, and whole: {path}")
+
+
+@models.command()
+@click.argument("what", metavar="FILE|REPO")
+@click.option("--name", metavar="NAME", help="What the model is to be called. Default: the file's name.")
+@click.option("--file", "wanted", metavar="TEXT", help="Of REPO the file whose name has this. Default: Q4_K_M.")
+def add(what: str, name: str | None, wanted: str | None) -> None:
+    """Add a model to your own models.toml: a GGUF file, or OWNER/NAME on Hugging Face, whose file is fetched.
+
+    Context, parameters, licence and the bytes of the KV cache are those that the file's header states.
+
+    \b
+      wim-edge models add ~/models/house.gguf --name house
+      wim-edge models add owner/model-GGUF --file Q4_K_M
+    """
+    from wim_edge.catalog import own
+
+    paths = Paths.from_environment()
+    if wanted is None and (what.endswith(".gguf") or Path(what).expanduser().exists() or what.count("/") != 1):
+        entry = own.from_file(Path(what), name, paths)
+    else:
+        begun, licence = own.from_hub(what, wanted, name)
+        click.echo(f"{begun.source.file}, {megabytes(begun.bytes)}, licence: {begun.licence}", err=True)  # type: ignore[union-attr]
+        with _progress(begun.name) as progress:
+            entry = own.completed(begun, catalog.fetch(begun, paths, progress), licence, paths)
+    file = own.add(entry, paths)
+    click.echo(f"{entry.name}: {entry.parameters}, context {entry.context:,}, {megabytes(entry.bytes)}, "
+               f"{entry.kv_bytes_per_token or 0:,} KV bytes a token, rank {entry.rank}; in {file}")  # fmt: skip
 
 
 @models.command()

@@ -15,7 +15,8 @@ _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?:(?:in|on|at|by|from|for|to|within|about|auf|um|für|à|en|de|por)\s+)?"
-    r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?)\b",
+    r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?|كم)\b"
+    r"|.*(?:多少|多大|几[个名次人岁位]|何[人個回歳]|いくつ)",
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"(?:(?:in|since|from|with|until) )?(?:which|what) version\b", re.IGNORECASE)
@@ -62,12 +63,14 @@ _MONEY = re.compile(
     re.IGNORECASE,
 )
 _WHEN = re.compile(
-    r"(?:(?:since|until|till|from|by|ab|seit|bis|depuis|desde) )?(?:when|wann|quand|cuándo)\b"
+    r"(?:(?:since|until|till|from|by|ab|seit|bis|depuis|desde|منذ) )?(?:when|wann|quand|cuándo|متى)\b"
+    r"|.*(?:什么时候|何时|哪一?年|哪天|いつ)"
     r"|(?:(?:in|on|at|by) )?(?:which|what) (?:date|day|month|year|time)\b",
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:1\d|20)\d\d\b|\d(?:[:.h/]\d| ?(?:[ap]\.?m\b|uhr\b|h\b|st\b|nd\b|rd\b|th\b|o'clock))"
+    r"(?<!\d)(?:1\d|20)\d\d(?!\d)|[年月日时期]|世纪|\b(?:ال)?(?:عام|سنة|يوم|شهر|قرن|قبل|بعد|منذ|عندما)\b"
+    r"|\d(?:[:.h/]\d| ?(?:[ap]\.?m\b|uhr\b|h\b|st\b|nd\b|rd\b|th\b|o'clock))"
     rf"|\b(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:mon|tue|wed|thu|fri|sat|sun)\b"
     r"|when|after|before|during|while|until|till|since|as soon as|once|every|ago|then|in advance"
     r"|(?:up)?on \w+(?:al|ing|ure|ion|ery|ment)|at (?:the|its) (?:\w+ )?(?:end|beginning|start|close|latest)"
@@ -91,7 +94,8 @@ _NOBODY = re.compile(
 )
 """A text that begins as no person's name does, or that is a date or number alone."""
 _NUMBER = re.compile(
-    r"(?<![^\W_])\d|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
+    r"(?<![^\W_\u3000-\u9fff])\d|[一二两三四五六七八九十百千万亿零半]"
+    r"|(?:واحد|اثن|ثلاث|أربع|خمس|ست[ةون]|سبع|ثمان|تسع|عشر|مئ[ةات]|مائة|ألف|مليون|نصف)|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
     r"|une?|deux|dix|cent|mille|chaque|gratuit|uno?|una|dos|tres|diez|cien|mil|cada|gratis)\b"
     r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten|eleven|twel|thirt|twent|fort|hundred|thousand|million"

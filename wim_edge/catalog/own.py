@@ -1,0 +1,139 @@
+"""Entries that are added to the user's own models.toml, from what the file's own header says."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wim_edge.atomic_files import replace_file
+from wim_edge.catalog.catalog import Catalog, own_file
+from wim_edge.catalog.entry import HubSource, ModelEntry, PathSource, Source
+from wim_edge.catalog.parse import NAME, read_models
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Paths, read_small_file
+
+_KV_CELLS = 4096
+"""The tokens over which a KV cache's bytes are counted, so that what is rounded up tells nothing."""
+
+
+def entry_of(path: Path, name: str, source: Source, licence: str, catalog: Catalog) -> ModelEntry:
+    """Returns the entry for a model file: description, size, context and KV bytes as its header states them.
+
+    Its rank is above that of all known models with smaller files, so that the best that fits stays the default; a model
+    without a chat template comes last. Raises ModelFileError for what is no model.
+    """
+    from wim_edge.engine.gguf import read_header
+    from wim_edge.engine.memory_estimate import kv_bytes
+
+    header = read_header(path, embeds=True)
+    said = header.metadata
+    states = kv_bytes(header, 0)  # of recurrent layers, whatever the context
+    smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
+    return ModelEntry(
+        name,
+        str(said.get("general.name") or path.stem),
+        licence or str(said.get("general.license") or "not stated"),
+        str(said.get("general.size_label") or _label(header)),
+        header.number("context_length") or 512,
+        1 + max(smaller, default=0) if header.chat_template else 1,
+        header.nbytes,
+        source,
+        -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None,
+    )
+
+
+def _label(header: Any) -> str:
+    """Returns the number of parameters, for people: "1.5B"."""
+    n = 0
+    for tensor in header.tensors:
+        size = 1
+        for length in tensor.shape:
+            size *= length
+        n += size
+    return f"{n / 1e9:.1f}B" if n >= 1e9 else f"{n / 1e6:.0f}M"
+
+
+def name_for(given: str | None, path: str) -> str:
+    """Returns the name for a model: the one given, else its file's in lower case. Raises InvalidRequestError."""
+    name = given or re.sub(r"[^a-z0-9._-]+", "-", Path(path).stem.lower()).strip("-._")
+    if not NAME.fullmatch(name) or name.endswith(".gguf"):
+        raise InvalidRequestError(f"{name!r} is no name for a model", "Lower-case letters, digits, '.', '_' and '-'.")
+    return name
+
+
+def add(entry: ModelEntry, paths: Paths) -> Path:
+    """Adds an entry to the user's own models.toml, and returns that file. Raises InvalidRequestError where it has one
+    of that name, ModelError where it cannot be read."""
+    file = own_file(paths)
+    before = read_small_file(file).decode("utf-8") if file.exists() else ""
+    if before and entry.name in read_models(file):
+        raise InvalidRequestError(f"{file} has a model {entry.name}", "Give another --name, or edit that entry.")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(file) as part:
+        part.write_text(f"{before.rstrip()}\n\n{as_toml(entry)}".lstrip(), encoding="utf-8")
+    read_models(file)
+    return file
+
+
+def as_toml(entry: ModelEntry) -> str:
+    """Returns an entry as models.toml has it, with its source."""
+    kv = {"kv_bytes_per_token": entry.kv_bytes_per_token} if entry.kv_bytes_per_token else {}
+    fields: dict[str, Any] = {
+        "description": entry.description, "licence": entry.licence, "parameters": entry.parameters,
+        "context": entry.context, "rank": entry.rank, "bytes": entry.bytes, **kv,
+    }  # fmt: skip
+    match entry.source:
+        case HubSource(repo, file, revision):
+            source = {"kind": "hub", "repo": repo, "file": file, "revision": revision}
+        case PathSource(path):
+            source = {"kind": "path", "path": str(path)}
+        case other:
+            raise TypeError(f"{other!r} is no source that can be added")
+    if entry.source.sha256:
+        source["sha256"] = entry.source.sha256
+    return f'[models."{entry.name}"]\n{_pairs(fields)}[models."{entry.name}".source]\n{_pairs(source)}'
+
+
+def _pairs(fields: dict[str, Any]) -> str:
+    # JSON's strings and whole numbers are TOML's, too, but for this one character
+    return "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f") for key, value in fields.items()
+    )
+
+
+def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:
+    """Returns the entry for a file of the user's own. Raises InvalidRequestError, ModelFileError."""
+    whole = path.expanduser().absolute()
+    return entry_of(whole, name_for(name, str(path)), PathSource(whole), "", Catalog.load(paths))
+
+
+def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
+    """Returns what Hugging Face tells of a repository's GGUF file, as an entry that is not whole before the file is
+    fetched, and its licence. Of several files the one whose name has ``wanted`` is meant, else Q4_K_M.
+
+    Raises InvalidRequestError where there is not exactly one such file, DownloadError.
+    """
+    from wim_edge.catalog.hub import files_of
+
+    revision, licence, files = files_of(repo)
+    meant = [one for one in files if (wanted or "").lower() in one.path.lower()]
+    if len(meant) > 1:
+        usual = [one for one in meant if "q4_k_m" in one.path.lower()]
+        meant = usual if len(usual) == 1 else meant
+    if len(meant) != 1:
+        there = ", ".join(one.path for one in files[:12]) or "none"
+        raise InvalidRequestError(
+            f"{repo}: {len(meant) or 'no'} files fit", f"Name one with --file. GGUF files: {there}"
+        )
+    (file,) = meant
+    source = HubSource(repo, file.path, revision, file.sha256)
+    return ModelEntry(name_for(name, file.path), repo, licence or "not stated", "?", 1, 1, file.nbytes, source), licence
+
+
+def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:
+    """Returns an entry with what the header of its file, which was fetched, says."""
+    whole = entry_of(path, entry.name, entry.source, licence, Catalog.load(paths))
+    return replace(whole, bytes=entry.bytes)
