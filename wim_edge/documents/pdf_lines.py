@@ -20,16 +20,18 @@ BROKEN = "\ufffe\x02"
 _NO_TEXT = re.compile("[\u00ad\x00]")
 _ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_WIDE = 0.85
+_WIDE = 0.7
 """The width of a gap between two cells, in heights of the line: about the size of its font."""
 _PROSE = 25
 """The characters of a line, at the least, that is one of a column of text."""
 _GUTTER = 0.6  # of a line's height
-_FEW = 6
+_FEW, _COLUMN = 6, 0.6
 _STRADDLING = 0.15
 """The share of lines, at most, that may go over the gutter of two columns: headings and figures do."""
 
 
+_DRAWN_BACK = 6
+"""The rows back from the last one to which a line may belong."""
 _DRAWN_ACROSS = 0.3
 """The share of lines, at the least, drawn over both columns, from which the columns are put one after the other."""
 
@@ -167,10 +169,18 @@ def _gutter(parts: Sequence[Line]) -> float | None:
         if not 0.3 < (middle - left) / (right - left) < 0.7:
             continue
         over = sum(part.left < begin and part.right > end for part in prose)
-        sides = [sum(part.right <= end for part in prose), sum(part.left >= begin for part in prose)]
-        if over <= _STRADDLING * len(prose) and min(sides) >= _FEW:
+        sides = [part for part in parts if part.right <= end], [part for part in parts if part.left >= begin]
+        if over <= _STRADDLING * len(prose) and all(map(_is_column, sides)):
             return middle
     return None
+
+
+def _is_column(parts: Sequence[Line]) -> bool:
+    """Tells whether these are the lines of a column of text: most go about as far as its widest, unlike cells."""
+    if len(parts) < _FEW:
+        return False
+    widths = [part.right - part.left for part in parts]
+    return median(widths) >= _COLUMN * (max(part.right for part in parts) - min(part.left for part in parts))
 
 
 def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
@@ -188,11 +198,17 @@ def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
 
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
-    """Returns the lines in rows: those that follow one another at the same height are one row."""
+    """Returns the lines in rows, from above. One at the height of one of the last few rows is of that row, if it stands
+    beside what is there: cells of several lines are drawn before those to their right."""
     rows: list[list[Line]] = []
     for line in lines:
-        if rows and rows[-1][-1].is_beside(line):
-            rows[-1].append(line)
+        for row in rows[: -_DRAWN_BACK - 1 : -1]:
+            if row[0].is_beside(line) and all(one.right <= line.left or one.left >= line.right for one in row):
+                row.append(line)
+                break
         else:
-            rows.append([line])
+            at = len(rows)
+            while at and len(rows) - at < _DRAWN_BACK and 0 < line.bottom - rows[at - 1][0].bottom < 4 * line.height:
+                at -= 1
+            rows.insert(at, [line])
     return rows

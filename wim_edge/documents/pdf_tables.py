@@ -7,20 +7,22 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 from wim_edge.documents.pdf_lines import Line, fragments
 
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
 _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
-_SINGLE = 2
+_SINGLE = 4
 """The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
 _APART = 2.5  # heights of a line between two rows
-_CLOSE = 0.4
+_CLOSE, _PARTED = 0.4, 0.25
 _LONG = 60
 """The characters of a row's only cell, from which that is a paragraph and not of the table."""
 _FILLED = 0.55
 """The share of a table's cells that are not empty, at the least."""
+_ROOM, _MANY = 0.45, 5
 _LOOSE = 0.4  # heights of a line between two words that stand in two columns
 
 
@@ -44,7 +46,9 @@ def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
     end = next(over, end)
     table = rows[start:end]
     columns = _columns(table)
-    if len(columns) < 2:
+    # Between two columns there is room; wide blanks that chance put one above the other leave none
+    room = _ROOM * median(cell.height for row in table for cell in row)
+    if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
     cells = _merged([(_in_columns(row, columns), row) for row in table])
     return TableRows(start, end, cells) if _is_filled(cells) and not _is_list(cells) else None
@@ -87,7 +91,7 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
     """Tells whether a row with one cell goes on in another one of the row above, which is not its first."""
     gap = min(one.bottom for one in row) - other[0].top
-    behind = sorted(row, key=lambda one: one.left)[1:]
+    behind = sorted(row, key=lambda one: one.left)[len(row) > 1 :]
     return (
         len(other) == 1 and gap < _CLOSE * other[0].height
         and any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
@@ -143,32 +147,44 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
-    """Returns the rows' cells; one whose first cell is empty, and that stands close below another one, is its rest."""
+    """Returns the rows' cells. Where rows stand apart from each other, those that stand close and of which one lacks
+    its first cell are one: its cells have several lines. Where none does, a row with one cell is the rest of that cell
+    in the row above, unless it is a number."""
+    gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
+    near, far = min(gaps, default=0.0), max(gaps, default=0.0)
+    parted = far - near > _PARTED
     made: list[list[str]] = []
-    last: Sequence[Line] = ()
-    for cells, row in rows:
-        gap = min(one.bottom for one in last) - max(one.top for one in row) if last else 0.0
-        is_close = bool(last) and gap < _CLOSE * max(one.height for one in row)
-        if (
-            made
-            and is_close
-            and not cells[0]
-            and all(had or not cell for had, cell in zip(made[-1], cells, strict=True))
-        ):
+    was_open = False  # the last row lacks its first cell, and belongs to the next one
+    for at, (cells, _) in enumerate(rows):
+        before, after = (gaps[one] if 0 <= one < len(gaps) else far for one in (at - 1, at))
+        if parted:
+            middle = (near + min(far, near + 1)) / 2
+            is_rest = before < middle and (not cells[0] or was_open)
+            was_open = not cells[0] and not is_rest and after < middle
+        else:
+            filled = [number for number, cell in enumerate(cells) if cell]
+            is_rest = before < _CLOSE and not cells[0] and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
+            is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
+        if made and is_rest:
             made[-1] = [" ".join(filter(None, pair)) for pair in zip(made[-1], cells, strict=True)]
         else:
             made.append(cells)
-        last = row
     return made
 
 
-def _fits(cells: Sequence[str], rest: Sequence[str]) -> bool:
-    return all(had or not cell for had, cell in zip(cells, rest, strict=True))
+def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
+    """Returns the gap between two rows, in heights of a line; cells that are set in the middle may reach over it."""
+    gap = min(one.bottom for one in above) - max(one.top for one in below)
+    return max(0.0, gap / max(one.height for one in below))
 
 
 def _is_list(cells: Sequence[Sequence[str]]) -> bool:
-    """Tells whether what looks like a table is a list with its marks, a program with the numbers of its lines, or a
-    list of contents with its pages."""
+    """Tells whether what looks like a table is a list with its marks, a program with the numbers of its lines, a list of
+    contents with its pages, or words far apart."""
+    filled = [cell for row in cells for cell in row if cell]
+    words = sum(map(len, map(str.split, filled)))
+    if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):
+        return True  # a paragraph whose blanks are as wide as a table's
     if all(not row[0] or _MARK.fullmatch(row[0]) for row in cells) and all(
         sum(map(bool, row[1:])) < 2 for row in cells
     ):
