@@ -179,8 +179,8 @@ def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
 
 
 def _is_list(cells: Sequence[Sequence[str]]) -> bool:
-    """Tells whether what looks like a table is a list with its marks, a program with the numbers of its lines, a list of
-    contents with its pages, or words far apart."""
+    """Tells whether what looks like a table is a list with its marks, a program with the numbers of its lines, a list
+    of contents with its pages, or words far apart."""
     filled = [cell for row in cells for cell in row if cell]
     words = sum(map(len, map(str.split, filled)))
     if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):
