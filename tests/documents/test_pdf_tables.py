@@ -32,6 +32,31 @@ def test_what_stands_below_a_cell_alone_is_its_rest() -> None:
     assert table(*rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows[2:])]
 
 
+def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_which_others_stand() -> None:
+    lines = [line(cell, 0, left) for cell, left in (("Pos", 0), ("What", 60), ("Price", 300))]
+    for number in (1, 2):
+        top = 4 * number - 2
+        lines += [line(f"{number}", top + 1, 0)]
+        lines += [line(text, top + at, 60) for at, text in enumerate(["a door with", "two indoor", "monitors"])]
+        lines += [line(f"{number}9.00", top + 1, 300)]
+    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
+    assert found is not None
+    assert found.cells == [
+        ["Pos", "What", "Price"],
+        *([str(n), "a door with two indoor monitors", f"{n}9.00"] for n in (1, 2)),
+    ]
+
+
+def test_sums_below_rows_are_rows() -> None:
+    lines = [line(cell, 0, left) for cell, left in (("Item", 0), ("Text", 150), ("Price", 300))]
+    lines += [line(cell, 2, left) for cell, left in (("Rope", 0), ("of hemp", 150), ("24.90", 300))]
+    lines += [line(cell, 3, left) for cell, left in (("Lamp", 0), ("of brass", 150), ("8.00", 300))]
+    lines += [line(cell, 4, left) for cell, left in (("Total", 150), ("32.90", 300))]
+    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
+    assert found is not None
+    assert found.cells[-1] == ["", "Total", "32.90"]
+
+
 def test_a_cell_that_touches_the_next_column_is_cut() -> None:
     rows = ("Name", "Room"), ("Ann", "12"), ("Bo", "13")
     wide = [line("Margarethe von Hohenlohe-Ba 14", 3)]

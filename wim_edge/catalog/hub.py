@@ -76,6 +76,19 @@ def _prefer_http() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 
 
+def _package() -> Any:
+    """Returns the package huggingface_hub. Raises DownloadError that says how to get it."""
+    _prefer_http()
+    try:
+        import huggingface_hub
+        import huggingface_hub.errors
+    except ImportError:
+        raise DownloadError(
+            "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
+        ) from None
+    return huggingface_hub
+
+
 def download(source: HubSource, models: Path, size: int, progress: Progress) -> Path:
     """Fetches the file (of about ``size`` bytes) into our own folder and returns its path.
 
@@ -83,13 +96,8 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     ``progress``. HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
     with a hint if the package or network is missing, the name unknown, access not granted, or the disk full.
     """
-    _prefer_http()
-    try:
-        from huggingface_hub import errors, get_session, hf_hub_download
-    except ImportError:
-        raise DownloadError(
-            "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
-        ) from None
+    package = _package()
+    errors, hf_hub_download = package.errors, package.hf_hub_download
     into = folder(source, models)
     require_space(into, max(0, size - _begun(source, into)))
     options: dict[str, Any] = {}
@@ -99,7 +107,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     # whose errors are OSErrors, or httpx, whose error is the first base of HfHubHTTPError.
     http_error = errors.HfHubHTTPError.__bases__[0]
     try:
-        with _redirected(get_session(), http_error):
+        with _redirected(package.get_session(), http_error):
             path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
     except _TooLongError as error:
         for part in _parts(source, into):
@@ -121,16 +129,10 @@ class HubFile:
 
 def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
     """Returns a repository's newest commit, its licence (or nothing) and its whole GGUF files. Raises DownloadError."""
-    _prefer_http()
+    package = _package()
+    http_error = package.errors.HfHubHTTPError.__bases__[0]
     try:
-        from huggingface_hub import HfApi, errors
-    except ImportError:
-        raise DownloadError(
-            "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
-        ) from None
-    http_error = errors.HfHubHTTPError.__bases__[0]
-    try:
-        found = HfApi().model_info(repo, files_metadata=True)
+        found = package.HfApi().model_info(repo, files_metadata=True)
     except (OSError, ValueError, RuntimeError, http_error) as error:
         why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise DownloadError(f"{repo}: {why}", "Check the name, and HF_TOKEN if access must be granted.") from error

@@ -14,6 +14,7 @@ from wim_edge.documents.pdf_lines import Line, fragments
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
 _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
+_VALUE = re.compile(r"[^\w\s]{0,2}\d")
 _SINGLE = 4
 """The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
 _APART = 2.5  # heights of a line between two rows
@@ -165,11 +166,16 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
             filled = [number for number, cell in enumerate(cells) if cell]
             is_rest = before < _CLOSE and not cells[0] and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
             is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
-        if made and is_rest:
+        if made and is_rest and not any(map(_are_values, made[-1], cells)):
             made[-1] = [" ".join(filter(None, pair)) for pair in zip(made[-1], cells, strict=True)]
         else:
             made.append(cells)
     return made
+
+
+def _are_values(one: str, other: str) -> bool:
+    """Tells whether both are numbers, of which no cell has two."""
+    return _VALUE.match(one) is not None and _VALUE.match(other) is not None
 
 
 def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
