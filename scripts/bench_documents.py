@@ -59,7 +59,9 @@ def main() -> None:
         rows = list(globals()[f"measure_{given.what}"](given, Path(name)))
     if given.json:
         said = [one if not one.endswith(".pdf") else "FILE.pdf" for one in sys.argv[1:]]
-        print(json.dumps({"command": f"python scripts/bench_documents.py {' '.join(said)}", "rows": rows}, indent=2))
+        command = f"python scripts/bench_documents.py {' '.join(said)}"
+        named = {str(name): {**row} for row in rows for name in [row.pop(next(iter(row)))]}
+        print(json.dumps({"command": command, **named}, indent=2))
         return
     for row in rows:
         print(
@@ -134,11 +136,15 @@ def measure_sync(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)  # fmt: skip
         return time.perf_counter() - started, done.stdout.strip()
 
-    yield dict(zip(("seconds", "told"), run("add", "--to", "big", str(files)), strict=True))
-    yield dict(zip(("seconds", "told"), run("sync", "big"), strict=True))
+    def row(what: str, *command: str) -> Row:
+        seconds, told = run(*command)
+        return {"what": what, "seconds": seconds, "told": told}
+
+    yield row("added", "add", "--to", "big", str(files))
+    yield row("unchanged", "sync", "big")
     for number in range(10):
         (files / "7" / f"{700 + number}.txt").write_text(f"Crate {number} is empty.\n")
-    yield dict(zip(("seconds", "told"), run("sync", "big"), strict=True))
+    yield row("changed", "sync", "big")
 
 
 def measure_languages(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
