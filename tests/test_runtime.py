@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.documents.scanned import said, scan, scripted
 from tests.wim.story import SMALL, TEXT, of_type, reply, run
 from wim_edge import Document, Runtime, events
+from wim_edge.documents import scans
 from wim_edge.errors import DocumentError, InvalidRequestError, ModelFileError
 from wim_edge.testing import FakeEmbedder, FakeModel
 
@@ -47,6 +50,26 @@ def test_several_documents_are_told_apart() -> None:
     with Runtime(SMALL, model=model) as runtime:
         found = list(runtime.stream([Document("a", "Blue is first."), Document("b", "Red is second.")], "Which?"))
     assert [event.document for event in of_type(found, events.SegmentRead)] == ["a", "b"]
+
+
+def test_a_scan_tells_of_its_pages_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, path = scripted(monkeypatch), tmp_path / "a.pdf"
+    path.write_bytes(scan([["1"], ["2"]]))
+    both = [said(1, ("Blue is first.", 70, 100, 200, 130, 0.9)), said(2, ("Red is second.", 70, 100, 200, 130, 0.7))]
+    runs += [both[:1], both[1:]]
+    with Runtime(replace(SMALL, save=False), model=FakeModel(reply)) as runtime:
+        stream = runtime.stream(path, "Which colour?")
+        assert next(stream) == events.PagesRecognised("a.pdf", 0, 2, None)
+        runtime.cancel()
+        assert [event.type for event in stream][-2:] == ["warning", "answer.finished"]
+        found = list(runtime.stream(path, "Which colour?"))
+    told = of_type(found, events.PagesRecognised)
+    assert [(event.pages, event.of, event.confidence) for event in told] == [(0, 1, None), (1, 1, 0.7)]
+    finished = found[-1]
+    assert isinstance(finished, events.AnswerFinished)
+    assert {source.confidence for source in finished.sources} <= {0.9, 0.7}
+    assert finished.usage.seconds["scan"] > 0
+    assert not scans.folder().exists(), "nothing is kept"
 
 
 def test_closing_the_runtime_ends_a_stream_under_way() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from wim_edge.documents import Document, read_documents, with_unique_names
+from wim_edge.documents.readers import Scan, find_scans
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library.in_step import InStep
@@ -30,6 +31,7 @@ from wim_edge.wim.stream import Stream
 from wim_edge.wim.timings import Timings
 
 Source = str | Path | Document
+_Prepared = Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
 _PATIENCE = 1.0  # seconds
 
 
@@ -110,11 +112,11 @@ class Runtime:
         Errors of the request are raised here, before anything is read: InvalidRequestError,
         DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
         """
-        query = _checked_question(question)
-        asked = (documents, query, on_margin, verdicts, read_on)
+        query, given = _checked_question(question), _listed(documents)
+        asked = (given, query, on_margin, verdicts, read_on)
         if library is not None:
-            return self._begin(partial(self._recall_and_answer, library, *asked))
-        return self._begin(partial(self._read_and_answer, *asked))
+            return self._begin(partial(self._recall_and_answer, library, *asked), given)
+        return self._begin(partial(self._read_and_answer, *asked), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Finds the passages of a library that may answer a question, and goes no further. The last event is
@@ -132,7 +134,8 @@ class Runtime:
         """
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
-        return self._begin(partial(self._read_and_answer, documents, None, None, None, False))
+        given = _listed(documents)
+        return self._begin(partial(self._read_and_answer, given, None, None, None, False), given, asked=False)
 
     def complete(
         self, *prompts: str | Seq[Message], top_logprobs: int | None = None, grammar: str | None = None
@@ -213,9 +216,10 @@ class Runtime:
     # One question at a time
 
     def _begin(
-        self, prepared: Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
+        self, prepared: _Prepared, documents: Iterable[Source] = (), *, asked: bool = True
     ) -> Iterator[events.Event]:
-        """Returns the stream of what is prepared, which holds the runtime, and keeps the stack open, until it ends."""
+        """Returns the stream of what is prepared, which holds the runtime, and keeps the stack open, until it ends. It
+        is prepared at once, but for documents with scans, whose text is recognised first."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError(
                 "this runtime is answering another question", "Finish or close its stream, or use another runtime."
@@ -225,7 +229,9 @@ class Runtime:
         stack.callback(self._control.detach)
         self._beginning = threading.get_ident()
         try:
-            stream = Stream(stack, prepared(stack, clock, self._control))
+            scans = find_scans([one for one in documents if not isinstance(one, Document)], self.settings)
+            run = partial(prepared, stack, clock, self._control)
+            stream = Stream(stack, self._after_scans(scans, run, clock, asked) if scans else run())
         except BaseException:
             stack.close()
             raise
@@ -233,6 +239,20 @@ class Runtime:
             self._beginning = None
         self._stream = weakref.ref(stream)
         return stream
+
+    def _after_scans(
+        self, scans: list[Scan], run: Callable[[], Iterator[events.Event]], clock: Timings, asked: bool
+    ) -> Iterator[events.Event]:
+        for scan in scans:
+            told = partial(events.PagesRecognised, scan.path.name, of=len(scan.pages) or None)
+            yield told(pages=0, confidence=None)
+            with closing(scan.recognise(self.settings, keep=self.settings.save)) as pages:
+                for done, page in enumerate(clock.each("scan", pages), 1):
+                    yield told(pages=done, confidence=page.confidence)
+                    if self._control.requested:
+                        yield from self._stopped(clock, asked=asked)
+                        return
+        yield from run()
 
     def _read_and_answer(
         self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
@@ -358,8 +378,12 @@ def _checked_question(question: str) -> str:
     return question.strip()
 
 
+def _listed(documents: Source | Iterable[Source]) -> list[Source]:
+    return [documents] if isinstance(documents, str | Path | Document) else list(documents)
+
+
 def _load_documents(documents: Source | Iterable[Source], limits: Limits) -> list[Document]:
-    given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
+    given = _listed(documents)
     for one in given:
         if isinstance(one, Document) and not one.text.strip():
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")

@@ -58,6 +58,8 @@ class Limits:
     """The depth of nested elements in HTML."""
     pdf_pages: int = 100_000
     """The pages of a PDF."""
+    scan_pages: int = 1_000
+    """The pages of a file whose text is recognised, as they are pictures; further ones are left out. 0: none."""
     markdown_lines: int = 200_000
     """The lines of Markdown; a longer text is read without its headings."""
 

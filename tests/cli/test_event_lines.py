@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from wim_edge.cli.event_lines import format_place, format_sources
+from wim_edge.cli.event_lines import format_place, format_scan, format_sources
 from wim_edge.wim import events
 
 
@@ -27,6 +27,16 @@ def test_sources_are_told_once_with_what_opens_them() -> None:
     assert found == [
         ("Costs, line 14", 0.6, "a b.md:14"), ("page 2", 0.9, "r.pdf#page=2"), ("Prices, row 7", 0.9, ""),
     ]  # fmt: skip
+    scanned = replace(finished, sources=(replace(page, confidence=0.934),))
+    assert format_sources(scanned, several=False)[0].where == "page 2, recognised with 0.93"
     links = [one.link for one in format_sources(finished, several=False)]
     assert links == [Path("a b.md").absolute().as_uri(), f"{Path('r.pdf').absolute().as_uri()}#page=2", ""]
     assert format_sources(replace(finished, status="not_found"), several=False) == []
+
+
+def test_scans() -> None:
+    begun = events.PagesRecognised("a.pdf", 0, 12, None)
+    assert format_scan(begun) == "a.pdf: recognising the text of pictures, 0 of 12 pages done"
+    second = replace(begun, pages=2, confidence=0.934)
+    assert format_scan(second).endswith("2 of 12 pages done, the last with confidence 0.93")
+    assert format_scan(replace(begun, of=None)) == "a.pdf: recognising the text of pictures, 0 done"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scripted import SMALL, listed, run
+from wim_edge.documents import scans
 
 pytestmark = pytest.mark.usefixtures("model")
 
@@ -37,7 +38,10 @@ def test_list_info_remove_clear_path(story: str) -> None:
     folder = Path(run("readings", "path").stdout.strip())
     assert list(folder.glob("*.reading"))
     assert run("readings", "clear", stdin="n\n").exit_code == 1
+    scans.folder().mkdir(parents=True)
+    (scans.folder() / "a.jsonl").touch()
     assert run("readings", "clear", "--yes").exit_code == 0
+    assert not scans.folder().exists()
     assert not list(folder.glob("*.reading"))
 
 

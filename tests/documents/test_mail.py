@@ -30,7 +30,7 @@ def test_a_mail_with_its_attachments(read) -> None:
     assert document.text == f"{HEAD}Crane\n\nIt comes on Thursday.\n\nThe plan\n\n| Name | Room\nAnna | 12"
     assert [mark.section for mark in document.marks] == ["Crane", "plan.pdf", "rooms.csv"]
     assert document.title == "Crane"
-    assert document.notes == ("attachment p.png: a picture, which is not supported",)
+    assert document.notes == ("attachment p.png: a picture, on which no text was recognised",)
 
 
 def test_one_of_markup_alone(read) -> None:

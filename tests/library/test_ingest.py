@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents.scanned import said, scan, scripted
 from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document
 from wim_edge.library.ingest import IngestResult, add, sync, title_of
@@ -40,6 +41,21 @@ def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: 
     assert library.version != version
     assert [hit.document for hit in library.search("when was it built", 5)] == []
     assert len(library.search("lighthouse", 5)) == 1
+
+
+def test_a_scan_waits_for_sync_and_tells_of_its_pages(
+    home: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, path = scripted(monkeypatch), home / "a.pdf"
+    path.write_bytes(scan([["1"], ["2"]]))
+    library.add_root(path)
+    assert [one.state for one in sync(library, seconds=60)] == ["waiting"]
+    runs.append([said(page, (f"Page {page}", 70, 100, 200, 130, 0.9)) for page in (1, 2)])
+    found = list(sync(library))
+    assert [one.state for one in found] == ["recognised", "recognised", "added"]
+    assert found[1].note == "page 2, 2 of 2, with confidence 0.90"
+    (kept,) = library.documents([1])
+    assert [(mark.page, mark.confidence) for mark in kept.document.marks] == [(1, 0.9), (2, 0.9)]
 
 
 def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Library) -> None:

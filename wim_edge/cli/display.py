@@ -17,6 +17,7 @@ from wim_edge.cli.event_lines import (
     format_plan,
     format_recalled,
     format_relevance,
+    format_scan,
     format_search,
     format_sources,
     short_answer_of,
@@ -88,6 +89,8 @@ class PlainLines(_Base):
 
     def show(self, event: events.Event) -> None:
         match event:
+            case events.PagesRecognised():
+                _write(sys.stderr, f"{format_scan(event)}\n")
             case events.RecallStarted():
                 self._library = True
                 _write(sys.stderr, f"{format_search(event)}\n")
@@ -160,11 +163,12 @@ class Live(_Base):
 
     def _show(self, event: events.Event) -> None:
         match event:
+            case events.PagesRecognised():
+                self._busy("" if event.pages == event.of else format_scan(event))
             case events.RecallStarted():
                 self._library = True
                 self.console.print(self._text(format_search(event), "dim"))
-                self._doing = "recalling"
-                self._live.start()
+                self._busy("recalling")
             case events.TitlesRecalled():
                 names = " · ".join(clean(title) for title, _ in event.titles)
                 self.console.print(self._text(f"titles that come to mind: {names}", "dim"))
@@ -217,6 +221,10 @@ class Live(_Base):
             case events.Warning():
                 self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
         self._refresh()
+
+    def _busy(self, doing: str) -> None:
+        self._doing = doing
+        self._live.start()
 
     def _margin(self, event: events.MarginJudged) -> None:
         if not self._margins:

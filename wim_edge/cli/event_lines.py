@@ -25,6 +25,12 @@ def format_place(event: events.SegmentRead | events.MarginJudged | events.Source
     return ", ".join(parts)
 
 
+def format_scan(event: events.PagesRecognised) -> str:
+    of = f" of {event.of} pages" if event.of else ""
+    sure = f", the last with confidence {event.confidence:.2f}" if event.confidence is not None else ""
+    return f"{clean(event.document)}: recognising the text of pictures, {event.pages}{of} done{sure}"
+
+
 @dataclass(frozen=True)
 class ShownSource:
     """A source on a line: its place, the highest relevance there, and what opens its file there."""
@@ -39,7 +45,8 @@ def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSou
     """Returns the sources, each place once; none if nothing was found."""
     found: dict[str, ShownSource] = {}
     for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
-        where = format_place(source, several)
+        sure = None if source.confidence is None else f"recognised with {source.confidence:.2f}"
+        where = ", ".join(filter(None, [format_place(source, several), sure]))
         relevance = max(found[where].relevance if where in found else 0.0, source.relevance)
         opened, path = source.opens or "", source.path or ""
         leads = clean(opened if several or opened != path else "").replace("\n", " ")

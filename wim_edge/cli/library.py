@@ -91,7 +91,8 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
     total = 0
     try:
         for one in add_files(library, paths, prune=prune, limits=Settings.from_environment()):
-            found.append(one)
+            if one.state != "recognised":
+                found.append(one)
             _tell(one, as_json)
     finally:
         total = len(library)

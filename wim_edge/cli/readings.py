@@ -91,7 +91,9 @@ def remove(numbers: tuple[int, ...]) -> None:
 @readings.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def clear(yes: bool) -> None:
-    """Remove all readings."""
+    """Remove all readings, and the text that was recognised on scans."""
+    from wim_edge.documents import scans
+
     with _opened() as opened:
         many, before = len(opened.readings()), opened.index.total()
         if not yes and sys.stdin is None:
@@ -99,6 +101,7 @@ def clear(yes: bool) -> None:
         if not yes:
             click.confirm(f"Remove {many} readings ({megabytes(before)})?", abort=True)
         opened.clear()
+        scans.forget()
         click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
 
 

@@ -32,24 +32,32 @@ _T = TypeVar("_T")
 class Place:
     """The place of a piece of text: characters ``[start, end)``, its page (from 1), its section, and the line (from 1)
     in which it begins, as an editor shows the file; None if the editor shows other lines than the text has. Of a sheet,
-    which is a section, the row (from 1)."""
+    which is a section, the row (from 1). Of a page that is a picture, how sure (0 to 1) its text was recognised."""
 
     chars: tuple[int, int]
     page: int | None
     section: str | None
     line: int | None
     row: int | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
 class Mark:
     """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change. Of a sheet
-    this line is this row, and each line to the next mark is the next row."""
+    this line is this row, and each line to the next mark is the next row. A page whose text was recognised has the
+    confidence of that."""
 
     start: int
     page: int | None = None
     section: str | None = None
     row: int | None = None
+    confidence: float | None = None
+
+    def values(self) -> tuple[int | float | str | None, ...]:
+        """Returns the fields in their order, as far as the last one that tells something."""
+        every = (self.start, self.page, self.section, self.row, self.confidence)
+        return every[: max(3, *(at for at, value in enumerate(every, 1) if value is not None))]
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,8 @@ class Document:
         line = bisect_right(self._line_starts, at) if self._has_lines else None
         first = _latest(self._rows, at)
         row = None if first is None else first[0] + self.text.count("\n", first[1], at)
-        return Place((start, end), _latest(self._pages, at), _latest(self._sections, at), line, row)
+        page, confidence = _latest(self._pages, at) or (None, None)
+        return Place((start, end), page, _latest(self._sections, at), line, row, confidence)
 
     @cached_property
     def _has_lines(self) -> bool:
@@ -90,8 +99,9 @@ class Document:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     @cached_property
-    def _pages(self) -> list[tuple[int, int]]:
-        return [(mark.start, mark.page) for mark in self.marks if mark.page is not None]
+    def _pages(self) -> list[tuple[int, tuple[int | None, float | None]]]:
+        every = [(mark.start, (mark.page, mark.confidence)) for mark in self.marks]
+        return [one for one in every if one[1] != (None, None)]
 
     @cached_property
     def _sections(self) -> list[tuple[int, str]]:
@@ -117,15 +127,16 @@ class DocumentBuilder:
         self._marks: list[Mark] = []
         self._page: int | None = None
         self._section: str | None = None
+        self._confidence: float | None = None
         self.title = ""
 
     @property
     def empty(self) -> bool:
         return not self._parts
 
-    def mark(self, page: int | None = None, section: str | None = None) -> None:
-        """Has the next paragraph begin this page, this section, or both."""
-        self._page = page or self._page
+    def mark(self, page: int | None = None, section: str | None = None, confidence: float | None = None) -> None:
+        """Has the next paragraph begin this page, whose text was recognised with this confidence, or this section."""
+        self._page, self._confidence = page or self._page, confidence
         self._section = short(section) if section else self._section
 
     def paragraph(self, text: str, sections: Iterable[tuple[int, str]] = (), row: int | None = None) -> None:
@@ -135,9 +146,9 @@ class DocumentBuilder:
             return
         if self._parts:
             self._append("\n\n")
-        if self._page or self._section or row:
-            self._marks.append(Mark(self._length, self._page, self._section, row))
-            self._page = self._section = None
+        if self._page or self._section or row or self._confidence:
+            self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence))
+            self._page = self._section = self._confidence = None
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)
 

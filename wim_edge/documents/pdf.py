@@ -6,10 +6,12 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import closing, suppress
 from itertools import islice
 from types import ModuleType
 from typing import Any
 
+from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require
@@ -23,36 +25,52 @@ _NAMED_PAGES = 5
 _BOOKMARKS = 5000
 # What programs write there for want of a title: the name of a file.
 _NO_TITLE = re.compile(r"^(untitled|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I)
+_PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not safe to call from two threads at a time.
 PDFIUM = threading.Lock()
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Returns the text layer, with a mark for each page, and for each section where the file has bookmarks. Raises
-    DocumentError for encrypted or scanned files."""
+    """Returns the text, with a mark for each page, and for each section where the file has bookmarks: of the text
+    layer, and where a page has none, as it is recognised. Raises DocumentError for encrypted files, and for scanned
+    ones if there is no engine that recognises text."""
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
     with PDFIUM:
-        pages, titles, title = _pages(pdfium, name, data, limits.pdf_pages)
+        pages, titles, title, drawn = _pages(pdfium, name, data, limits.pdf_pages)
     draft.title = "" if _NO_TITLE.search(title) else title
+    scanned = scans.of_pages(data, drawn[: limits.scan_pages])
+    for number, page in scanned.items():
+        pages[number - 1] = list(page.lines)
     silent: list[int] = []
     broken: list[int] = []
     for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
         if text.strip():
-            draft.mark(page=number)
+            draft.mark(page=number, confidence=scanned[number].confidence if number in scanned else None)
             shown = tidy(text).strip("\n")
             draft.paragraph(shown, sections(shown, titles.get(number, ())))
         else:
             (broken if lines is None else silent).append(number)
     if draft.empty and silent:
-        raise DocumentError(
-            f"{name}: scanned, its pages are pictures without a text layer",
-            "Run text recognition on it first, for example with ocrmypdf.",
-        )
+        raise scans.unread(f"{name}: scanned, its pages are pictures without a text layer", drawn)
     if draft.empty:
         raise damaged(name)
     draft.notes.extend(_note(silent, "no text layer") + _note(broken, "damage, and could not be read"))
+    draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
+
+
+def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:
+    """Returns the numbers of a PDF's pages that are pictures and were not recognised yet."""
+    # Of most files the bytes tell that they hold no picture, and have fonts
+    if _FONT.search(data) and not _PICTURE.search(data):
+        return []
+    pdfium = require("pypdfium2", "PDF")
+    with PDFIUM, suppress(pdfium.PdfiumError), closing(pdfium.PdfDocument(data)) as pdf:
+        drawn = [at + 1 for at in range(min(len(pdf), limits.pdf_pages)) if _is_picture(pdf, at, pdfium.PdfiumError)]
+        some = drawn[: limits.scan_pages]
+        return [number for number in some if number not in scans.known(data)] if some else []
+    return []
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
@@ -70,9 +88,9 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
 
 def _pages(
     pdfium: ModuleType, name: str, data: bytes, most: int
-) -> tuple[list[list[Line] | None], dict[int, list[str]], str]:
-    """Returns the lines of every page (None if PDFium cannot load it), the bookmarks by the number of their page, and
-    the title."""
+) -> tuple[list[list[Line] | None], dict[int, list[str]], str, list[int]]:
+    """Returns the lines of every page (None if PDFium cannot load it), the bookmarks by the number of their page, the
+    title, and the numbers of the pages that are pictures."""
     library: type[Exception] = pdfium.PdfiumError
     try:
         pdf = pdfium.PdfDocument(data)
@@ -82,7 +100,8 @@ def _pages(
         if len(pdf) > most:
             raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
         pages = [_page(pdf, index, library) for index in range(len(pdf))]
-        return pages, _bookmarks(pdf, library), str(pdf.get_metadata_value("Title"))
+        drawn = [at + 1 for at, lines in enumerate(pages) if lines == [] and _is_picture(pdf, at, library)]
+        return pages, _bookmarks(pdf, library), str(pdf.get_metadata_value("Title")), drawn
     finally:
         pdf.close()
 
@@ -108,6 +127,20 @@ def _page(pdf: Any, index: int, library: type[Exception]) -> list[Line] | None:
             page.close()
     except library:
         return None
+
+
+def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
+    """Tells whether something is drawn on a page, but no text."""
+    import pypdfium2.raw as raw
+
+    try:
+        with closing(pdf[index]) as page:
+            if raw.FPDFPage_CountObjects(page.raw) <= 0:
+                return False
+            with closing(page.get_textpage()) as chars:
+                return not chars.get_text_range().strip()
+    except library:
+        return False
 
 
 def _refusal(name: str, error: Exception) -> DocumentError:

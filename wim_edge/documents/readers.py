@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from wim_edge.documents import scans
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.decode import decode
 from wim_edge.documents.delimited import read_delimited
@@ -22,7 +23,9 @@ from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.documents.mail import read_mail
 from wim_edge.documents.markdown import markdown
 from wim_edge.documents.opendocument import CONTENT, read_opendocument
-from wim_edge.documents.pdf import read_pdf
+from wim_edge.documents.pdf import read_pdf, unread_scans
+from wim_edge.documents.pictures import START as PICTURE
+from wim_edge.documents.pictures import read_picture
 from wim_edge.documents.plain import plain
 from wim_edge.documents.rtf import START as RTF_START
 from wim_edge.documents.rtf import read_rtf
@@ -40,11 +43,6 @@ _HTML_START = re.compile(
 )
 _CONVERT = "Save it as PDF, DOCX or plain text and read that."
 _UNSUPPORTED = (
-    (
-        re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S),
-        "a picture",
-        "Run text recognition on it first, for example with tesseract.",
-    ),
     (
         re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
         "an old Office file (.doc, .xls, .ppt) or one with a password",
@@ -100,6 +98,35 @@ def read_documents(
     return with_unique_names(read_document(source, stdin, limits) for source in sources)
 
 
+@dataclass(frozen=True)
+class Scan:
+    """A file with pages that are pictures and were not recognised yet: their numbers, none where it is a picture
+    itself."""
+
+    path: Path
+    pages: tuple[int, ...]
+
+    def recognise(self, limits: Limits = DEFAULTS, *, keep: bool = False) -> Generator[scans.ScannedPage]:
+        """Recognises the text, and yields each page; the file is then read with it. ``keep``: on disk, for the next
+        time. Raises DocumentError."""
+        return scans.recognise(bytes_of(self.path, limits), self.pages, keep=keep)
+
+
+def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
+    """Returns those of some files whose text takes long, as pages of it must be recognised. Reading a file does that
+    too, without telling of it."""
+    found = []
+    for path in [Path(source) for source in sources if source != "-"] if scans.engine() and limits.scan_pages else []:
+        try:
+            data = bytes_of(path, limits)
+            pages = unread_scans(data, limits) if b"%PDF-" in data[:1024] else []
+        except DocumentError:  # which reading will raise
+            continue
+        if pages or (PICTURE.match(data) and not scans.known(data)):
+            found.append(Scan(path, tuple(pages)))
+    return found
+
+
 def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:
     """Returns the bytes of a file. Raises DocumentError if it is missing, a folder, above the limit, or unreadable."""
     name = _printable(path.name or str(path))
@@ -127,6 +154,8 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
             raise DocumentError(f"{name}: {what}, which is not supported", hint)
     if b"%PDF-" in data[:1024]:
         return read_pdf(name, data, limits)
+    if PICTURE.match(data):
+        return read_picture(name, data, limits)
     if RTF_START.match(data):
         return read_rtf(name, data, limits)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
@@ -134,7 +163,8 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
         return read_html(name, data, limits)
     if ending in MAIL.endings:
-        each = replace(limits, markup_bytes=limits.markup_bytes // 4)  # there may be a hundred attachments
+        # There may be a hundred attachments, and a picture in every signature
+        each = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
         return read_mail(name, data, lambda part, its: _checked(part, Path(part).suffix.lower(), its, each), limits)
     if ending in DELIMITED.endings:
         return read_delimited(name, data)

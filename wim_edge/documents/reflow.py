@@ -128,7 +128,7 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
         last = block[-1]
         is_full = last.right > margin.at - 2 * last.height and not _PAGE_NUMBER.fullmatch(last.text)
         before = last if is_full and not _ENDED.search(last.text) else None
-    return made
+    return [text.rstrip(BROKEN) or text for text in made]
 
 
 def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
@@ -177,7 +177,6 @@ def _joined(block: Sequence[Line], margin: _Margin) -> str:
         else:
             lines[-1] = lines[-1].rstrip(BROKEN)
             lines.append(other.text)
-    lines[-1] = lines[-1].rstrip(BROKEN) if lines[-1].rstrip(BROKEN) else lines[-1]
     return "\n".join(lines)
 
 

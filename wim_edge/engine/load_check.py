@@ -103,22 +103,9 @@ def _seconds(path: Path) -> float:
     return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
 
 
-def _limit(path: Path) -> None:
-    """Limits this process's memory if the system can, and its time too, in case nobody waits for it any more."""
-    try:
-        import resource
-    except ImportError:
-        return
-    most = _ADDRESS_SPACE + 2 * path.stat().st_size
-    time = int(_seconds(path)) * (os.cpu_count() or 1)  # all threads together
-    limits = ((resource.RLIMIT_AS, most, most), (resource.RLIMIT_CORE, 0, 0), (resource.RLIMIT_CPU, time, time + 1))
-    for what, soft, hard in limits:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (soft, hard))
-
-
 def main(path: Path, embeds: bool) -> int:
-    _limit(path)
+    # Of time too, in case nobody waits for it any more
+    subprocesses.limit(_ADDRESS_SPACE + 2 * path.stat().st_size, int(_seconds(path)))
     try:
         use(path, embeds=embeds)
     except WimEdgeError as error:

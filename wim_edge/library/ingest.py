@@ -7,7 +7,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -19,6 +19,7 @@ from wim_edge.documents.document import short
 from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
+from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.left_out import LEFT_OUT, LeftOut
 from wim_edge.library.library import Library, SourceFile
@@ -39,7 +40,10 @@ class IngestResult:
     """The result of adding a file."""
 
     path: str
-    state: Literal["added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting"]
+    state: Literal[
+        "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
+    ]
+    """The last one is of a page, and comes before the file's own result."""
     documents: int = 0
     note: str = ""
     """The reason why it failed, or what is missing of it."""
@@ -88,7 +92,7 @@ def _add_root(
             yield path
         elif str(path) not in gone:
             seen.add(str(path))
-            result, before = _one(library, path, known, gone, limits, deadline)
+            result, before = yield from _one(library, path, known, gone, limits, deadline)
             gone.discard(before)
             seen.add(before)
             yield result
@@ -154,8 +158,9 @@ def _printable(path: Path) -> str:
 def _one(
     library: Library, path: Path, known: Mapping[str, SourceFile], gone: Container[str], limits: Limits,
     deadline: float,
-) -> tuple[IngestResult, str]:  # fmt: skip
-    """Returns the result for a file, and the path that it had before if it was moved, else nothing."""
+) -> Generator[IngestResult, None, tuple[IngestResult, str]]:  # fmt: skip
+    """Returns the result for a file, and the path that it had before if it was moved, else nothing; yields one for each
+    page whose text is recognised."""
     name = str(path)
     had = known.get(name)
     try:
@@ -175,6 +180,13 @@ def _one(
         if (before := next(moved, None)) is not None:
             library.move(before.path, name, changed)
             return IngestResult(name, "unchanged" if before is had else "moved", before.documents), before.path
+        for scan in find_scans([path], limits):
+            if deadline < math.inf:
+                return IngestResult(name, "waiting", had.documents if had else 0), ""
+            of = f" of {len(scan.pages)}" if scan.pages else ""
+            for done, page in enumerate(scan.recognise(limits), 1):
+                note = f"{done}{of}, with confidence {page.confidence:.2f}"
+                yield IngestResult(name, "recognised", note=f"page {page.number}, {note}")
         documents, note = _documents(path, limits)
         n = library.put(name, changed, stat.st_size, documents, digest)
     except UnicodeEncodeError:

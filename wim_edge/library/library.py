@@ -276,9 +276,7 @@ class Library:
                 # SQLite's functions end a text at NUL: what is deleted must be what was written
                 title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
                 document = replace(original, text=text)
-                marks = json.dumps([
-                    (mark.start, mark.page, mark.section, *filter(None, [mark.row])) for mark in document.marks
-                ])  # fmt: skip
+                marks = json.dumps([mark.values() for mark in document.marks])
                 had = names_of.get(title)  # a document keeps its name when its file changes
                 own = had.pop(0) if had else None
                 name, copy = own if own and not _taken(db, own[0]) else _unused(db, title)

@@ -168,7 +168,7 @@ class AnswerStage:
                 events.Source(
                     index, document.name, place.page, place.section, chars, relevance, text, quote,
                     str(document.path) if document.path else None, place.line, place.row,
-                    opens(document.path, place) if document.path else None,
+                    opens(document.path, place) if document.path else None, place.confidence,
                 )
             )
         return tuple(found)

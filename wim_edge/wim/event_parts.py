@@ -84,6 +84,8 @@ class Source:
     """The row of a sheet."""
     opens: str | None = None
     """The address that opens the file at the place, in the form for a person: "report.pdf#page=12", "notes.md:14"."""
+    confidence: float | None = None
+    """The mean confidence (0 to 1) with which the text of the page was recognised, if it is a picture."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,19 @@ class QuestionSettled(Event):
 
 
 @dataclass(frozen=True)
+class PagesRecognised(Event):
+    """The number of pages recognised so far, of those of a document that are pictures; before it is read."""
+
+    type = "pages.recognised"
+    document: str
+    pages: int
+    of: int | None
+    """None: of a picture, which may hold several."""
+    confidence: float | None
+    """The mean confidence of the last page's characters, 0 to 1; None before the first."""
+
+
+@dataclass(frozen=True)
 class RecallStarted(Event):
     """A library is searched for passages that may answer the question."""
 
@@ -308,6 +321,7 @@ EVENTS: tuple[type[Event], ...] = (
     ReadingOrder,
     SegmentsEmbedded,
     ReadingProgress,
+    PagesRecognised,
     SegmentRead,
     SegmentScored,
     MarginDelta,

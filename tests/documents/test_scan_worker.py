@@ -1,0 +1,59 @@
+"""The process that recognises text: real pictures with the real engine, and what Tesseract tells."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.documents.scanned import picture, png, scan
+from wim_edge.documents import scan_worker
+from wim_edge.documents.scan_worker import Box, engine_of, pages, upright
+
+LINES = ("The crane is inspected in March.", "Its keeper is Wilhelm Türk.")
+
+
+def words(boxes: list[Box]) -> str:
+    return " ".join(box[0] for box in boxes)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("turn", [0, 90, 180])
+def test_a_page_is_read_however_it_lies(turn: int) -> None:
+    boxes, turned = upright(engine_of("rapidocr"), np.asarray(picture(*LINES, turn=turn)))
+    assert "inspected in March" in words(boxes)
+    assert "Wilhelm" in words(boxes)
+    assert turned.shape[1] == 1100, "the page as it is turned"
+    assert scan_worker.sureness(boxes) > 0.8
+
+
+def test_pages_of_a_pdf_and_of_a_picture() -> None:
+    found = list(pages(scan([LINES, LINES, LINES]), [1, 3]))
+    assert [number for number, _, _ in found] == [1, 3]
+    (one,) = pages(png(*LINES), [])
+    assert one[0] == 1
+    assert one[1].shape == (256, 1100)
+    assert one[1].min() < 50 < 200 < one[1].max()
+    large = BytesIO()
+    picture(*LINES).resize((9000, 1000)).save(large, "PNG")
+    assert next(pages(large.getvalue(), []))[1].shape == (444, 4000)
+
+
+def test_tesseract_is_asked_for_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
+    rows = ["4\t1\t1\t1\t1\t0\t70\t60\t400\t30\t-1\t", "5\t1\t1\t1\t1\t1\t70\t60\t50\t30\t96.5\tThe",
+            "5\t1\t1\t1\t1\t2\t130\t60\t90\t30\t91\tcrane", "5\t1\t1\t1\t1\t3\t230\t60\t9\t30\t12\t "]  # fmt: skip
+    script = tmp_path / "tesseract"
+    script.write_text(
+        "#!/bin/sh\nif [ $1 = --list-langs ]; then printf 'List:\\ndeu\\neng\\nosd\\n'; exit; fi\n"
+        f"echo \"$@\" > {tmp_path}/asked; cat > {tmp_path}/sent; cat {tmp_path}/rows\n"
+    )
+    script.chmod(0o755)
+    (tmp_path / "rows").write_text("\n".join([header, *rows]) + "\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    boxes = engine_of("tesseract")(np.full((40, 60), 255, np.uint8))
+    assert boxes == [("The", 70, 60, 120, 90, 0.965), ("crane", 130, 60, 220, 90, 0.91)]
+    assert "-l eng+deu" in (tmp_path / "asked").read_text()
+    assert (tmp_path / "sent").read_bytes().startswith(b"P5 60 40 255\n")

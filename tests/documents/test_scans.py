@@ -1,0 +1,120 @@
+"""Pages that are pictures: what the process says becomes lines, is kept, and never holds the reading up for good."""
+
+from __future__ import annotations
+
+import stat
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from tests.documents.conftest import Read, Refuse
+from tests.documents.make import pdf
+from tests.documents.scanned import Runs, png, said, scan, scripted
+from wim_edge.documents import read_document, scans
+from wim_edge.documents.readers import find_scans
+from wim_edge.settings import Limits
+
+TABLE = [
+    ("Item", 70, 100, 140, 130, 0.9), ("Price", 400, 101, 480, 131, 0.9),
+    ("Crane", 70, 150, 150, 180, 0.9), ("40 €", 400, 149, 470, 179, 0.9),
+    ("Winch", 70, 200, 150, 230, 0.9), ("7 €", 400, 200, 450, 230, 0.9),
+]  # fmt: skip
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    return scripted(monkeypatch)
+
+
+def test_boxes_are_lines_and_rows(read: Read, worker: Runs) -> None:
+    worker.append([said(1, *TABLE)])
+    document = read("a.pdf", scan([["x"]]))
+    assert document.text == "| Item | Price\nCrane | 40 €\nWinch | 7 €"
+    assert document.place(0, 4).page == 1
+    assert document.place(0, 4).confidence == 0.9
+    assert document.notes == ("page 1 is a picture: the text was recognised, with confidence 0.90",)
+
+
+def test_columns_follow_each_other_and_broken_words_are_whole(read: Read, worker: Runs) -> None:
+    left = [f"Words of the left column {at} are" for at in range(7)] + ["words of the last line are in-"]
+    right = ["deed those of the right column"] + [f"while line {at} of it goes on so" for at in range(7)]
+    worker.append([said(1, *[
+        (text, x, 100 + 30 * at, x + 320, 122 + 30 * at, 1.0)
+        for at, pair in enumerate(zip(left, right, strict=True)) for x, text in zip((60, 420), pair, strict=True)
+    ])])  # fmt: skip
+    text = read("a.pdf", scan([["y"]])).text
+    assert "words of the last line are indeed those of the right column while line 0" in text
+
+
+def test_text_and_pictures_in_one_file(read: Read, worker: Runs) -> None:
+    from pypdfium2 import PdfDocument
+
+    file, other = PdfDocument(pdf(b"BT /F1 12 Tf 72 700 Td (The plan) Tj ET")), PdfDocument(scan([["z"]]))
+    file.import_pages(other)
+    out = BytesIO()
+    file.save(out)
+    worker.append([said(2, ("It comes on Thursday.", 70, 100, 300, 130, 0.8))])
+    document = read("both.pdf", out.getvalue())
+    assert document.text == "The plan\n\nIt comes on Thursday."
+    assert [(mark.page, mark.confidence) for mark in document.marks] == [(1, None), (2, 0.8)]
+
+
+def test_a_page_on_which_the_process_ends_is_left_out(read: Read, worker: Runs) -> None:
+    worker += [[said(1, ("One", 70, 100, 130, 130, 0.9))], [said(3, ("Three", 70, 100, 150, 130, 0.9))], [], []]
+    document = read("a.pdf", scan([["1"], ["2"], ["3"]]))
+    assert document.text == "One\n\nThree"
+    assert "page 2 has no text layer" in document.notes
+    assert not worker[1:], "it was tried again, and then no more"
+
+
+def test_a_page_that_takes_too_long_is_left_out(
+    read: Read, worker: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scans, "_SECONDS", 0.5)
+    worker += [[said(1, ("One", 70, 100, 130, 130, 0.9)), "hang"], ["hang"], ["hang"]]
+    assert read("a.pdf", scan([["1"], ["slow"]])).text == "One"
+
+
+def test_what_was_recognised_is_kept_for_its_owner_alone(tmp_path: Path, worker: Runs) -> None:
+    path = tmp_path / "kept.pdf"
+    path.write_bytes(scan([["a"], ["b"]]))
+    worker.append([said(1, ("One", 70, 100, 130, 130, 0.9)), said(2, ("Two", 70, 100, 130, 130, 0.9))])
+    (found,) = find_scans([path])
+    assert found.pages == (1, 2)
+    assert [page.number for page in found.recognise(keep=True)] == [1, 2]
+    scans._remembered.clear()  # as in another process
+    assert not find_scans([path])
+    assert read_document(path).text == "One\n\nTwo"
+    (file,) = scans.folder().glob("*.jsonl")
+    assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
+    file.write_text("no JSON\n")
+    scans._remembered.clear()
+    assert find_scans([path]), "what is damaged is recognised again"
+
+
+def test_none_are_recognised_above_the_limit(tmp_path: Path, worker: Runs) -> None:
+    path = tmp_path / "long.pdf"
+    path.write_bytes(scan([["a"], ["b"]]))
+    (found,) = find_scans([path], Limits(scan_pages=1))
+    assert found.pages == (1,)
+    assert not find_scans([path], Limits(scan_pages=0))
+    worker.append([said(1, ("One", 70, 100, 130, 130, 0.9))])
+    document = read_document(path, limits=Limits(scan_pages=1))
+    assert document.text == "One"
+    assert "page 2 has no text layer" in document.notes
+
+
+def test_without_an_engine_the_error_names_the_command(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "engine", lambda: "")
+    error = refuse("a.pdf", scan([["x"]]))
+    assert "scanned" in str(error)
+    assert "pip install rapidocr onnxruntime" in error.hint
+    assert scans.INSTALL in refuse("a.png", png("x")).hint
+
+
+def test_other_files_start_no_process(tmp_path: Path, worker: Runs) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(b"BT /F1 12 Tf 72 700 Td (The plan) Tj ET", b""))
+    (tmp_path / "b.txt").write_text("The plan")
+    assert not find_scans([tmp_path / "a.pdf", tmp_path / "b.txt", tmp_path / "none.pdf", "-"])
+    assert read_document(tmp_path / "a.pdf").text == "The plan"

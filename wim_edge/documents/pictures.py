@@ -1,0 +1,27 @@
+"""The reader of pictures, as a camera or a scanner makes them: text as it is recognised, a mark for each page."""
+
+from __future__ import annotations
+
+import re
+
+from wim_edge.documents import scans
+from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.reflow import reflow
+from wim_edge.settings import Limits
+
+START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S)
+
+
+def read_picture(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+    """Returns the text on a picture, or on all of a file of several. Raises DocumentError if there is none, or nothing
+    that recognises it."""
+    pages = scans.of_picture(data)[: limits.scan_pages] if limits.scan_pages else []
+    draft = DocumentBuilder()
+    for page, text in zip(pages, reflow([page.lines for page in pages]), strict=True):
+        draft.mark(page=page.number if len(pages) > 1 else None, confidence=page.confidence)
+        draft.paragraph(text)
+    if draft.empty:
+        raise scans.unread(f"{name}: a picture, on which no text was recognised")
+    draft.notes += scans.note(pages)
+    return draft.document(name)

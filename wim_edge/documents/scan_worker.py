@@ -1,0 +1,146 @@
+"""Text recognition of pages that are pictures, in a process of its own: the file on standard input, a line of JSON a
+page on standard output.
+
+The engines are RapidOCR, whose models come inside its package, or else the machine's Tesseract.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from statistics import median
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wim_edge import subprocesses
+
+Box: TypeAlias = tuple[str, float, float, float, float, float]
+"""A text, where it stands (left, top, right, bottom), and how sure the engine is of it (0 to 1)."""
+Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+"""A page in grey: rows, columns."""
+Engine: TypeAlias = Callable[[Pixels], list[Box]]
+
+_DPI = 200
+_MOST_PIXELS = 4000
+"""The pixels of a page's longer side, at most."""
+_UNSURE = 0.8
+"""The confidence below which a page may stand on its head."""
+_LANGUAGES = 4
+_ADDRESS_SPACE, _SECONDS_A_PAGE = 6 * 2**30, 240
+
+
+def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
+    """Yields pages of a PDF, or of a picture (all if there are no numbers): number, pixels, and points a pixel."""
+    if b"%PDF-" in data[:1024]:
+        import pypdfium2
+
+        pdf = pypdfium2.PdfDocument(data)
+        for number in numbers or range(1, len(pdf) + 1):
+            page = pdf[number - 1]
+            scale = min(_DPI / 72, _MOST_PIXELS / max(page.get_size()))
+            bitmap = page.render(scale=scale, grayscale=True)
+            yield number, np.array(bitmap.to_numpy(), np.uint8).reshape(bitmap.height, bitmap.width), 1 / scale
+            page.close()
+        return
+    from PIL import Image, ImageOps, ImageSequence
+
+    with Image.open(BytesIO(data)) as picture:
+        for number, frame in enumerate(ImageSequence.Iterator(picture), 1):
+            if numbers and number not in numbers:
+                continue
+            upright = ImageOps.exif_transpose(frame).convert("RGBA")
+            paper = Image.new("RGBA", upright.size, "white")
+            paper.alpha_composite(upright)
+            paper.thumbnail((_MOST_PIXELS, _MOST_PIXELS))
+            yield number, np.asarray(paper.convert("L")), 72 / _DPI
+
+
+def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
+    """Returns what an engine reads on a page, turned so that most is read, and the page so turned."""
+    boxes = engine(pixels)
+    if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
+        return boxes, pixels
+    turned = [(boxes, pixels)]
+    for turns in (1, 2, 3) if not _is_lying(boxes) else (1, 3):
+        other: Pixels = np.ascontiguousarray(np.rot90(pixels, turns))
+        turned.append((engine(other), other))
+    return max(turned, key=lambda one: sureness(one[0]) * (1 - 0.5 * _is_lying(one[0])) if one[0] else 0.0)
+
+
+def sureness(boxes: Iterable[Box]) -> float:
+    """Returns the mean confidence of a page's characters; 0 if there are none."""
+    found = [(len(text), sure) for text, *_, sure in boxes]
+    return sum(n * sure for n, sure in found) / max(1, sum(n for n, _ in found))
+
+
+def _is_lying(boxes: Iterable[Box]) -> bool:
+    """Tells whether most texts are higher than wide."""
+    long = [box for box in boxes if len(box[0]) > 3]
+    return bool(long) and median((box[4] - box[2]) - (box[3] - box[1]) for box in long) > 0
+
+
+def engine_of(name: str) -> Engine:
+    return _rapidocr() if name == "rapidocr" else _tesseract()
+
+
+def _rapidocr() -> Engine:
+    from rapidocr import RapidOCR
+
+    # The classifier of lines that stand on their head turns some that do not
+    more = {"Global.log_level": "error", "Global.use_cls": False, "Det.limit_type": "max", "Det.limit_side_len": 1280}
+    read = RapidOCR(params=more)
+
+    def boxes(pixels: Pixels) -> list[Box]:
+        found = read(np.repeat(pixels[:, :, None], 3, axis=2))
+        if found.boxes is None or found.txts is None:
+            return []
+        return [
+            (text, *corners.min(axis=0).tolist(), *corners.max(axis=0).tolist(), float(sure))
+            for corners, text, sure in zip(found.boxes, found.txts, found.scores, strict=True)
+        ]
+
+    return boxes
+
+
+def _tesseract() -> Engine:
+    listed = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+    languages = [one for one in listed.split("\n")[1:] if one and one != "osd"]
+    some = sorted(languages, key=lambda one: one != "eng")[:_LANGUAGES]
+    command = ["tesseract", "-", "-", "--dpi", str(_DPI), "-l", "+".join(some), "tsv"]
+
+    def boxes(pixels: Pixels) -> list[Box]:
+        height, width = pixels.shape
+        done = subprocess.run(
+            command, input=b"P5 %d %d 255\n" % (width, height) + pixels.tobytes(), capture_output=True, check=True
+        )
+        rows = [row.split("\t") for row in done.stdout.decode("utf-8", "replace").split("\n")[1:]]
+        words = [row for row in rows if len(row) == 12 and row[0] == "5" and row[11].strip() and float(row[10]) >= 0]
+        return [_word(row[11].strip(), *map(float, row[6:11])) for row in words]
+
+    return boxes
+
+
+def _word(text: str, left: float, top: float, width: float, height: float, percent: float) -> Box:
+    return text, left, top, left + width, top + height, percent / 100
+
+
+def main(name: str, numbers: Sequence[int]) -> None:
+    subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * max(1, len(numbers)))
+    data = sys.stdin.buffer.read()
+    engine: Engine | None = None
+    for number, pixels, points in pages(data, numbers):
+        engine = engine or engine_of(name)
+        boxes, turned = upright(engine, pixels)
+        placed = [(text, *[round(points * at, 1) for at in box], round(sure, 3)) for text, *box, sure in boxes]
+        size = [math.ceil(points * side) for side in turned.shape]
+        sys.stdout.write(json.dumps({"page": number, "size": size, "boxes": placed}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], [int(number) for number in sys.argv[2].split(",") if number])
