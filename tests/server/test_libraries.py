@@ -24,7 +24,7 @@ def port(client: Client) -> Library:
 def test_libraries_are_listed_without_what_was_given_or_holds_nothing(client: Client) -> None:
     client.upload()
     Library("empty", create=True)
-    assert client.ok(client.get("/api/libraries")) == [{"name": "port", "documents": 2}]
+    assert client.ok(client.get("/api/libraries")) == [{"name": "port", "documents": 2, "has_files": False}]
 
 
 @pytest.mark.usefixtures("port")
@@ -89,3 +89,20 @@ def test_files_of_named_folders_are_listed_and_named(client: Client, folder: Pat
     for one in listed:
         named = client.ok(client.post("/api/documents/named", json={"path": one["path"]}))
         assert named["file"] == Path(one["name"]).name
+
+
+def test_a_library_is_brought_in_step_and_tells_of_each_file(client: Client, tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "ferry.txt").write_text("The ferry of Norra is painted red.")
+    Library("bay", create=True).add_root(folder)
+    assert client.ok(client.get("/api/libraries")) == [{"name": "bay", "documents": 0, "has_files": True}]
+    told = client.events("/api/libraries/bay/sync", method="POST")
+    assert [(event["type"], event.get("state")) for event in told] == [("sync.file", "added"), ("sync.finished", None)]
+    assert told[0]["path"] == str(folder / "ferry.txt")
+    assert told[1]["files"] == {"added": 1}
+    (folder / "train.pdf").write_bytes(b"%PDF-1.4 broken")
+    (folder / "ferry.txt").unlink()
+    told = client.events("/api/libraries/bay/sync", method="POST")
+    assert {event["state"]: event["note"] != "" for event in told[:-1]} == {"failed": True, "removed": False}
+    assert client.post("/api/libraries/nowhere/sync").status_code == 404

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from tests.server.conftest import Client
 
 pytestmark = pytest.mark.real
-OF_EVENTS = 4
+OF_EVENTS = 5
 
 
 def test_all_is_described(client: Client) -> None:

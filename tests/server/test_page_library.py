@@ -84,3 +84,23 @@ def test_a_file_of_a_folder_is_found_and_opened(shelf: Any) -> None:
     files.click()
     expect(shelf.locator("#text")).to_have_text("Paper 29 is about the ships of the bay.")
     expect(shelf.locator("#documents")).to_contain_text("paper 29")
+
+
+def test_a_library_is_brought_in_step(browser: Any, smollm2: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bay"
+    folder.mkdir()
+    (folder / "ferry.txt").write_text(FERRY)
+    Library("bay", create=True).add_root(folder)
+    with (
+        serving(create_app(Settings(model=str(smollm2), retriever="bm25"))) as address,
+        browser.new_context() as context,
+    ):
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        page.goto(address)
+        expect(page.locator("#libraries")).to_contain_text("0 documents")
+        page.get_by_role("button", name="Bring bay in step with its files").click()
+        expect(page.locator("#synced")).to_have_text("bay: 1 added")
+        expect(page.locator("#libraries")).to_contain_text("1 document")
+        page.get_by_role("button", name="Bring bay in step with its files").click()
+        expect(page.locator("#synced")).to_have_text("bay: in step, 1 file unchanged")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 
 from wim_edge.documents.document import well_formed
 from wim_edge.errors import LibraryError
 from wim_edge.library.folders import known_libraries
+from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library
 from wim_edge.server.dependencies import ERRORS, Served
 from wim_edge.server.documents import DocumentDetail, detail_of
 from wim_edge.server.uploads import LIBRARY
+from wim_edge.wim.events import Event
 
 router = APIRouter(tags=["documents"], responses=ERRORS)
 
@@ -23,6 +29,29 @@ router = APIRouter(tags=["documents"], responses=ERRORS)
 class LibraryView(BaseModel):
     name: str
     documents: int
+    has_files: bool = Field(description="Whether it was made of files or folders, which it can be in step with.")
+
+
+@dataclass(frozen=True)
+class FileSynced(Event):
+    """A file of a library that was not as it was, or a page of it whose text was recognised."""
+
+    type = "sync.file"
+    path: str
+    state: str
+    """One of added, changed, moved, removed, failed, recognised (of a page)."""
+    documents: int
+    note: str
+    """The reason why it failed, or what is missing of it."""
+
+
+@dataclass(frozen=True)
+class SyncFinished(Event):
+    """A library is in step with its files."""
+
+    type = "sync.finished"
+    files: dict[str, int]
+    """The number of files of each state, the unchanged ones too."""
 
 
 class FileView(BaseModel):
@@ -35,6 +64,29 @@ class FileView(BaseModel):
 async def list_libraries() -> list[LibraryView]:
     """Lists the libraries that `wim-edge library add` has made and that can be read, by name."""
     return await run_in_threadpool(_libraries)
+
+
+def _opened(library: str) -> Library:
+    return Library(library)
+
+
+@router.post("/libraries/{library}/sync", response_class=EventSourceResponse)
+async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
+    """Brings a library in step with the files and folders that were added to it, as `wim-edge library sync` does, and
+    streams the result of each file that is not as it was, and of each page whose text is recognised. It stops when
+    nobody watches, and goes on from there the next time."""
+    counts: Counter[str] = Counter()
+    told = 0
+    async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):
+        counts[one.state] += one.state != "recognised"
+        if one.state not in ("unchanged", "skipped"):
+            yield _sent(FileSynced(one.path, one.state, one.documents, one.note), told)
+            told += 1
+    yield _sent(SyncFinished({state: n for state, n in counts.items() if n}), told)
+
+
+def _sent(event: Event, number: int) -> ServerSentEvent:
+    return ServerSentEvent(data=event.to_dict(), event=event.type, id=str(number))
 
 
 @router.get("/libraries/{library}/document")
@@ -73,7 +125,8 @@ def _libraries() -> list[LibraryView]:
     for name in known_libraries():
         try:
             if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # what was given is on the shelf
-                found.append(LibraryView(name=name, documents=len(Library(name))))
+                library = Library(name)
+                found.append(LibraryView(name=name, documents=len(library), has_files=bool(library.roots())))
         except LibraryError:
             continue  # one that is damaged cannot be asked; `wim-edge library list` tells
-    return [one for one in found if one.documents]
+    return [one for one in found if one.documents or one.has_files]

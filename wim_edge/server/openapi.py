@@ -9,11 +9,13 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter
 
 from wim_edge.server.job_queue import Failed, Queued
+from wim_edge.server.libraries import FileSynced, SyncFinished
 from wim_edge.server.models import PullFinished, PullProgress
 from wim_edge.wim.events import EVENTS, Event
 
 _REF = "#/components/schemas/{model}"
-_OF_EVENTS = ("/api/ask", "/api/read", "/api/questions/{number}/events", "/api/models/{name}/pull")
+_OF_EVENTS = ("/api/ask", "/api/read", "/api/questions/{number}/events", "/api/models/{name}/pull",
+              "/api/libraries/{library}/sync")  # fmt: skip
 _OF_CHUNKS = ("/v1/chat/completions", "/v1/completions")
 
 
@@ -48,7 +50,7 @@ def _complete(path: str, responses: dict[str, Any]) -> None:
 
 def _events() -> dict[str, Any]:
     """Returns the schemas of the events of streams, each under its class's name, and of any of them as Event."""
-    kinds: Iterable[type[Event]] = (*EVENTS, Queued, Failed, PullProgress, PullFinished)
+    kinds: Iterable[type[Event]] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
     schemas: dict[str, Any] = {}
     names: dict[str, str] = {}
     for kind in kinds:

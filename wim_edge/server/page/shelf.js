@@ -1,6 +1,6 @@
 // The shelf: documents, libraries and files of folders, which of them are asked, and how documents come and go.
 
-import { api } from "./api.js";
+import { api, streamed } from "./api.js";
 import { $, alertOf, button, doing, item, list, make, removable, span } from "./dom.js";
 
 const FILES_SHOWN = 8;  // more are found by searching
@@ -89,14 +89,44 @@ export class Shelf {
   }
 
   // One library is asked at a time
-  madeLibrary({ name, documents, chosen }) {
+  madeLibrary({ name, documents, has_files: hasFiles, chosen }) {
     const tick = make("input", { type: "checkbox", checked: chosen });
     tick.onchange = () => {
       this.library = tick.checked ? name : null;
       this.draw();
     };
     const label = make("label", {}, tick, ` ${name} `, span(`${documents.toLocaleString()} document${documents === 1 ? "" : "s"}`, "facts"));
-    return item(label);
+    if (!hasFiles) return item(label);
+    const bring = button("Sync", doing(() => this.sync(name, bring)), "quiet");
+    bring.setAttribute("aria-label", `Bring ${name} in step with its files`);
+    bring.title = "Read what is new or has changed in its files and folders, and let go of what is gone";
+    return item(label, bring);
+  }
+
+  // Each file that is not as it was is told of as it is done
+  async sync(name, shown) {
+    const told = $("synced");
+    shown.disabled = true;
+    told.hidden = false;
+    told.textContent = `${name}: looking at its files …`;
+    const wrong = [];
+    try {
+      for await (const event of streamed(`libraries/${encodeURIComponent(name)}/sync`)) {
+        if (event.type === "sync.file") {
+          const file = event.path.split(/[\\/]/).pop();
+          told.textContent = `${name}: ${event.state} ${file}${event.note ? `, ${event.note}` : ""}`;
+          if (event.state === "failed") wrong.push(`${file}: ${event.note}`);
+        } else if (event.type === "sync.finished") {
+          const { unchanged = 0, skipped = 0, ...others } = event.files;
+          const changes = Object.entries(others).map(([state, n]) => `${n.toLocaleString()} ${state}`);
+          told.textContent = `${name}: ${changes.join(", ") || `in step, ${unchanged.toLocaleString()} file${unchanged === 1 ? "" : "s"} unchanged`}`;
+        }
+      }
+      if (wrong.length) told.textContent += ` (${wrong.slice(0, 3).join("; ")})`;
+    } finally {
+      shown.disabled = false;
+      await this.refresh();
+    }
   }
 
   madeFile({ path, name }) {
