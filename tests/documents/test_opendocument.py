@@ -56,11 +56,13 @@ def test_a_text_with_lists_tables_and_notes(read) -> None:
 def test_sheets_and_slides(read) -> None:
     empty = '<table:table-cell table:number-columns-repeated="16000"/>'
     rest = f'<table:table-row table:number-rows-repeated="1048576">{empty}</table:table-row>'
-    tables = {"Staff": cells("Name", "Room") + cells("Anna", "12", times=2) + rest, "More": cells("x", "y")}
+    gap = f'<table:table-row table:number-rows-repeated="5">{empty}</table:table-row>'
+    tables = {"Staff": cells("Name", "Room") + cells("Anna", "12", times=2) + rest, "More": gap + cells("x", "y")}
     sheets = (f'<table:table table:name="{name}">{rows}</table:table>' for name, rows in tables.items())
     document = read("a.ods", file("spreadsheet", "".join(sheets)))
     assert document.text == "| Name | Room\nAnna | 12\nAnna | 12\n\nx | y"
-    assert [mark.section for mark in document.marks] == ["Staff", "More"]
+    assert [(mark.section, mark.row) for mark in document.marks] == [("Staff", 1), ("More", 6)]
+    assert document.place(document.text.index("Anna"), 40).row == 2
     assert document.title == "a"
     pages = "".join(f"<draw:page><draw:frame><text:p>slide {n}</text:p></draw:frame></draw:page>" for n in (1, 2))
     document = read("a.odp", file("presentation", pages))

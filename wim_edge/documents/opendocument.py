@@ -112,20 +112,23 @@ class _ElementWriter:
     def _table(self, table: Any, *, is_sheet: bool) -> None:
         if is_sheet:
             self._draft.mark(section=table.get(f"{_TABLE}name"))
-        add_rows(self._draft, self._rows(table))
+        add_rows(self._draft, self._rows(table), are_numbered=is_sheet)
 
     def _rows(self, table: Any) -> Iterator[list[str]]:
-        left = _ROWS
+        left, blank = _ROWS, 0
         for row in table.iter(_ROW):
             cells: list[str] = []
             for cell in row:
                 if cell.tag in _CELLS and len(cells) < _COLUMNS:
                     text = " ".join(self._text(one, []) for one in cell.iter(*_PARAGRAPHS))
                     cells += [text] * min(_times(cell, "number-columns-repeated"), _COLUMNS - len(cells))
-            times = _times(row, "number-rows-repeated") if any(cells) else 1
-            for _ in range(min(times, left)):
-                yield cells
-            left -= min(times, left)
+            times = min(_times(row, "number-rows-repeated"), left)
+            if not any(cells):  # a sheet ends with a million of them
+                blank = min(blank + times, left)
+                continue
+            yield from [[]] * blank
+            yield from [cells] * times
+            left, blank = left - blank - times, 0
 
     def _text(self, element: Any, boxes: list[Any]) -> str:
         """Returns the element's own text; frames that are anchored in it go to ``boxes``, notes to the end."""

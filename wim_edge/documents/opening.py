@@ -9,6 +9,7 @@ from urllib.parse import quote
 from wim_edge.documents.document import Place
 from wim_edge.documents.formats import PDF, XLSX
 
+_ODS = ".ods"
 _PLAIN = re.compile(r"\w+")
 
 
@@ -18,9 +19,9 @@ def opens(path: Path, place: Place) -> str:
     ending = path.suffix.lower()
     if ending in PDF.endings and place.page is not None:
         return f"{path}#page={place.page}"
-    if ending in XLSX.endings and place.section:
+    if ending in (*XLSX.endings, _ODS) and place.section:
         sheet = place.section if _PLAIN.fullmatch(place.section) else "'" + place.section.replace("'", "''") + "'"
-        return f"{path}#{sheet}!A{place.row or 1}"
+        return f"{path}#{sheet}{'.' if ending == _ODS else '!'}A{place.row or 1}"
     line = place.line or place.row
     return f"{path}:{line}" if line else str(path)
 

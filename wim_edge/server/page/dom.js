@@ -87,5 +87,6 @@ export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${M
 // Where something stands, as people say it
 export function place(one) {
   const where = one.page != null ? `page ${one.page}` : one.line ? `line ${one.line}` : "";
-  return [where, one.section].filter(Boolean).join(", ") || "characters " + (one.quote ?? one.chars).join("–");
+  const sure = one.confidence != null ? `recognised with ${one.confidence.toFixed(2)}` : "";
+  return [where, one.section, one.row ? `row ${one.row}` : "", sure].filter(Boolean).join(", ") || "characters " + (one.quote ?? one.chars).join("–");
 }
