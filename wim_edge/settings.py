@@ -130,7 +130,7 @@ class Settings(Limits):
     """A directory whose templates stand before the shipped ones."""
 
     # The library
-    retriever: str = "hybrid"
+    retriever: str = "bm25"
     """The method that finds passages of a library, one of RETRIEVERS (`wim_edge.recall.recaller`)."""
     recall_passages: int = 4
     """The most passages of a library that are read for an answer."""

@@ -90,10 +90,10 @@ def test_queries_that_cannot_be_answered_are_told(files: tuple[str, ...], tmp_pa
     rows = [*QUERIES, {"question": "what of it", "titles": ["No such title"]}, {"question": "word " * 9000, "titles":
             ["Ferry"]}]  # fmt: skip
     data = write(tmp_path / "other.jsonl", rows, lines=True)
-    result = evaluate(*files[2:], "--data", str(data), "--retriever", "bm25")
+    result = evaluate(*files[2:], "--data", str(data), "--retriever", "hybrid")
     assert result.exit_code == 0, result.output
     assert "of 1 of 4 queries the library lacks a gold title" in result.stderr
-    assert "bm25 failed on 1 of 4" in result.stderr
+    assert "hybrid failed on 1 of 4" in result.stderr
     assert "query 3: InvalidRequestError" in result.stderr
 
 

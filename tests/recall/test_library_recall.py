@@ -15,7 +15,7 @@ def test_what_was_opened_serves_until_the_library_changes(library: Library, monk
     closed: list[Recaller] = []
     close = Recaller.close
     monkeypatch.setattr(Recaller, "close", lambda self: (closed.append(self), close(self))[1])
-    with Runtime(Settings(retriever="bm25"), model=FakeModel(lambda prompt: "")) as runtime:
+    with Runtime(Settings(retriever="hybrid"), model=FakeModel(lambda prompt: "")) as runtime:
         first, second = (list(runtime.recall("port", "when was the lighthouse built?")) for _ in range(2))
         assert [event.type for event in first].count("warning") == 1  # it is indexed
         assert not any(isinstance(event, events.Warning) for event in second)
@@ -26,6 +26,15 @@ def test_what_was_opened_serves_until_the_library_changes(library: Library, monk
         assert third[-1].passages[0].title == "Buoy"
         assert len(closed) == 1
     assert len(closed) == 2
+
+
+def test_words_are_found_without_an_index_or_a_context(library: Library) -> None:
+    model = FakeModel(lambda prompt: "")
+    with Runtime(Settings(), model=model) as runtime:
+        found = list(runtime.recall("port", "when was the lighthouse built?"))
+        assert [event.type for event in found] == ["recall.started", "recall.passages"]
+        assert not model.contexts
+        assert not list(library.folder.glob("*.tokens"))
 
 
 def test_a_library_must_hold_something(library: Library) -> None:

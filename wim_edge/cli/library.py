@@ -63,12 +63,12 @@ def library() -> None:
 @click.option("--to", "name", default=DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
               help="The library; it is made where there is none.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files in these folders are gone.")
-@click.option("--index/--no-index", "index", default=True,
-              help="Make the index for the model now, not with the first question.")
+@click.option("--index/--no-index", "index", default=None,
+              help="Make the index that --retriever hybrid and recall need now. Default: if a model is named.")
 @model_option
 @click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
 @debug_option
-def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str | None, as_json: bool) -> None:
+def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, model: str | None, as_json: bool) -> None:
     """Add documents to a library: files, folders, or JSON lines of {title, text}.
 
     Files that have not changed since are passed over; those that have are read again; one that was moved keeps its
@@ -100,7 +100,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
             remove_library(name)
     if not as_json:
         _sum_up(name, total, found)
-    if index and total:
+    if total and _wants_index(index, model):
         _index(library, model)
     named = {os.path.abspath(path) for path in paths}
     failed = [one for one in found if one.state == "failed"]
@@ -114,11 +114,12 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool, model: str 
 @library.command("sync")
 @click.argument("name", default=DEFAULT, shell_complete=library_names)
 @click.option("--watch", is_flag=True, help="Go on, and do so again whenever a file changes, until Ctrl-C.")
-@click.option("--index/--no-index", "index", default=True, help="Bring the index for the model up to date, too.")
+@click.option("--index/--no-index", "index", default=None,
+              help="Bring the index for the model up to date, too. Default: if a model is named.")
 @model_option
 @click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
 @debug_option
-def sync_library(name: str, watch: bool, index: bool, model: str | None, as_json: bool) -> None:
+def sync_library(name: str, watch: bool, index: bool | None, model: str | None, as_json: bool) -> None:
     """Bring a library in step with the files and folders that were added to it.
 
     New files are added, those that have changed are read again, what is gone or left out (.wimignore) is removed; a
@@ -140,7 +141,7 @@ def sync_library(name: str, watch: bool, index: bool, model: str | None, as_json
             _tell(one, as_json)
         if not as_json:
             _sum_up(name, len(library), found)
-        if index and len(library):
+        if len(library) and _wants_index(index, model):
             _index(library, model)
 
     changes = _watched(library) if watch else iter(())
@@ -188,6 +189,10 @@ def _sum_up(name: str, total: int, found: list[IngestResult]) -> None:
     if skipped:
         kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))
         click.echo(f"{counted(len(skipped), 'file')} of other kinds skipped ({kinds}); name them to add them", err=True)
+
+
+def _wants_index(index: bool | None, model: str | None) -> bool:
+    return index if index is not None else model is not None or Settings.from_environment().retriever != "bm25"
 
 
 def _index(library: Library, model: str | None) -> None:

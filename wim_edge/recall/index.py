@@ -114,6 +114,16 @@ def load_or_build_index(library: Library, model: Model, told: Told | None = None
     return index
 
 
+def without_tokens(library: Library) -> TokenIndex:
+    """Returns the index of a library of which no token is asked for: its documents alone."""
+    listed = library.digests()
+    none = np.zeros(0, np.uint32)
+    digests = np.frombuffer(b"".join(digest for _, digest in listed), np.uint8)
+    heads = np.zeros(len(listed) + 1, np.uint32)
+    ids = np.array([number for number, _ in listed], np.int64)
+    return TokenIndex(ids, heads, heads[:-1], none, none, none, none, none, digests)
+
+
 def _path(library: Library, model: Model) -> Path:
     return library.folder / (model.fingerprint + _ENDING)
 

@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 from wim_edge.engine.protocols import Model
 from wim_edge.library.library import Library
-from wim_edge.recall.index import load_index, load_or_build_index
+from wim_edge.recall.index import load_index, load_or_build_index, without_tokens
 from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Settings
 from wim_edge.wim import events
@@ -24,8 +24,8 @@ class LibraryRecall:
 
     def __init__(self) -> None:
         self._recaller: Recaller | None = None
-        self._key = ("", "")
-        """The folder and the version of the library that the recaller is of."""
+        self._key = ("", "", False)
+        """The folder and the version of the library that the recaller is of, and whether it knows no token."""
 
     def run(
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
@@ -34,7 +34,8 @@ class LibraryRecall:
         """Yields events, and returns the passages, best first, with the recaller that knows their documents. Raises
         LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
-        control.attach(recaller.open(query))
+        if settings.retriever != "bm25":  # which asks no model
+            control.attach(recaller.open(query))
         passages: tuple[events.RecalledPassage, ...] = ()
         recalled = recaller.recall(query, settings.retriever, most=settings.recall_passages)
         for event in clock.each("recall", recalled):
@@ -47,10 +48,10 @@ class LibraryRecall:
         self, library: Library, model: Model, chat: ChatFormat, settings: Settings, control: Control
     ) -> Generator[events.Event, None, Recaller]:
         """Returns the last question's recaller, with its prompts in the cache, if the library is as it was."""
-        key = (str(library.folder), library.version)
+        key = (str(library.folder), library.version, settings.retriever == "bm25")
         if self._recaller is None or self._key != key:
             self.close()
-            index = load_index(library, model)
+            index = without_tokens(library) if settings.retriever == "bm25" else load_index(library, model)
             if index is None:
                 yield events.Warning(f"library {library.name} is indexed for {model.info.name}, once for all questions")
                 index = load_or_build_index(library, model, lambda _done, _of: control.check())

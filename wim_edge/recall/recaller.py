@@ -44,7 +44,7 @@ _READ, _NEAR = 8, 3.0
 """The most candidates that are read, and how far behind the best one they may be: reading all eight finds no more."""
 _LONGEST_READ = 512  # tokens of a candidate by which it is judged
 _SLACK = 64
-_WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
+_WHOLE = 2000  # characters of a document that is read whole for the answer, whichever of its passages was recalled
 
 
 @dataclass
@@ -121,18 +121,17 @@ class Recaller:
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
         self._documents.clear()
-        context = self.open(query)
         yield events.RecallStarted(self._library.name, len(self.index.ids), self._model.info.name, retriever)
         candidates = self._hits(query, max(_HITS, most)) if retriever != "recall" else []
         if retriever != "bm25":
-            titles = self.mindref.titles(context, query, documents)
+            titles = self.mindref.titles(self.open(query), query, documents)
             names = [self._document(one.documents[0]).title for one in titles]
             yield events.TitlesRecalled(tuple(zip(names, (one.score for one in titles), strict=True)))
-            candidates = self._with_titles(context, query, candidates, titles)
+            candidates = self._with_titles(query, candidates, titles)
         candidates = self._distinct(_best_first(candidates))
         heard = len(candidates)
         if candidates and (read or (read is None and retriever == "hybrid")):
-            candidates, heard = self._rerank(context, query, candidates)
+            candidates, heard = self._rerank(query, candidates)
         if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
             yield events.Warning("no passage makes the question likelier; the library may not answer it")
         # One that was not worth reading is not chosen because those that were read disappoint
@@ -151,13 +150,13 @@ class Recaller:
         for passage in passages:
             if passage.chosen:
                 spans.setdefault(passage.document, []).append(passage.chars)
-        by_name = {kept.document.name: (at, kept) for at, kept in self._documents.items()}
+        by_name = {kept.document.name: kept for kept in self._documents.values()}
         found = []
         for name, chars in spans.items():
-            at, kept = by_name[name]
+            kept = by_name[name]
             document = replace(kept.document, notes=_notes(kept))
-            long = self.index.heads[at + 1] - self.index.bodies[at] > _WHOLE
-            found.append(replace(document, parts=_merged(chars)) if long else document)
+            is_long = len(document.text) > _WHOLE
+            found.append(replace(document, parts=_merged(chars)) if is_long else document)
         return found
 
     # Signals
@@ -169,11 +168,10 @@ class Recaller:
             if hit.document in self._place
         ]
 
-    def _with_titles(
-        self, context: Context, query: str, candidates: list[Candidate], titles: Seq[Title]
-    ) -> list[Candidate]:
+    def _with_titles(self, query: str, candidates: list[Candidate], titles: Seq[Title]) -> list[Candidate]:
         """Adds the signal of the titles to what BM25 has found and, of each recalled title whose documents BM25 has not
         found, the passage whose beginning the model finds likeliest."""
+        context = self.open(query)
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}
         unheard = [document for document in dict.fromkeys(c.document for c in candidates) if document not in odds]
@@ -188,14 +186,12 @@ class Recaller:
                 candidates.append(Candidate(prefix.document, prefix.start, prefix.end, scores))
         return candidates
 
-    def _rerank(
-        self, context: Context, query: str, candidates: list[Candidate]
-    ) -> tuple[list[Candidate], int]:
+    def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
         """Ranks the best ones anew, each read alone after the system text, before the others; returns how many too."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
-            opening = stack.enter_context(context.sequence())
+            opening = stack.enter_context(self.open(query).sequence())
             opening.append(self._opening)
             opening.checkpoint()
             nothing = question.log_likelihood(opening)
