@@ -6,7 +6,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 
-from tests.attack import office
+from tests.attack import office, scans
 from tests.documents.make import archive, epub, pdf, rezip
 
 _CONTROL = (
@@ -67,6 +67,7 @@ def inputs(seed: int = 1) -> Iterator[tuple[str, str, bytes]]:
     yield from damaged(random.Random(seed))
     yield from office.bombs()
     yield from office.damaged(random.Random(seed))
+    yield from scans.inputs(random.Random(seed))
 
 
 def in_formats() -> Iterator[tuple[str, str, bytes]]:

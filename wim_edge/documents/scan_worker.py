@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import islice
 from statistics import median
 from typing import Any, TypeAlias
 
@@ -30,12 +31,13 @@ _MOST_PIXELS = 4000
 """The pixels of a page's longer side, at most."""
 _UNSURE = 0.8
 """The confidence below which a page may stand on its head."""
-_LANGUAGES = 4
+_LANGUAGES, _FRAMES = 4, 100
 _ADDRESS_SPACE, _SECONDS_A_PAGE = 6 * 2**30, 240
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields pages of a PDF, or of a picture (all if there are no numbers): number, pixels, and points a pixel."""
+    """Yields pages of a PDF, or of a picture (all if there are no numbers, up to `_FRAMES`): number, pixels, and points
+    a pixel."""
     if b"%PDF-" in data[:1024]:
         import pypdfium2
 
@@ -47,10 +49,11 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
             yield number, np.array(bitmap.to_numpy(), np.uint8).reshape(bitmap.height, bitmap.width), 1 / scale
             page.close()
         return
-    from PIL import Image, ImageOps, ImageSequence
+    from PIL import Image, ImageFile, ImageOps, ImageSequence
 
+    ImageFile.LOAD_TRUNCATED_IMAGES = True  # of a file that is cut, what is there
     with Image.open(BytesIO(data)) as picture:
-        for number, frame in enumerate(ImageSequence.Iterator(picture), 1):
+        for number, frame in enumerate(islice(ImageSequence.Iterator(picture), _FRAMES), 1):
             if numbers and number not in numbers:
                 continue
             upright = ImageOps.exif_transpose(frame).convert("RGBA")
