@@ -113,14 +113,13 @@ def test_shipped_models() -> None:
     text = (ROOT / "models.toml").read_text(encoding="utf-8")
     models = tomllib.loads(text)["models"]
     measured = [name for name, entry in models.items() if "settings" in entry]
-    assert (len(models), measured) == (14, ["smollm2-135m", "gemma3-270m"])
-    assert "two of the fourteen models" in DOCS["models"]
-    factors = re.findall(r"kv_bytes_per_token = ([\d_]+)  # [^\n]*?(\d+)(?: layers|:\s*\d+) \* (\d+) \* (\d+)", text)
-    factors += [(given, *re.findall(r"\d+", end)[-3:]) for given, end in
-                re.findall(r"kv_bytes_per_token = ([\d_]+)  # (.*attend.*)", text)]  # fmt: skip
-    for given, layers, heads, size in factors:
-        assert int(given) == int(layers) * int(heads) * int(size) * 4
-    assert len(factors) == len(models)
+    assert (len(models), measured) == (28, ["smollm2-135m", "gemma3-270m"])
+    assert "two of the twenty-eight models" in DOCS["models"]
+    sums = re.findall(r"kv_bytes_per_token = ([\d_]+)  # (.*)", text)
+    for given, comment in sums:  # "6 of its 16 layers attend: 6 * 8 * 64", "28 layers * 8 * 128"
+        products = re.findall(r"(\d+)(?: layers)? \* (\d+) \* (\d+)", comment)
+        assert int(given) == 4 * sum(int(layers) * int(heads) * int(size) for layers, heads, size in products)
+    assert len(sums) == sum(bool(entry["rank"]) for entry in models.values())
 
 
 def test_templates_are_listed() -> None:

@@ -87,7 +87,7 @@ class TestResolve:
         monkeypatch.setattr(FITS, lambda need: True)
         assert recommended(catalog).name == "qwen3-8b"
         monkeypatch.setattr(FITS, lambda need: need < 0.8 * 2 * 10**9)
-        assert recommended(catalog).name == "qwen2.5-1.5b"
+        assert recommended(catalog).name == "qwen3.5-2b"
         monkeypatch.setattr(FITS, lambda need: False)
         assert recommended(catalog).name == EMBEDDED
 

@@ -38,7 +38,7 @@ class TestShipped:
 
     def test_hub_entries_name_a_repository_a_gguf_a_commit_and_a_checksum(self) -> None:
         hubs = [entry.source for entry in self.entries.values() if isinstance(entry.source, HubSource)]
-        assert 8 <= len(hubs) <= 12
+        assert 8 <= len(hubs) <= 30
         for source in hubs:
             assert re.fullmatch(r"[\w.-]+/[\w.-]+", source.repo)
             assert source.file.endswith(".gguf")
@@ -48,8 +48,9 @@ class TestShipped:
     def test_sizes_are_plausible(self) -> None:
         for entry in self.entries.values():
             assert 9 * 10**7 < entry.bytes < 6 * 10**9
-            assert entry.kv_bytes_per_token
-            assert 10**4 < entry.kv_bytes_per_token < 2 * 10**5
+            if entry.rank:  # an embedding model keeps none
+                assert entry.kv_bytes_per_token
+                assert 4 * 10**3 < entry.kv_bytes_per_token < 2 * 10**5
 
     def test_parts_are_named_in_order(self) -> None:
         source = self.entries["gemma3-270m"].source

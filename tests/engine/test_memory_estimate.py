@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge.engine import available_memory
+from wim_edge.engine import available_memory, memory_estimate
+from wim_edge.engine.gguf import GGUFHeader
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed
 from wim_edge.errors import MemoryBudgetError
 from wim_edge.settings import Settings
@@ -30,6 +31,31 @@ NEED = MemoryNeed(weights=80, kv=20, compute=10)
 )
 def test_each_memory_holds_its_layers(free: FreeMemory, shortage: tuple[str, int, int] | None) -> None:
     assert free.shortage(NEED) == shortage
+
+
+def header_of(architecture: str, layers: int, **facts: object) -> GGUFHeader:
+    known = {"block_count": layers, "embedding_length": 2048, **facts}
+    metadata = {f"{architecture}.{key.replace('__', '.')}": value for key, value in known.items()}
+    return GGUFHeader(Path("made-up"), 3, {"general.architecture": architecture, **metadata}, (), 0, 0)  # type: ignore[arg-type]
+
+
+def test_kv_cache_of_layers_that_attend_now_and_then() -> None:
+    facts = {"attention__head_count": 8, "attention__head_count_kv": 2, "attention__key_length": 256,
+             "attention__value_length": 256, "full_attention_interval": 4}  # fmt: skip
+    header = header_of("qwen35", 24, **facts, ssm__inner_size=2048, ssm__state_size=128)
+    with_state = memory_estimate.kv_bytes(header, 0)
+    assert memory_estimate.kv_bytes(header, 1024) - with_state == 12_288 * 1024
+    assert with_state == 18 * 2048 * 128 * 4, "of the other 18 layers"
+
+
+def test_kv_cache_of_windows_with_shorter_heads_and_of_layers_that_share() -> None:
+    facts = {"attention__head_count": 8, "attention__head_count_kv": 1, "attention__key_length": 512,
+             "attention__value_length": 512, "attention__key_length_swa": 256, "attention__value_length_swa": 256,
+             "attention__sliding_window": 512, "attention__shared_kv_layers": 20}  # fmt: skip
+    header = header_of("gemma4", 35, **facts, attention__sliding_window_pattern=[at % 5 != 4 for at in range(35)])
+    assert memory_estimate.kv_bytes(header, 4096) == 18_432 * 4096
+    windowed = memory_estimate.kv_bytes(header, 4096, swa_full=False)
+    assert windowed == 3 * 1024 * 2 * 4096 + 12 * 512 * 2 * 1024
 
 
 @pytest.fixture

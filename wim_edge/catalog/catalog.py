@@ -91,7 +91,7 @@ def fits_machine(need: int) -> bool:
 
 def recommended(catalog: Catalog) -> ModelEntry:
     """Returns the highest ranked model that fits the machine; the embedded one if none does."""
-    fitting = [entry for entry in catalog if fits_machine(entry.memory_bytes())]
+    fitting = [entry for entry in catalog if entry.rank and fits_machine(entry.memory_bytes())]
     return fitting[-1] if fitting else catalog.get(EMBEDDED)
 
 
@@ -130,7 +130,7 @@ def _is_path(model: str) -> bool:
 def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
     for entry in reversed(list(catalog)):
         path = locate(entry, paths)
-        if path is not None and fits_machine(entry.memory_bytes(path.stat().st_size)):
+        if path is not None and entry.rank and fits_machine(entry.memory_bytes(path.stat().st_size)):
             return ResolvedModel(entry.name, path, entry)
     embedded = catalog.get(EMBEDDED)  # better tight than nothing
     path = locate(embedded, paths)

@@ -47,7 +47,7 @@ class _Entry(_Strict):
     licence: Text
     parameters: Text
     context: Count
-    rank: Count
+    rank: Annotated[int, Meta(ge=0, le=2**53, description="a whole number from 0 to 2^53")]
     bytes: Count
     source: Table
     kv_bytes_per_token: Count | None = None

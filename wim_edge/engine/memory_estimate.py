@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
 from wim_edge.settings import Settings
 
-# Share of the layers whose attention is windowed; the GGUF metadata does not hold it (llama.cpp
+# Share of the layers whose attention is windowed, where the GGUF metadata does not hold it (llama.cpp
 # sets it in code, per architecture).
 _WINDOW_SHARE = {"gemma2": 0.5, "gemma3": 5 / 6, "gemma3n": 0.8, "gpt-oss": 0.5, "cohere2": 0.75, "llama4": 0.75}
 
@@ -62,25 +62,47 @@ def kv_bytes(
     header: GGUFHeader, n_ctx: int, kv_type: str = Settings.kv_type, swa_full: bool = True, n_seq_max: int = 1
 ) -> int:
     """Returns the bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
-    heads = header.per_layer("attention.head_count_kv", header.number("attention.head_count"))
-    n_head = max(1, header.number("attention.head_count", 1))
-    default_length = header.number("embedding_length") // n_head
-    lengths = header.number("attention.key_length", default_length) + header.number(
-        "attention.value_length", default_length
-    )
-    per_cell = sum(heads) * lengths * _BYTES[kv_type]
+    heads = _kv_heads(header, header.number("attention.head_count"))
+    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones use the cache of others
+    length, shorter = _lengths(header)
     window = header.number("attention.sliding_window")
-    share = _WINDOW_SHARE.get(header.architecture, 0.5) if window and not swa_full else 0.0
-    window_cells = min(padded(n_ctx), padded(window * n_seq_max + 512))
-    cells = (1 - share) * padded(n_ctx) + share * window_cells
-    return int(per_cell * cells) + _recurrent_bytes(header, n_seq_max)
+    windowed = _window_shares(header, len(heads)) if window else [0.0] * len(heads)
+    window_cells = padded(n_ctx) if swa_full else min(padded(n_ctx), padded(window * n_seq_max + 512))
+    cells = sum(
+        n * ((1 - share) * length * padded(n_ctx) + share * shorter * window_cells)
+        for n, share in zip(heads, windowed, strict=True)
+    )
+    return int(cells * _BYTES[kv_type]) + _recurrent_bytes(header, n_seq_max)
+
+
+def _lengths(header: GGUFHeader) -> tuple[int, int]:
+    """Returns the length of a head's key and value together, and that of a layer with a window."""
+    default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
+    whole = [header.number(f"attention.{one}_length", default) for one in ("key", "value")]
+    windowed = [
+        header.number(f"attention.{one}_length_swa", n) for one, n in zip(("key", "value"), whole, strict=True)
+    ]
+    return sum(whole), sum(windowed)
+
+
+def _kv_heads(header: GGUFHeader, default: int = 0) -> list[int]:
+    """Returns the KV heads of each layer, 0 for a recurrent one."""
+    every = header.number("full_attention_interval")
+    heads = header.per_layer("attention.head_count_kv", default)
+    return [n if not every or at % every == 0 else 0 for at, n in enumerate(heads, 1)]
+
+
+def _window_shares(header: GGUFHeader, n_layers: int) -> list[float]:
+    """Returns 1 for each layer whose attention is windowed; where the header does not say which, their share."""
+    if isinstance(header.arch("attention.sliding_window_pattern"), list):
+        return [float(one != 0) for one in header.per_layer("attention.sliding_window_pattern")[:n_layers]]
+    return [_WINDOW_SHARE.get(header.architecture, 0.5)] * n_layers
 
 
 def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
     inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")
     conv, groups = header.number("ssm.conv_kernel"), header.number("ssm.group_count")
-    heads = header.per_layer("attention.head_count_kv", 0)
-    layers = sum(1 for n in heads if n == 0) or header.number("block_count")
+    layers = sum(1 for n in _kv_heads(header) if n == 0) or header.number("block_count")
     if inner:
         per_layer = (max(0, conv - 1)) * (inner + 2 * groups * state) + inner * state
     else:
