@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.html_tables import Span, lines_of, span_of
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.documents.numbering import KINDS, written
+from wim_edge.documents.rows import names_columns
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
@@ -85,10 +87,12 @@ class _Writer:
         self._lists: list[_List] = []
         self._item = ""
         """The sign that stands before the text of the item that has just begun."""
-        self._row: list[str] | None = None
-        """The tags of the cells so far, in the first row of a table."""
+        self._cells: list[tuple[str, Span]] = []
+        """The tags and the spans of this row's cells so far."""
         self._row_at: int | None = None
         """The piece that this row begins with."""
+        self._rows: list[tuple[int, list[tuple[str, Span]]]] = []
+        """The pieces that the table's rows begin with, and their cells."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -103,13 +107,13 @@ class _Writer:
             self._in_heading = tag != "pre"
             self._pre += tag == "pre"
         elif tag in _CELLS:
-            self._cell(tag)
+            self._cell(tag, span_of(attributes.get("rowspan", ""), attributes.get("colspan", "")))
         elif tag == "br":
             self._line_break()
         else:
             self._first_cell = tag == "tr" or self._first_cell
             if tag == "table":
-                self._row, self._row_at = [], None
+                self._cells, self._row_at, self._rows = [], None, []
             elif tag in _ITEMS:
                 first = attributes.get("start", "")
                 first = first if first.isdecimal() and len(first) < 10 else "1"
@@ -136,6 +140,8 @@ class _Writer:
         else:
             if tag == "tr":
                 self._end_row()
+            elif tag == "table":
+                self._end_table()
             elif tag == "li":
                 self._item = ""
             elif tag in _ITEMS and self._lists:
@@ -177,15 +183,29 @@ class _Writer:
             self._item = f"{indent}{written(last.number, last.kind)}." if last.kind else f"{indent}-"
 
     def _end_row(self) -> None:
-        # Where all cells of the first row are headings they name the columns, and a pipe before them says so
-        at, cells = self._row_at, self._row or []
-        if at is not None and at < len(self._pieces) and len(cells) > 1 and set(cells) == {"th"}:
-            self._pieces.insert(at, "| ")
-        self._row = self._row_at = None
+        if self._row_at is not None:
+            self._rows.append((self._row_at, self._cells))
+        self._cells, self._row_at = [], None
 
-    def _cell(self, tag: str) -> None:
-        if self._row is not None:
-            self._row.append(tag)
+    def _end_table(self) -> None:
+        rows, self._rows = self._rows, []
+        starts = [at for at, _ in rows]
+        # What was flushed meanwhile is text with paragraphs, and no table
+        if not rows or starts[-1] >= len(self._pieces) or starts != sorted(set(starts)):
+            return
+        ends = [*starts[1:], len(self._pieces)]
+        lines = ["".join(self._pieces[at:end]).strip() for at, end in zip(starts, ends, strict=True)]
+        cells = [[cell.strip() for cell in line.split("|")] for line in lines]
+        tags = [[tag for tag, _ in row] for _, row in rows]
+        is_headed = set(tags[0]) == {"th"}
+        if any(span != (1, 1) for _, row in rows for _, span in row) and list(map(len, cells)) == list(map(len, tags)):
+            made = lines_of(cells, [[span for _, span in row] for _, row in rows], is_headed=is_headed)
+            self._pieces[starts[0] :] = ["\n".join(" ".join(line.split()) for line in made)]
+        elif len(tags[0]) > 1 and (is_headed or (not any("th" in row for row in tags) and names_columns(cells))):
+            self._pieces.insert(starts[0], "| ")
+
+    def _cell(self, tag: str, span: Span) -> None:
+        self._cells.append((tag, span))
         if not self._first_cell:
             self._space = True
             self._write("|")
@@ -208,7 +228,7 @@ class _Writer:
             self._pieces.append(" ")
         self._gap = 0
         self._space = self._cell_start = False
-        if self._row and self._row_at is None:
+        if self._cells and self._row_at is None:
             self._row_at = len(self._pieces)
         if self._item and not self._in_heading and not _LISTED.match(text):
             text = f"{self._item} {text}"

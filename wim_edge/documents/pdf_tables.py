@@ -21,6 +21,8 @@ _APART = 2.5  # heights of a line between two rows
 _CLOSE, _PARTED = 0.4, 0.25
 _LONG = 60
 """The characters of a row's only cell, from which that is a paragraph and not of the table."""
+_TITLE = 45
+"""The most characters of a row's only cell that goes over several columns and is the title of the rows below."""
 _FILLED = 0.55
 """The share of a table's cells that are not empty, at the least."""
 _ROOM, _MANY = 0.45, 5
@@ -43,7 +45,10 @@ def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
     end = _end(rows, start)
     columns = _columns(rows[start:end])
     # A paragraph that comes in between ends it
-    over = (at for at in range(start, end) if len(rows[at]) == 1 and _n_touched(rows[at][0], columns) > 1)
+    over = (
+        at for at in range(start, end)
+        if len(rows[at]) == 1 and _n_touched(rows[at][0], columns) > 1 and not _names_rows(rows, at, start, end)
+    )  # fmt: skip
     end = next(over, end)
     table = rows[start:end]
     columns = _columns(table)
@@ -63,6 +68,17 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
         return is_whole and any(" " in cell for row in rows for cell in row)
     n_filled = sum(map(bool, (cell for row in rows for cell in row)))
     return 2 * len(rows) >= len(cells) and n_filled >= _FILLED * len(rows) * len(rows[0])
+
+
+def _names_rows(rows: Sequence[Sequence[Line]], at: int, start: int, end: int) -> bool:
+    """Tells whether a row with one cell is the title of those below it: it begins where they do, and the one below has
+    as many cells as most of the table."""
+    counts = Counter(len(row) for row in rows[start:end] if len(row) > 1)
+    if len(rows[at][0].text) > _TITLE or not start < at < end - 1:
+        return False
+    if len(rows[at + 1]) != max(counts, key=lambda n: (counts[n], n)):
+        return False
+    return abs(rows[at][0].left - min(cell.left for cell in rows[at + 1])) < rows[at][0].height
 
 
 def _n_touched(line: Line, columns: Sequence[tuple[float, float]]) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from wim_edge.documents.document import DocumentBuilder
 
@@ -33,17 +33,33 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbe
 
 
 def table_text(block: Sequence[Sequence[str]]) -> list[str]:
-    """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows."""
+    """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows. Where a header like
+    its own comes again, another one begins."""
+    begins = [0]
+    again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
+    if again and names_columns(block[: again[0]]):
+        begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # with its title
+    return [text for at, end in pairwise([*begins, len(block)]) for text in _one_table(block[at:end])]
+
+
+def _one_table(block: Sequence[Sequence[str]]) -> list[str]:
     filled = {number for row in block for number, cell in enumerate(row) if cell}
     left, right = min(filled), max(filled) + 1
     table = [row[left:right] for row in block]
     titles = []
-    while len(table) > 1 and sum(map(bool, table[0])) == 1 < sum(map(bool, table[1])):
+    widest = max(sum(map(bool, row)) for row in table)
+    while len(table) > 1 and sum(map(bool, table[0])) == 1 < widest:
         titles.append("".join(table.pop(0)))
     lines = [line_of(row) for row in table]
     if names_columns(table) and not lines[0].startswith("|"):
         lines[0] = f"| {lines[0]}"
     return [*titles, "\n".join(lines)]
+
+
+def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
+    """Tells whether a row has most of a header's labels, two at least, in their places."""
+    alike = sum(bool(cell) and cell.casefold() == label.casefold() for cell, label in zip(row, header, strict=False))
+    return alike > 1 and 2 * alike > sum(map(bool, header))
 
 
 def line_of(cells: Sequence[str]) -> str:
@@ -71,6 +87,8 @@ def names_columns(table: Sequence[Sequence[str]]) -> bool:
 def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
     if _YEAR.fullmatch(cell):  # which names a column, unless years stand below
         return any(map(_YEAR.fullmatch, below))
+    if not any(one in cell for one in "123456789"):  # "£'000" is a unit
+        return False
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
     return _NUMBER.fullmatch(cell) is not None or (has_figure and _figures(below) > len(below) / 2)
 

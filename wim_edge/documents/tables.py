@@ -13,6 +13,8 @@ ROW = re.compile(r"\||\t| {3,}")
 RULE = re.compile(r"[\s|:+=-]+")
 _LONGEST = 2000
 """The most characters of a row; a longer line is none."""
+_TITLE = 80
+"""The most characters of a line in a table that is the title of some of its rows."""
 _PIPE = re.compile(r"(?<!\\)\|")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
@@ -34,8 +36,11 @@ def tables(text: str) -> tuple[Table, ...]:
     row lacks, or a rule stands below it."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []
-    for start, end in (*line_spans(text), (len(text), len(text))):
+    spans = [*line_spans(text), (len(text), len(text))]
+    for number, (start, end) in enumerate(spans):
         line = text[start:end].strip()
+        if block and line and not ROW.search(line) and _names_rows(text, block[0], line, spans[number + 1]):
+            continue
         rule = bool(line) and len(line) <= _LONGEST and RULE.fullmatch(line) is not None
         if line and len(line) <= _LONGEST and (rule or ROW.search(line)):
             if rule and len(block) > 1 and not block[-1][2]:
@@ -48,6 +53,13 @@ def tables(text: str) -> tuple[Table, ...]:
         found += _headed(text, block)
         block = []
     return tuple(found)
+
+
+def _names_rows(text: str, header: tuple[int, int, bool], line: str, below: tuple[int, int]) -> bool:
+    """Tells whether a line is the title of some rows of a table: it is short, and a row of that table stands below."""
+    if len(line) > _TITLE or "|" not in text[slice(*below)]:
+        return False
+    return len(cells_of(text[slice(*below)])) == len(cells_of(text[header[0] : header[1]])) > 1
 
 
 def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:

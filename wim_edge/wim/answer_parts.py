@@ -14,7 +14,7 @@ from wim_edge.followup import Part
 from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
-from wim_edge.wim.candidates import AnswerCandidate, carrier, format_quotes, margin_quotes
+from wim_edge.wim.candidates import AnswerCandidate, carrier, format_quotes, guess, is_in_table, margin_quotes
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates
@@ -99,6 +99,10 @@ def pointed_answer(
         candidates[0] = _aligned(reading, candidates[0], question)
         if _is_denied(reading, candidates[0], question):
             support = min(support, _UNSURE)
+    if not cells and reading.kind == "fact" and (support < ANSWERED or any(map(is_in_table, candidates[:1]))):
+        likely = guess(reading, question)
+        if likely and not any(one.text == likely.text for one in candidates[:1]):
+            candidates, support = [likely], _UNSURE
     kind = reading.kind if not cells else "list" if len(cells) > 1 else "fact"
     answer = _pointed(reading, used, found, candidates, support, kind, question)
     return replace(answer, evidence=evidence)

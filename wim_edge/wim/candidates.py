@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wim_edge.documents import Document
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
+from wim_edge.wim.likely_cells import likely_cell
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import on_one_line
 from wim_edge.wim.reading import Reading
@@ -30,6 +31,28 @@ class AnswerCandidate:
     @property
     def text(self) -> str:
         return " ".join(self.document.text[self.start : self.end].split())
+
+
+def guess(reading: Reading, question: str) -> AnswerCandidate | None:
+    """Returns the likeliest cell of the documents' tables (`wim_edge.wim.likely_cells`), if one document has one."""
+    plan = reading.plan
+    found = [(number, likely_cell(document, question)) for number, document in enumerate(plan.documents)]
+    cells = [(number, cell) for number, cell in found if cell is not None]
+    if len(cells) != 1:
+        return None
+    number, (start, end) = cells[0]
+    index = next(
+        (at for at, piece in enumerate(plan.segments)
+         if piece.segment.document == number and piece.segment.start <= start and end <= piece.segment.end), None,
+    )  # fmt: skip
+    return None if index is None else AnswerCandidate(index, plan.documents[number], start, end, 1.0)
+
+
+def is_in_table(run: AnswerCandidate) -> bool:
+    """Tells whether a run stands in a row."""
+    text = run.document.text
+    line = text[text.rfind("\n", 0, run.start) + 1 : run.end]
+    return ROW.search(line) is not None or "|" in text[run.end : run.end + 3]
 
 
 def carrier(reading: Reading, run: AnswerCandidate) -> events.Quote:

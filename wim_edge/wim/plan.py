@@ -23,6 +23,7 @@ from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.cuts import labels_apart_from
+from wim_edge.wim.likely_cells import likely_cell
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
@@ -265,12 +266,18 @@ def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) 
         places.append(counts[segment.document])
         counts[segment.document] += 1
         sections.append(documents[segment.document].place(segment.start, segment.end).section)
-    cells = [[at for at, _ in named_cells(document, query)] if query else [] for document in documents]
+    cells = [_asked_cells(document, query) if query else [] for document in documents]
     named = (
         number for number, piece in enumerate(pieces)
         if any(piece.segment.start <= at < piece.segment.end for at in cells[piece.segment.document])
     )  # fmt: skip
     return replace(outlook([piece.text for piece in pieces], query, places, sections), named=frozenset(named))
+
+
+def _asked_cells(document: Document, query: str) -> list[int]:
+    """Returns where the cells begin that the question names, or the likeliest one."""
+    likely = likely_cell(document, query)
+    return [at for at, _ in named_cells(document, query)] or ([likely[0]] if likely else [])
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:

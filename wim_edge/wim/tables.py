@@ -13,24 +13,28 @@ from dataclasses import dataclass
 
 from wim_edge import words
 from wim_edge.documents import Document, Segment
-from wim_edge.documents.tables import RULE, Table, cells_of, line_spans, table_at, tables
+from wim_edge.documents.tables import ROW, RULE, Table, cells_of, line_spans, table_at, tables
 
 _MOST_ROWS, _TITLE = 2000, 120
 _WHO = re.compile(r"\W*(?:who|wer|qui|quién)\b", re.IGNORECASE)
-_EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
+_HOW_MANY, _AMOUNT = re.compile(r"\W*how (?:much|many)\b", re.IGNORECASE), re.compile(r"\W{0,2}(?:[^\W\d]{1,3}\W)?\d")
+EXACT = re.compile(r"""[^\s?!;()"'“”]{0,60}\d[^\s?!;()"'“”]{0,60}""")
 """A number or code in a question, which the row, a label or the title must have to the letter."""
-_NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
+NOT = re.compile(r"\b(?:not|no|never|except|without|nicht|kein\w*|pas|sans|sin|nunca)\b|n't\b", re.IGNORECASE)
 _ALIKE = tuple(
     frozenset(group.split())
     for group in (
-        "price cost fee charge", "spent spend expenditure expense cost paid pay", "phone telephone tel",
-        "weigh weight heavy", "high tall height", "wide width", "deep depth", "long length duration", "old age",
-        "big large size dimension", "fast speed", "loud noise", "often frequency interval",
+        "price cost fee charge rate", "spent spend expenditure expense cost paid pay payment payable",
+        "join joined start since hire hired entry employed", "phone telephone tel", "weigh weight heavy",
+        "high tall height", "wide width", "deep depth", "long length duration time take", "old age",
+        "big large size dimension", "earn salary wage pay", "open opening hour",
+        "fast speed", "loud noise", "often frequency interval",
+        "total sum altogether overall subtotal gesamt insgesamt zusammen summe zwischensumme somme suma",
     )
 )  # fmt: skip
 """Words of questions and labels that mean the same, in groups."""
 _SUFFIXES = ("s", "es", "ed", "d", "ing", "er", "r", "ure", "al", "n", "ly")
-_TELLS_NOTHING = words.without_endings(
+TELLS_NOTHING = words.without_endings(
     "address number value name entry please tell me give show exact exactly currently current much many long high old "
     "so far yet been size sold sell piece "
     "de la le les du des der die das den dem el los las un une ein eine pour para für et y und e l d"
@@ -38,6 +42,7 @@ _TELLS_NOTHING = words.without_endings(
 """Words of a question that need not be matched: they ask, or join others."""
 
 _DIGITS = r"-?\d{1,12}(?:,\d{3})*(?:\.\d{1,9})?"
+_DATE = re.compile(r"((?:19|20)\d\d)-(\d\d)-(\d\d)|(\d{1,2})[./](\d{1,2})[./]((?:19|20)\d\d)")
 _NUMBER = re.compile(rf"(?P<before>[^\d-]*)(?P<low>{_DIGITS})(?:(?:–|-| to )(?P<high>{_DIGITS}))?(?P<after>[^\d]*)")
 """A value with its unit, or a range of values."""
 
@@ -91,18 +96,18 @@ def named_cells(document: Document, question: str) -> list[tuple[int, int]]:
 
 
 def _named_cells(document: Document, question: str, segment: Segment) -> Iterator[tuple[int, int]]:
-    if _NOT.search(question):
+    if NOT.search(question):
         return
     asked, text = words.without_endings(question), document.text
-    exact = [found.casefold().rstrip(".,:") for found in _EXACT.findall(question)]
+    exact = [found.casefold().rstrip(".,:") for found in EXACT.findall(question)]
     for table in _tables_in(text, segment):
         labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
         if len(labels) < 2 or not rows:
             continue
-        above = _told_above(document, max(segment.start, table.start), min(segment.end, table.end))
+        above = told_above(document, max(segment.start, table.start), min(segment.end, table.end))
         names = [text[cell.start : cell.end] for cell in labels]
-        columns = [frozenset(word for word in asked if _is_of(word, name)) for name in names]
+        columns = [frozenset(word for word in asked if is_of(word, name)) for name in names]
         # Of "D40" and "D40-W" the one is meant that is named in full
         in_full = [
             (0.25 + 0.25 * (label.words <= asked)) * (bool(found) and _is_told(label, asked))
@@ -118,10 +123,17 @@ def _named_cells(document: Document, question: str, segment: Segment) -> Iterato
         line = text[row[0].start : row[-1].end].casefold()
         told = above.union(*(one.words for one in row), *columns)
         known = f"{line} {' '.join(names).casefold()} {document.title.casefold()}"
-        certain = _shared(asked, told) == len(asked)
+        certain = _shared(asked, told) == len(asked) and _has_form(question, text[cell.start : cell.end])
         certain = certain and all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", known) for one in exact)
         if certain and _is_in(segment, cell):
             yield cell.start, cell.end
+
+
+def _has_form(question: str, cell: str) -> bool:
+    """Tells whether a cell is a number where the question asks how much, and none where it asks who."""
+    if _HOW_MANY.match(question):
+        return _AMOUNT.match(cell) is not None
+    return not (_WHO.match(question) and any(map(str.isdigit, cell)))
 
 
 def _row_named(rows: list[list[_Cell]], column: int, asked: set[str]) -> int | None:
@@ -167,35 +179,44 @@ def cell_of_column(text: str, at: int, question: str) -> tuple[int, int] | None:
     return (cell.start, cell.end) if cell.words and named.index(True) else None
 
 
-def extreme_cells(document: Document, segment: Segment, question: str) -> list[tuple[int, int]]:
+def extreme_cells(
+    document: Document, segment: Segment, question: str, most_untold: int = 0
+) -> list[tuple[int, int]]:
     """Returns the cell that names the row with the highest or lowest value, as characters of the document, if the
     question asks for it ("Which mode is the quietest?", "the room with the most seats"); several if rows have the same
-    value; none if there is no table, or a word of the question that no label or title tells."""
-    if _NOT.search(question) or _EXACT.search(question):
+    value; none if there is no table, or more than ``most_untold`` words of the question that no label or title
+    tells."""
+    if NOT.search(question) or EXACT.search(question):
         return []
     said = ((one, one.word.search(question)) for one in _EXTREMES)
     found, word = next(((one, match[0]) for one, match in said if match), (None, ""))
     if found is None:
         return []
     asked, text = words.without_endings(question) - words.without_endings(word), document.text
-    above = _told_above(document, segment.start, segment.end)
+    above = told_above(document, segment.start, segment.end)
     for table in _tables_in(text, segment):
         labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
-        if len(rows) < sum(1 for line in line_spans(text, table.start, table.end) if not _is_rule(text, *line)):
+        lines = [text[start:end] for start, end in line_spans(text, table.start, table.end)]
+        if len(rows) < sum(1 for line in lines if ROW.search(line) and not RULE.fullmatch(line.strip())):
             continue  # one with other cells might be the one
         rows = [row for row in rows if row[0].words.isdisjoint(_SUMS)]
         measures = found.measures.split() or asked
         columns = [number for number, label in enumerate(labels) if number and _shared(measures, label.words)]
+        if most_untold and not columns:
+            columns = [number for number, label in enumerate(labels) if number and _shared(asked, label.words)]
         told = above.union(*(label.words for label in labels))
-        if len(columns) != 1 or len(rows) < 2 or _shared(asked, told) < len(asked):
+        if len(columns) != 1 or len(rows) < 2 or _shared(asked, told) < len(asked) - most_untold:
             continue
-        values = [_NUMBER.fullmatch(text[row[columns[0]].start : row[columns[0]].end]) for row in rows]
+        cells = [text[row[columns[0]].start : row[columns[0]].end] for row in rows]
+        values = [_NUMBER.fullmatch(_DATE.sub(_as_number, cell)) for cell in cells]
         bounds = [(_value(one["low"]), _value(one["high"] or one["low"])) for one in values if one]
         if len(bounds) < len(rows) or len({(one["before"], one["after"]) for one in values if one}) > 1:
             continue
         most = (max if found.is_most else min)(bounds)
-        best = [row[0] for row, bound in zip(rows, bounds, strict=True) if bound == most]
+        names = [at for at, label in enumerate(labels) if "name" in label.words and _WHO.match(question)]
+        name = [*names, _key_columns(rows)[-1]][0]
+        best = [row[name] for row, bound in zip(rows, bounds, strict=True) if bound == most]
         others = [bound for bound in bounds if bound != most]
         is_certain = all(most[0] > high if found.is_most else most[1] < low for low, high in others)
         if is_certain and others and all(_is_in(segment, cell) for cell in best):
@@ -208,11 +229,11 @@ def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
     return (one for one in tables(text) if one.end > segment.start and one.start < segment.end and one.is_marked)
 
 
-def _told_above(document: Document, start: int, end: int) -> set[str]:
+def told_above(document: Document, start: int, end: int) -> set[str]:
     """Returns the words that a question need not find in a table: the titles above have them, or they tell nothing."""
     section = document.place(start, end).section
     first = document.text[:_TITLE].lstrip().partition("\n")[0]  # a sheet's title stands in its first row
-    return words.without_endings(f"{document.title} {section or ''} {first}") | _TELLS_NOTHING
+    return words.without_endings(f"{document.title} {section or ''} {first}") | TELLS_NOTHING
 
 
 def _is_in(segment: Segment, cell: _Cell) -> bool:
@@ -222,6 +243,12 @@ def _is_in(segment: Segment, cell: _Cell) -> bool:
 
 def _is_rule(text: str, start: int, end: int) -> bool:
     return RULE.fullmatch(text[start:end].strip()) is not None
+
+
+def _as_number(date: re.Match[str]) -> str:
+    """Returns a date as a number that a later one exceeds."""
+    year, month, day = date.group(1, 2, 3) if date[1] else date.group(6, 5, 4)
+    return f"{year}{int(month):02}{int(day):02}"
 
 
 def _value(number: str) -> float:
@@ -259,22 +286,22 @@ def _key_columns(rows: list[list[_Cell]]) -> tuple[int, ...]:
 
 def _shared(asked: Iterable[str], told: frozenset[str] | set[str]) -> int:
     """Counts the words of the question that are among these, or of which a word of the same meaning is."""
-    return sum(not told.isdisjoint(_alike(word)) for word in asked)
+    return sum(not told.isdisjoint(alike(word)) for word in asked)
 
 
-def _alike(word: str) -> frozenset[str]:
+def alike(word: str) -> frozenset[str]:
     """Returns the word, and those that mean the same."""
     return frozenset({word}).union(*(group for group in _ALIKE if word in group))
 
 
-def _is_of(word: str, label: str) -> bool:
+def is_of(word: str, label: str) -> bool:
     """Tells whether a word of the question means a column's label: "extension" is "Ext.", "mean" is "Meaning"."""
     for other in re.findall(r"\w+\.?", label.casefold()):
         if other.endswith("."):
             if len(other) > 3 and word.startswith(other[:-1]):
                 return True
             other = other[:-1]
-        if other.rstrip("s") in _alike(word):
+        if other.rstrip("s") in alike(word):
             return True
         short, long = sorted((word, other), key=len)
         if short == long or short == long.rstrip("s"):

@@ -1,0 +1,174 @@
+"""The likeliest cell of a document's tables for a question, where no cell is told by every word of it.
+
+It is a guess, and shown as one. A row speaks for itself by the question's words that few rows have, a column by its
+label, or by the form of answer that the question asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from wim_edge import words
+from wim_edge.documents import Document, Segment
+from wim_edge.documents.tables import RULE, cells_of, line_spans, table_at, tables
+from wim_edge.wim.expected import fits
+from wim_edge.wim.tables import EXACT, NOT, TELLS_NOTHING, alike, extreme_cells, is_of, told_above
+
+_COVERED = 0.4
+"""The share of the question's words, by their weight, that row and column must tell."""
+_UNTOLD = 2
+"""The words of a question for the highest or lowest that may be told nowhere."""
+_ABOVE = 0.3
+"""The weight in a row of a word that the document's title has, too."""
+_MOST_ROWS, _TITLE = 5000, 80
+_HOW_MUCH = re.compile(
+    r"\W*(?:how much|what (?:do|does|did|would|will|must|shall)\b.*\b(?:cost|pay|charge|earn)|was kostet|wie teuer"
+    r"|combien|cuánto)\b", re.IGNORECASE,
+)  # fmt: skip
+_SUMS = words.without_endings("total sum subtotal gesamt summe zwischensumme gesamtbetrag endbetrag balance")
+_ALTOGETHER = re.compile(r"\b(?:altogether|in total|in all|overall|insgesamt|zusammen|en total)\b", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_WHEN = re.compile(r"\W*(?:when|wann|cuándo|quand)\b", re.IGNORECASE)
+_WHO = re.compile(r"\W*(?:who|whose|wer|wessen|qui|quién)\b", re.IGNORECASE)
+_NAMES = ("name", "surname", "tenant", "contact", "person", "employee", "mieter", "inquilino", "nombre")
+_ASKS = TELLS_NOTHING | words.without_endings(
+    "how many much people per one at most least company document list sheet which of does did will would can could "
+    "wie hoch ist sind war im in am an auf von vom zu zum bei mit und viel viele was kostet kosten wer wann wo welche "
+    "welcher welches welchem welchen frau herr herrn beträgt gibt es hat haben wird pro cuánto cuesta cuántos qué "
+    "quién cuál en por con es son mr mrs ms miss dr prof work works worked get look looks after responsible charge "
+    "handle handles deal deals hold holds i we you us my our macht aus noch muss ich den die das sie zahlen berechnen "
+    "für"
+)
+"""Words of a question that need not be told by a row or a label."""
+_AMOUNTS = ("price", "cost", "fee", "rate", "preis", "betrag", "precio", "amount", "total", "net")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of a table: its cells as characters, their texts, the labels of its columns, empty where unknown, and the
+    title of the rows among which it stands."""
+
+    cells: tuple[tuple[int, int], ...]
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    group: str
+
+
+def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
+    """Returns the cell as characters of the document; None if no row is named better than all others, or no column."""
+    rows = _rows(document.text)
+    asked = words.without_endings(question) - _ASKS
+    if not rows or not asked or NOT.search(question):
+        return None
+    whole = Segment(0, 0, len(document.text), document.text, ())
+    if extreme := extreme_cells(document, whole, question, _UNTOLD):
+        return extreme[0] if len(extreme) == 1 else None
+    exact = {found.casefold().rstrip(".,:") for found in EXACT.findall(question)}
+    told = [_told(row, asked) for row in rows]
+    times = Counter(word for cells in told for word in set().union(*cells))
+    above = told_above(document, 0, len(document.text))
+    weights = {word: log((len(rows) + 1) / (times[word] or 1)) * (_ABOVE if word in above else 1) for word in asked}
+    said = question.casefold()
+    proper = words.without_endings(" ".join(word for word in question.split()[1:] if word[0].isupper()))
+    needed = asked - above
+    best: list[tuple[float, int, int, set[str]]] = []
+    for number, (row, cells) in enumerate(zip(rows, told, strict=True)):
+        named = set().union(*cells)
+        line = " ".join((*row.texts, *row.labels, row.group)).casefold()
+        codes = sum(_stands_in(one, line) for one in exact)
+        codes += sum(len(text) > 4 and _stands_in(text.casefold(), said) for text in row.texts if _DIGIT.search(text))
+        if not named and not codes:
+            continue
+        column, by_label = _column(row, cells, asked, question)
+        if column is None:
+            continue
+        score = sum(weights[word] for word in named | by_label) + 2 * codes * log(len(rows) + 1)
+        score += 0.5 * len(named & proper)  # a name names a row, before a column
+        best.append((score, number, column, named | by_label))
+    best.sort(key=lambda one: -one[0])
+    if not best or (len(best) > 1 and best[0][0] <= best[1][0]):
+        return None
+    _, number, column, known = best[0]
+    missed = sum(weights[word] for word in needed - known)
+    if sum(weights[word] for word in known) < _COVERED * (missed + sum(weights[word] for word in known)):
+        return None
+    return rows[number].cells[column]
+
+
+def _stands_in(code: str, line: str) -> bool:
+    return re.search(rf"(?<![\w.,]){re.escape(code)}(?![\w]|[.,]\d)", line) is not None
+
+
+def _told(row: _Row, asked: set[str]) -> list[set[str]]:
+    """Returns the words of the question that each cell has, and at last the title of the row's group."""
+    found = []
+    for text in (*row.texts, row.group):
+        there = words.without_endings(text)
+        starts = {word[:3] for word in there}
+        found.append({
+            word for word in asked
+            if (_stands_in(word, text) if word.isdigit() else not there.isdisjoint(alike(word)))
+            or (word[:3] in starts and (is_of(word, text) or any(_near(word, one) for one in there)))
+        })  # fmt: skip
+    return found
+
+
+def _near(word: str, other: str) -> bool:
+    """Tells whether two words differ in their endings alone: "Auszubildender", "Auszubildenden"."""
+    least = max(len(word), len(other)) - 2
+    return least >= 6 and word[:least] == other[:least]
+
+
+def _column(row: _Row, cells: Sequence[set[str]], asked: set[str], question: str) -> tuple[int | None, set[str]]:
+    """Returns the column that the question asks for, which holds something and is not what names the row, and the words
+    that its label tells."""
+    most = max(map(len, cells[:-1]))
+    free = [at for at, text in enumerate(row.texts) if text and not (cells[at] and len(cells[at]) == most)]
+    if _HOW_MUCH.match(question) or _WHO.match(question):
+        is_number = _HOW_MUCH.match(question) is not None
+        free = [at for at in free if any(map(str.isdigit, row.texts[at])) == is_number]
+    new = asked - set().union(*cells)
+    by_label = {at: {word for word in new if is_of(word, row.labels[at])} for at in free if row.labels[at]}
+    full = max(map(len, by_label.values()), default=0)
+    if full:
+        column = next(at for at in free if len(by_label.get(at, ())) == full)
+        return column, by_label[column]
+    wanted = _NAMES if _WHO.match(question) else _AMOUNTS if _HOW_MUCH.match(question) else ()
+    of_kind = [at for at in free if any(is_of(one, row.labels[at]) for one in wanted)]
+    if of_kind:
+        return of_kind[-1 if wanted is _AMOUNTS and _ALTOGETHER.search(question) else 0], set()
+    if free and not _SUMS.isdisjoint(set().union(*cells)):
+        return free[-1], set()  # the sum stands at the end of its row
+    fitting = [at for at in free if fits(question, row.texts[at])]
+    is_told = len(fitting) == 1 or (fitting and _WHEN.match(question))  # a day, and then the time
+    return (fitting[0] if is_told else None), set()
+
+
+@lru_cache(maxsize=8)
+def _rows(text: str) -> tuple[_Row, ...]:
+    return tuple(row for row, _ in zip(_each_row(text), range(_MOST_ROWS), strict=False))
+
+
+def _each_row(text: str) -> Iterator[_Row]:
+    heads = {table.header[0] for table in tables(text)}
+    group = ""
+    for start, end in line_spans(text):
+        line = text[start:end]
+        table = table_at(text, start)
+        cells = cells_of(line, start)
+        filled = [text[left:right] for left, right in cells if right > left] or [line.strip()]
+        if start in heads or not line.strip():
+            group = ""
+        elif len(filled) == 1 and len(filled[0]) <= _TITLE:
+            group = filled[0]
+        if start in heads or len(filled) < 2 or RULE.fullmatch(line.strip()):
+            continue
+        header = cells_of(text[slice(*table.header)], table.header[0]) if table else []
+        labels = [text[slice(*one)].replace("_", " ") for one in header]
+        texts = tuple(text[left:right] for left, right in cells)
+        yield _Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group)
