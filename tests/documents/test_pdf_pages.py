@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.documents.make import pdf
+from tests.documents.scanned import said, scan, scripted
+from wim_edge.documents import read_document
 from wim_edge.documents.pdf import read_pdf
 from wim_edge.documents.pdf_pages import page_image, page_sizes, page_words
 from wim_edge.errors import DocumentError, LibraryError
@@ -104,3 +106,15 @@ def _picture(path: Path, width: int):  # type: ignore[no-untyped-def]
     from PIL import Image
 
     return Image.open(io.BytesIO(page_image(path, 1, width))).convert("L")
+
+
+def test_words_of_a_page_that_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, path = scripted(monkeypatch), tmp_path / "a.pdf"
+    path.write_bytes(scan([["x"]]))
+    ((across, down),) = page_sizes(path)
+    runs.append([said(1, ("The crane", 0.1 * across, 0.2 * down, 0.3 * across, 0.25 * down, 0.9))])
+    text = read_document(path).text
+    (first, second) = page_words(path, 1, text)
+    assert (text[first.start : first.end], text[second.start : second.end]) == ("The", "crane")
+    assert first.box == pytest.approx((0.1, 0.2, 0.1 + 0.2 * 3 / 9, 0.25), abs=0.01)
+    assert second.box[2] == pytest.approx(0.3, abs=0.01)

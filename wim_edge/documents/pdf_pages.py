@@ -17,6 +17,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import require
 from wim_edge.documents.pdf import PDFIUM
@@ -66,7 +67,9 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
     Raises DocumentError, LibraryError where there is no such page.
     """
     with _opened(path) as pdf, _page(pdf, page) as shown:
-        found = list(_words(shown))
+        found, (across, down) = list(_words(shown)), shown.get_size()
+    if not found:
+        found = _recognised(path, page, across, down)
     wanted = [match.span() for match in re.finditer(r"\S+", text)]
     alike = SequenceMatcher(None, [text[start:end] for start, end in wanted], [word for word, _ in found], False)
     return [
@@ -75,6 +78,16 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
         for n in range(size)
         for box in found[other + n][1]
     ]
+
+
+def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
+    """Returns the words of a page that is a picture, if they were recognised since the program was started."""
+    known = scans.known(path.read_bytes()).get(page) if scans.engine() else None
+    return [
+        (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
+        for line in (known.lines if known else ()) for word in line.words
+        if word.right <= across and -line.bottom <= down  # a page that lay on its side is another one here
+    ]  # fmt: skip
 
 
 @contextmanager
