@@ -13,6 +13,7 @@ from tests.documents.make import pdf
 from tests.documents.scanned import Runs, png, said, scan, scripted
 from wim_edge.documents import read_document, scans
 from wim_edge.documents.readers import find_scans
+from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 TABLE = [
@@ -103,6 +104,14 @@ def test_none_are_recognised_above_the_limit(tmp_path: Path, worker: Runs) -> No
     document = read_document(path, limits=Limits(scan_pages=1))
     assert document.text == "One"
     assert "page 2 has no text layer" in document.notes
+
+
+def test_an_engine_that_cannot_be_loaded_is_told(worker: Runs, tmp_path: Path) -> None:
+    worker.append(['{"failed": "ImportError: libGL.so.1"}'])
+    path = tmp_path / "a.pdf"
+    path.write_bytes(scan([["x"]]))
+    with pytest.raises(DocumentError, match="rapidocr here: ImportError: libGL.so.1"):
+        read_document(path)
 
 
 def test_without_an_engine_the_error_names_the_command(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,7 +137,11 @@ def main(name: str, numbers: Sequence[int]) -> None:
     data = sys.stdin.buffer.read()
     engine: Engine | None = None
     for number, pixels, points in pages(data, numbers):
-        engine = engine or engine_of(name)
+        try:
+            engine = engine or engine_of(name)
+        except (ImportError, OSError, subprocess.SubprocessError) as error:  # a package that is there in part
+            sys.stdout.write(json.dumps({"failed": f"{type(error).__name__}: {error}"}) + "\n")
+            return
         boxes, turned = upright(engine, pixels)
         placed = [(text, *[round(points * at, 1) for at in box], round(sure, 3)) for text, *box, sure in boxes]
         size = [math.ceil(points * side) for side in turned.shape]

@@ -111,7 +111,8 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 def recognise(data: bytes, numbers: Sequence[int], *, keep: bool = False) -> Generator[ScannedPage]:
     """Recognises the pages of a PDF, or of a picture (all, if there are no numbers), and yields each.
 
-    ``keep``: on disk, too. A page on which the engine ends is left without lines.
+    ``keep``: on disk, too. A page on which the engine ends is left without lines. Raises DocumentError if there is none
+    that can be loaded.
     """
     pages, waiting = known(data), list(numbers)
     file = _file(_digest(data)) if keep else None
@@ -152,6 +153,9 @@ def _lines_of_worker(data: bytes, numbers: Sequence[int]) -> Iterator[str]:
             process.stdin.close()
         for line in process.stdout:
             timer.cancel()
+            if line.startswith(b'{"failed"'):
+                why = json.loads(line)["failed"][:300]
+                raise DocumentError(f"text cannot be recognised with {engine()} here: {why}", f"{INSTALL} mends it.")
             yield line.decode()
             timer = threading.Timer(_SECONDS, process.kill)
             timer.start()
