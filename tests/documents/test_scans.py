@@ -110,7 +110,7 @@ def test_an_engine_that_cannot_be_loaded_is_told(worker: Runs, tmp_path: Path) -
     worker.append(['{"failed": "ImportError: libGL.so.1"}'])
     path = tmp_path / "a.pdf"
     path.write_bytes(scan([["x"]]))
-    with pytest.raises(DocumentError, match="rapidocr here: ImportError: libGL.so.1"):
+    with pytest.raises(DocumentError, match="rapidocr here: ImportError"):
         read_document(path)
 
 

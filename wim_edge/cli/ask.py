@@ -66,7 +66,7 @@ def ask(
     **options: Any,
 ) -> None:
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX,
-    OpenDocument, RTF, EPUB, CSV, e-mail; - is standard input).
+    OpenDocument, RTF, EPUB, CSV, e-mail; scans and pictures with the extra ocr; - is standard input).
 
     Ctrl-C once answers with what has been read so far, twice cancels. On a terminal, where not all was read for
     the answer, Enter reads on until a better passage turns up. When standard output is not a terminal, margins,
