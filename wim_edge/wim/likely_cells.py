@@ -89,6 +89,7 @@ def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
             continue
         score = sum(weights[word] for word in named | by_label) + 2 * codes * log(len(rows) + 1)
         score += 0.5 * len(named & proper)  # a name names a row, before a column
+        score += any(words.without_endings(text) <= one for text, one in zip(row.texts, cells, strict=False) if one)
         best.append((score, number, column, named | by_label))
     best.sort(key=lambda one: -one[0])
     if not best or (len(best) > 1 and best[0][0] <= best[1][0]):
@@ -156,7 +157,7 @@ def _rows(text: str) -> tuple[_Row, ...]:
 
 def _each_row(text: str) -> Iterator[_Row]:
     heads = {table.header[0] for table in tables(text)}
-    group = ""
+    group, labels = "", list[str]()
     for start, end in line_spans(text):
         line = text[start:end]
         table = table_at(text, start)
@@ -168,7 +169,8 @@ def _each_row(text: str) -> Iterator[_Row]:
             group = filled[0]
         if start in heads or len(filled) < 2 or RULE.fullmatch(line.strip()):
             continue
-        header = cells_of(text[slice(*table.header)], table.header[0]) if table else []
-        labels = [text[slice(*one)].replace("_", " ") for one in header]
+        if table is not None:  # else those of the last table, if this is more of it: blank rows part its groups
+            header = cells_of(text[slice(*table.header)], table.header[0])
+            labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
         yield _Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group)

@@ -59,10 +59,11 @@ class _Extreme:
 _EXTREMES = tuple(
     _Extreme(re.compile(rf"\b(?:{word})\b", re.IGNORECASE), is_most, measures)
     for word, is_most, measures in (
-        ("cheapest|least expensive", False, "price"), ("most expensive|dearest|costliest", True, "price"),
+        (r"cheapest|least expensive|günstigste\w?|billigste\w?", False, "price preis"),
+        (r"most expensive|dearest|costliest|teuerste\w?", True, "price preis"),
         (r"(?:been|worked|served)\b.*\blongest|longest[- ]serving", False, "since start joined hired entry"),
-        ("quietest", False, "noise"), ("loudest", True, "noise"), ("lightest", False, "weight"),
-        ("heaviest", True, "weight"), ("shortest", False, "length"), ("longest", True, "length"),
+        ("quietest", False, "noise"), ("loudest", True, "noise"), (r"lightest|leichteste\w?", False, "weight gewicht"),
+        (r"heaviest|schwerste\w?", True, "weight gewicht"), ("shortest", False, "length"), ("longest", True, "length"),
         ("tallest", True, "height"), ("narrowest", False, "width"), ("widest", True, "width"),
         ("deepest", True, "depth"), ("smallest", False, "size"), ("largest|biggest", True, "size"),
         ("slowest", False, "speed"), ("fastest", True, "speed"), ("youngest", False, "age"), ("oldest", True, "age"),
