@@ -100,7 +100,7 @@ def pointed_answer(
         if _is_denied(reading, candidates[0], question):
             support = min(support, _UNSURE)
     if not cells and reading.kind == "fact" and (support < ANSWERED or any(map(is_in_table, candidates[:1]))):
-        likely = guess(reading, question)
+        likely = guess(reading, question, next(iter(candidates), None))
         if likely and not any(one.text == likely.text for one in candidates[:1]):
             candidates, support = [likely], _UNSURE
     kind = reading.kind if not cells else "list" if len(cells) > 1 else "fact"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wim_edge.documents import Document
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
-from wim_edge.wim.likely_cells import likely_cell
+from wim_edge.wim.likely_cells import is_of_tables, likely_cell
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import on_one_line
 from wim_edge.wim.reading import Reading
@@ -33,10 +33,14 @@ class AnswerCandidate:
         return " ".join(self.document.text[self.start : self.end].split())
 
 
-def guess(reading: Reading, question: str) -> AnswerCandidate | None:
-    """Returns the likeliest cell of the documents' tables (`wim_edge.wim.likely_cells`), if one document has one."""
+def guess(reading: Reading, question: str, best: AnswerCandidate | None) -> AnswerCandidate | None:
+    """Returns the likeliest cell of the documents' tables (`wim_edge.wim.likely_cells`), if one document has one. Where
+    the best run is none of a table, that document must be one of tables."""
     plan = reading.plan
-    found = [(number, likely_cell(document, question)) for number, document in enumerate(plan.documents)]
+    found = [
+        (number, likely_cell(document, question)) for number, document in enumerate(plan.documents)
+        if (best is not None and is_in_table(best)) or is_of_tables(document)
+    ]  # fmt: skip
     cells = [(number, cell) for number, cell in found if cell is not None]
     if len(cells) != 1:
         return None

@@ -25,6 +25,8 @@ _UNTOLD = 2
 """The words of a question for the highest or lowest that may be told nowhere."""
 _ABOVE = 0.3
 """The weight in a row of a word that the document's title has, too."""
+_SHARE = 0.4
+"""The share of a document's characters, from which it is one of tables."""
 _MOST_ROWS, _TITLE = 5000, 80
 _HOW_MUCH = re.compile(
     r"\W*(?:how much|what (?:do|does|did|would|will|must|shall)\b.*\b(?:cost|pay|charge|earn)|was kostet|wie teuer"
@@ -101,6 +103,12 @@ def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     return rows[number].cells[column]
 
 
+def is_of_tables(document: Document) -> bool:
+    """Tells whether a fair share of a document is tables, so that an answer that nothing tells is likely in one."""
+    in_rows = sum(cells[-1][1] - cells[0][0] for cells in (row.cells for row in _rows(document.text)))
+    return in_rows >= _SHARE * len(document.text)
+
+
 def _stands_in(code: str, line: str) -> bool:
     return re.search(rf"(?<![\w.,]){re.escape(code)}(?![\w]|[.,]\d)", line) is not None
 
@@ -130,6 +138,8 @@ def _column(row: _Row, cells: Sequence[set[str]], asked: set[str], question: str
     that its label tells."""
     most = max(map(len, cells[:-1]))
     free = [at for at, text in enumerate(row.texts) if text and not (cells[at] and len(cells[at]) == most)]
+    if not any(row.labels):  # the first cell is the label
+        free = [at for at in free if at]
     if _HOW_MUCH.match(question) or _WHO.match(question):
         is_number = _HOW_MUCH.match(question) is not None
         free = [at for at in free if any(map(str.isdigit, row.texts[at])) == is_number]

@@ -23,7 +23,7 @@ from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.cuts import labels_apart_from
-from wim_edge.wim.likely_cells import likely_cell
+from wim_edge.wim.likely_cells import is_of_tables, likely_cell
 from wim_edge.wim.order import Outlook, outlook
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
@@ -276,7 +276,7 @@ def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) 
 
 def _asked_cells(document: Document, query: str) -> list[int]:
     """Returns where the cells begin that the question names, or the likeliest one."""
-    likely = likely_cell(document, query)
+    likely = likely_cell(document, query) if is_of_tables(document) else None
     return [at for at, _ in named_cells(document, query)] or ([likely[0]] if likely else [])
 
 
