@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -119,12 +119,13 @@ def recognise(data: bytes, numbers: Sequence[int], *, keep: bool = False) -> Gen
     crashes = 0
     while True:
         before = len(pages)
-        for line in _lines_of_worker(data, waiting):
-            page = _page(line)
-            pages[page.number] = page
-            if file is not None:
-                _append(file, line)
-            yield page
+        with closing(_lines_of_worker(data, waiting)) as lines:
+            for line in lines:
+                page = _page(line)
+                pages[page.number] = page
+                if file is not None:
+                    _append(file, line)
+                yield page
         waiting = [number for number in waiting if number not in pages]
         crashes = 1 if len(pages) > before else crashes + 1
         if not numbers or not waiting:
@@ -136,7 +137,7 @@ def recognise(data: bytes, numbers: Sequence[int], *, keep: bool = False) -> Gen
         waiting = [*waiting[1:], waiting[0]]  # the one that it ended on comes last
 
 
-def _lines_of_worker(data: bytes, numbers: Sequence[int]) -> Iterator[str]:
+def _lines_of_worker(data: bytes, numbers: Sequence[int]) -> Generator[str]:
     """Yields what the process says, which ends when the caller goes away or a page takes too long."""
     command = subprocesses.command("wim_edge.documents.scan_worker", engine(), ",".join(map(str, numbers)))
     process = subprocess.Popen(
