@@ -199,7 +199,9 @@ class _Writer:
         tags = [[tag for tag, _ in row] for _, row in rows]
         is_headed = set(tags[0]) == {"th"}
         if any(span != (1, 1) for _, row in rows for _, span in row) and list(map(len, cells)) == list(map(len, tags)):
-            made = lines_of(cells, [[span for _, span in row] for _, row in rows], is_headed=is_headed)
+            is_second = len(tags) > 1 and set(tags[1]) == {"th"}
+            spans = [[span for _, span in row] for _, row in rows]
+            made = lines_of(cells, spans, is_headed=is_headed, is_second_headed=is_second)
             self._pieces[starts[0] :] = ["\n".join(" ".join(line.split()) for line in made)]
         elif len(tags[0]) > 1 and (is_headed or (not any("th" in row for row in tags) and names_columns(cells))):
             self._pieces.insert(starts[0], "| ")
