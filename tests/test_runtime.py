@@ -60,6 +60,7 @@ def test_a_scan_tells_of_its_pages_before_it_is_read(tmp_path: Path, monkeypatch
     with Runtime(replace(SMALL, save=False), model=FakeModel(reply)) as runtime:
         stream = runtime.stream(path, "Which colour?")
         assert next(stream) == events.PagesRecognised("a.pdf", 0, 2, None)
+        assert next(stream) == events.PagesRecognised("a.pdf", 1, 2, 0.9)
         runtime.cancel()
         assert [event.type for event in stream][-2:] == ["warning", "answer.finished"]
         found = list(runtime.stream(path, "Which colour?"))

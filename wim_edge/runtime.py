@@ -246,12 +246,13 @@ class Runtime:
         for scan in scans:
             told = partial(events.PagesRecognised, scan.path.name, of=len(scan.pages) or None)
             yield told(pages=0, confidence=None)
-            with closing(scan.recognise(self.settings, keep=self.settings.save)) as pages:
+            stopped: Callable[[], bool] = lambda: bool(self._control.requested)  # noqa: E731
+            with closing(scan.recognise(self.settings, keep=self.settings.save, is_stopped=stopped)) as pages:
                 for done, page in enumerate(clock.each("scan", pages), 1):
                     yield told(pages=done, confidence=page.confidence)
-                    if self._control.requested:
-                        yield from self._stopped(clock, asked=asked)
-                        return
+            if stopped():
+                yield from self._stopped(clock, asked=asked)
+                return
         yield from run()
 
     def _read_and_answer(

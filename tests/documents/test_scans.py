@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 
@@ -87,11 +88,57 @@ def test_what_was_recognised_is_kept_for_its_owner_alone(tmp_path: Path, worker:
     scans._remembered.clear()  # as in another process
     assert not find_scans([path])
     assert read_document(path).text == "One\n\nTwo"
-    (file,) = scans.folder().glob("*.jsonl")
+    (file,) = scans.folder().glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
-    file.write_text("no JSON\n")
+    file.write_text('{"pages": [{"page": 1, "boxes": [["One", 70, 1e999, 130, 130, 7]]}]}')
     scans._remembered.clear()
     assert find_scans([path]), "what is damaged is recognised again"
+    worker.append([said(1, ("One", 70, 100, 130, 130, 0.9)), said(2, ("Two", 70, 100, 130, 130, 0.9))])
+    assert len(list(found.recognise(keep=True))) == 2
+    scans._remembered.clear()
+    assert not find_scans([path]), "and is whole again"
+
+
+@pytest.mark.parametrize("kept", [
+    "[" * 200_000, "0" * 17_000_000, '{"pages": [{"page": -5, "boxes": []}]}', "",
+    '{"pages": [{"page": 1, "boxes": [["a"]]}]}', '{"pages": [{"page": 1e400, "boxes": []}]}',
+])  # fmt: skip
+def test_whatever_lies_in_the_cache_is_no_text(tmp_path: Path, worker: Runs, kept: str) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(scan([["a"]]))
+    file = scans._file(scans._digest(path.read_bytes()))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(kept)
+    worker.append([said(1, ("One", 70, 100, 130, 130, 0.9))])
+    (found,) = find_scans([path])
+    assert len(list(found.recognise(keep=True))) == 1
+    assert read_document(path).text == "One"
+
+
+def test_a_picture_that_was_left_in_the_middle_is_gone_on_with(tmp_path: Path, worker: Runs) -> None:
+    path = tmp_path / "fax.png"
+    path.write_bytes(png("x"))
+    pages = [said(page, (f"Page {page}", 70, 100, 130, 130, 0.9)) for page in (1, 2, 3)]
+    worker += [pages, [*pages, '{"end":true}']]
+    (found,) = find_scans([path])
+    with closing(found.recognise(keep=True)) as some:
+        next(some)
+    scans._remembered.clear()
+    (again,) = find_scans([path])
+    assert len(list(again.recognise(keep=True))) == 3
+    scans._remembered.clear()
+    assert not find_scans([path])
+    assert read_document(path).text == "Page 1\n\nPage 2\n\nPage 3"
+
+
+def test_it_ends_in_the_middle_of_a_page_when_that_is_wished(tmp_path: Path, worker: Runs) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(scan([["1"], ["slow"]]))
+    worker.append([said(1, ("One", 70, 100, 130, 130, 0.9)), "hang"])
+    (found,), seen = find_scans([path]), list[int]()
+    for page in found.recognise(is_stopped=lambda: bool(seen)):
+        seen.append(page.number)
+    assert seen == [1]
 
 
 def test_none_are_recognised_above_the_limit(tmp_path: Path, worker: Runs) -> None:

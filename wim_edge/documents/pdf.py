@@ -69,7 +69,7 @@ def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:
     with PDFIUM, suppress(pdfium.PdfiumError), closing(pdfium.PdfDocument(data)) as pdf:
         drawn = [at + 1 for at in range(min(len(pdf), limits.pdf_pages)) if _is_picture(pdf, at, pdfium.PdfiumError)]
         some = drawn[: limits.scan_pages]
-        return [number for number in some if number not in scans.known(data)] if some else []
+        return [number for number in some if number not in scans.known(data).pages] if some else []
     return []
 
 

@@ -82,7 +82,7 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
 
 def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
     """Returns the words of a page that is a picture, if they were recognised since the program was started."""
-    known = scans.known(path.read_bytes()).get(page) if scans.engine() else None
+    known = scans.known(path.read_bytes()).pages.get(page) if scans.engine() else None
     return [
         (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
         for line in (known.lines if known else ()) for word in line.words

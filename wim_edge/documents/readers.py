@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -106,10 +106,12 @@ class Scan:
     path: Path
     pages: tuple[int, ...]
 
-    def recognise(self, limits: Limits = DEFAULTS, *, keep: bool = False) -> Generator[scans.ScannedPage]:
+    def recognise(
+        self, limits: Limits = DEFAULTS, *, keep: bool = False, is_stopped: Callable[[], bool] = bool
+    ) -> Generator[scans.ScannedPage]:
         """Recognises the text, and yields each page; the file is then read with it. ``keep``: on disk, for the next
-        time. Raises DocumentError."""
-        return scans.recognise(bytes_of(self.path, limits), self.pages, keep=keep)
+        time. ``is_stopped``: asked now and then whether to end. Raises DocumentError."""
+        return scans.recognise(bytes_of(self.path, limits), self.pages, keep=keep, is_stopped=is_stopped)
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
@@ -122,7 +124,7 @@ def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list
             pages = unread_scans(data, limits) if b"%PDF-" in data[:1024] else []
         except DocumentError:  # which reading will raise
             continue
-        if pages or (PICTURE.match(data) and not scans.known(data)):
+        if pages or (PICTURE.match(data) and scans.waits(data)):
             found.append(Scan(path, tuple(pages)))
     return found
 

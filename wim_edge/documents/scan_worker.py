@@ -7,9 +7,11 @@ The engines are RapidOCR, whose models come inside its package, or else the mach
 from __future__ import annotations
 
 import json
-import math
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import islice
@@ -63,16 +65,17 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
             yield number, np.asarray(paper.convert("L")), 72 / _DPI
 
 
-def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
-    """Returns what an engine reads on a page, turned so that most is read, and the page so turned."""
+def upright(engine: Engine, pixels: Pixels) -> list[Box]:
+    """Returns what an engine reads on a page, turned so that most is read."""
     boxes = engine(pixels)
     if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
-        return boxes, pixels
-    turned = [(boxes, pixels)]
-    for turns in (1, 2, 3) if not _is_lying(boxes) else (1, 3):
-        other: Pixels = np.ascontiguousarray(np.rot90(pixels, turns))
-        turned.append((engine(other), other))
-    return max(turned, key=lambda one: sureness(one[0]) * (1 - 0.5 * _is_lying(one[0])) if one[0] else 0.0)
+        return boxes
+    turned = [boxes]
+    turned += [
+        engine(np.ascontiguousarray(np.rot90(pixels, turns)))
+        for turns in ((1, 2, 3) if not _is_lying(boxes) else (1, 3))
+    ]
+    return max(turned, key=lambda found: sureness(found) * (1 - 0.5 * _is_lying(found)) if found else 0.0)
 
 
 def sureness(boxes: Iterable[Box]) -> float:
@@ -132,7 +135,16 @@ def _word(text: str, left: float, top: float, width: float, height: float, perce
     return text, left, top, left + width, top + height, percent / 100
 
 
-def main(name: str, numbers: Sequence[int]) -> None:
+def _end_with(parent: int) -> None:
+    """Ends this process when the one that wants its work has ended, however that was."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def main(name: str, numbers: Sequence[int], parent: int) -> None:
+    if os.name == "posix":  # elsewhere a launcher may stand between the two
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * max(1, len(numbers)))
     data = sys.stdin.buffer.read()
     engine: Engine | None = None
@@ -142,12 +154,15 @@ def main(name: str, numbers: Sequence[int]) -> None:
         except (ImportError, OSError, subprocess.SubprocessError) as error:  # a package that is there in part
             sys.stdout.write(json.dumps({"failed": f"{type(error).__name__}: {error}"}) + "\n")
             return
-        boxes, turned = upright(engine, pixels)
+        try:
+            boxes = upright(engine, pixels)
+        except Exception:  # noqa: BLE001 - of the engine's, on a page of a size or form that it cannot take
+            boxes = []
         placed = [(text, *[round(points * at, 1) for at in box], round(sure, 3)) for text, *box, sure in boxes]
-        size = [math.ceil(points * side) for side in turned.shape]
-        sys.stdout.write(json.dumps({"page": number, "size": size, "boxes": placed}) + "\n")
+        sys.stdout.write(json.dumps({"page": number, "boxes": placed}) + "\n")
         sys.stdout.flush()
+    sys.stdout.write('{"end":true}\n')
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [int(number) for number in sys.argv[2].split(",") if number])
+    main(sys.argv[1], [int(number) for number in sys.argv[2].split(",") if number], int(sys.argv[3]))

@@ -6,35 +6,42 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 from wim_edge import subprocesses
+from wim_edge.atomic_files import replace_file
 from wim_edge.documents.pdf_lines import BROKEN, Line, Word, in_columns, line_of, rows_of
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Paths, read_small_file
 
 INSTALL = "pip install rapidocr onnxruntime"
-_SECONDS = 120.0
-"""The time for one page, on a slow machine with other work."""
-_CRASHES = 2
-"""The number of times in a row that the process may end without a page before the rest is given up."""
+_SECONDS, _POLL = 180.0, 0.25
+"""The time for one page, on a slow machine with other work, and how often is looked whether to stop."""
+_CRASHES = 3
+"""The pages on which the process may end before the rest is given up."""
 _REMEMBERED = 16
 _LIKE = 0.35
 """The share by which a line's height may differ from the page's usual one and be taken for it: boxes are loose."""
 
 
+T = TypeVar("T")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-$")
 
 
@@ -45,6 +52,8 @@ class ScannedPage:
     number: int
     lines: tuple[Line, ...]
     confidence: float
+    said: _Said | None = None
+    """Its boxes as they were recognised; None if the engine ended on it."""
 
 
 def engine() -> str:
@@ -56,38 +65,55 @@ def engine() -> str:
     return "tesseract" if shutil.which("tesseract") else ""
 
 
-_remembered: dict[str, dict[int, ScannedPage]] = {}
-"""The pages recognised lately, by the digest of their file."""
+@dataclass
+class Recognised:
+    """What was recognised of a file: its pages by their numbers, whether these are all that a picture holds, and
+    whether more was tried in vain, here and now."""
+
+    pages: dict[int, ScannedPage]
+    is_whole: bool = False
+    was_tried: bool = False
 
 
-def known(data: bytes) -> dict[int, ScannedPage]:
-    """Returns the pages of a file that were recognised before, by their numbers."""
+_remembered: dict[str, Recognised] = {}
+"""The files recognised lately, by their digest."""
+
+
+def known(data: bytes) -> Recognised:
+    """Returns what was recognised of a file before."""
     digest = _digest(data)
     if digest not in _remembered:
         while len(_remembered) >= _REMEMBERED:
             _remembered.pop(next(iter(_remembered)), None)
-        _remembered[digest] = dict(_kept(_file(digest)))
+        _remembered[digest] = _kept(_file(digest))
     return _remembered[digest]
+
+
+def waits(picture: bytes) -> bool:
+    """Tells whether something of a picture is still to be recognised."""
+    found = known(picture)
+    return not (found.is_whole or found.was_tried)
 
 
 def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
     """Returns these pages of a PDF, recognised if they were not yet; none where nothing can recognise them."""
     if not numbers or not engine():
         return {}
-    if waiting := [number for number in numbers if number not in known(data)]:
+    there = known(data).pages
+    if waiting := [number for number in numbers if number not in there]:
         for _ in recognise(data, waiting):
             pass
-    return {number: known(data)[number] for number in numbers if number in known(data)}
+    return {number: there[number] for number in numbers if number in there}
 
 
 def of_picture(data: bytes) -> list[ScannedPage]:
-    """Returns the pages of a picture likewise: one, but for a TIFF that holds several."""
+    """Returns the pages of a picture likewise: one, but for a file that holds several."""
     if not engine():
         return []
-    if not known(data):
+    if waits(data):
         for _ in recognise(data, ()):
             pass
-    return sorted(known(data).values(), key=lambda page: page.number)
+    return sorted(known(data).pages.values(), key=lambda page: page.number)
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
@@ -108,71 +134,103 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
     return [f"{which}: the text was recognised, with confidence {mean:.2f}{worst}"]
 
 
-def recognise(data: bytes, numbers: Sequence[int], *, keep: bool = False) -> Generator[ScannedPage]:
+def recognise(
+    data: bytes, numbers: Sequence[int], *, keep: bool = False, is_stopped: Callable[[], bool] = bool
+) -> Generator[ScannedPage]:
     """Recognises the pages of a PDF, or of a picture (all, if there are no numbers), and yields each.
 
-    ``keep``: on disk, too. A page on which the engine ends is left without lines. Raises DocumentError if there is none
-    that can be loaded.
+    ``keep``: on disk, too. ``is_stopped``: asked a few times a second whether to end. A page on which the engine ends
+    is left without lines. Raises DocumentError if there is no engine that can be loaded.
     """
-    pages, waiting = known(data), list(numbers)
-    file = _file(_digest(data)) if keep else None
-    crashes = 0
-    while True:
-        before = len(pages)
-        with closing(_lines_of_worker(data, waiting)) as lines:
-            for line in lines:
-                page = _page(line)
-                pages[page.number] = page
-                if file is not None:
-                    _append(file, line)
-                yield page
-        waiting = [number for number in waiting if number not in pages]
-        crashes = 1 if len(pages) > before else crashes + 1
-        if not numbers or not waiting:
-            return
-        if crashes >= _CRASHES:
-            for number in waiting:
-                pages[number] = ScannedPage(number, (), 0.0)
-            return
-        waiting = [*waiting[1:], waiting[0]]  # the one that it ended on comes last
+    found, waiting, crashes = known(data), list(numbers), 0
+    try:
+        while not is_stopped():
+            before = len(found.pages)
+            with closing(_lines_of_worker(data, waiting, is_stopped)) as lines:
+                for line in lines:
+                    if line == _END:
+                        found.is_whole = not numbers
+                        continue
+                    page = _page(_decode(line, _Said))
+                    found.pages[page.number] = page
+                    yield page
+            waiting = [number for number in waiting if number not in found.pages]
+            if is_stopped() or not waiting or crashes >= _CRASHES:
+                break
+            if len(found.pages) == before:  # it ends on the first one of them
+                crashes += 1
+                failed = waiting.pop(0)
+                found.pages[failed] = ScannedPage(failed, (), 0.0)
+                if not waiting:
+                    break
+        found.was_tried = not is_stopped()
+    finally:
+        if keep:
+            _keep(_file(_digest(data)), found)
 
 
-def _lines_of_worker(data: bytes, numbers: Sequence[int]) -> Generator[str]:
+_END = b'{"end":true}\n'
+
+
+def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
     """Yields what the process says, which ends when the caller goes away or a page takes too long."""
-    command = subprocesses.command("wim_edge.documents.scan_worker", engine(), ",".join(map(str, numbers)))
+    given = ",".join(map(str, numbers))
+    command = subprocesses.command("wim_edge.documents.scan_worker", engine(), given, str(os.getpid()))
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=subprocesses.environment(),
+        env=subprocesses.environment(), start_new_session=True,  # Ctrl-C is for the reader, who ends it
     )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
-    timer = threading.Timer(_SECONDS, process.kill)
+    said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_converse, args=(process, data, said), daemon=True).start()
     try:
-        timer.start()
-        with suppress(OSError):
-            process.stdin.write(data)
-            process.stdin.close()
-        for line in process.stdout:
-            timer.cancel()
+        due = time.monotonic() + _SECONDS
+        while not is_stopped() and time.monotonic() < due:
+            try:
+                line = said.get(timeout=_POLL)
+            except queue.Empty:
+                continue
+            if not line:
+                return
             if line.startswith(b'{"failed"'):
                 why = json.loads(line)["failed"][:300]
                 raise DocumentError(f"text cannot be recognised with {engine()} here: {why}", f"{INSTALL} mends it.")
-            yield line.decode()
-            timer = threading.Timer(_SECONDS, process.kill)
-            timer.start()
+            yield line
+            due = time.monotonic() + _SECONDS
     finally:
-        timer.cancel()
         process.kill()
-        process.stdout.close()
         process.wait()
 
 
-def _page(line: str) -> ScannedPage:
-    said = json.loads(line)
-    boxes = [(text, *place, sure) for text, *place, sure in said["boxes"]]
-    letters = sum(len(box[0]) for box in boxes)
-    confidence = sum(len(box[0]) * box[-1] for box in boxes) / max(1, letters)
-    return ScannedPage(int(said["page"]), tuple(_lines(boxes)), round(confidence, 3))
+def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQueue[bytes]) -> None:
+    """Gives the process the file, and passes on each line that it says, at last an empty one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError, ValueError), process.stdin as given:
+        given.write(data)
+    with suppress(OSError, ValueError), process.stdout as lines:
+        for line in lines:
+            said.put(line)
+    said.put(b"")
+
+
+class _Said(Struct):
+    """What the process says of a page; a box is (text, left, top, right, bottom, confidence), in points."""
+
+    page: Annotated[int, Meta(ge=1, le=10**6)]
+    boxes: list[tuple[str, float, float, float, float, Annotated[float, Meta(ge=0, le=1)]]]
+
+
+class _Kept(Struct):
+    """What is kept on disk of a file."""
+
+    pages: list[_Said]
+    is_whole: bool = False
+
+
+def _page(said: _Said) -> ScannedPage:
+    letters = sum(len(text) for text, *_ in said.boxes)
+    confidence = sum(len(box[0]) * box[-1] for box in said.boxes) / max(1, letters)
+    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(confidence, 3), said)
 
 
 def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
@@ -224,22 +282,24 @@ def forget() -> None:
 
 def _file(digest: str) -> Path:
     name = engine()
-    return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.jsonl"
+    return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
 
 
-def _kept(file: Path) -> Iterator[tuple[int, ScannedPage]]:
-    with suppress(OSError, ValueError, KeyError, TypeError):  # what is damaged is recognised again
-        for line in read_small_file(file).decode().splitlines():
-            page = _page(line)
-            yield page.number, page
+def _decode(data: bytes, kind: type[T]) -> T:
+    """Returns what was said or kept. Raises ValueError, RecursionError for what is neither."""
+    return msgspec.json.decode(data, type=kind)
 
 
-def _append(file: Path, line: str) -> None:
+def _kept(file: Path) -> Recognised:
+    with suppress(OSError, ValueError, RecursionError):  # what is damaged is recognised again
+        kept = _decode(read_small_file(file), _Kept)
+        return Recognised({said.page: _page(said) for said in kept.pages}, kept.is_whole)
+    return Recognised({})
+
+
+def _keep(file: Path, found: Recognised) -> None:
+    pages = [page.said for page in found.pages.values() if page.said is not None]
     with suppress(OSError):  # a full disk: it is recognised again
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(file, "a", encoding="utf-8", opener=_private) as out:
-            out.write(line)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        with replace_file(file, private=True) as part:
+            part.write_bytes(msgspec.json.encode(_Kept(pages, found.is_whole)))
