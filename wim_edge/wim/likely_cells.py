@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -27,7 +27,7 @@ _ABOVE = 0.3
 """The weight in a row of a word that the document's title has, too."""
 _SHARE = 0.4
 """The share of a document's characters, from which it is one of tables."""
-_MOST_ROWS, _TITLE = 5000, 80
+_MOST_CELLS, _MOST_WORDS, _TITLE = 25_000, 60, 80
 _HOW_MUCH = re.compile(
     r"\W*(?:how much|what (?:do|does|did|would|will|must|shall)\b.*\b(?:cost|pay|charge|earn)|was kostet|wie teuer"
     r"|combien|cuánto)\b", re.IGNORECASE,
@@ -59,19 +59,25 @@ class _Row:
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     group: str
+    words: tuple[frozenset[str], ...]
+    """The words of the cells, and at last of the group's title."""
+    line: str
+    """All of it in lower case, with labels and title."""
 
 
 def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     """Returns the cell as characters of the document; None if no row is named better than all others, or no column."""
     rows = _rows(document.text)
     asked = words.without_endings(question) - _ASKS
-    if not rows or not asked or NOT.search(question):
+    if not rows or not 0 < len(asked) <= _MOST_WORDS or NOT.search(question):
         return None
     whole = Segment(0, 0, len(document.text), document.text, ())
     if extreme := extreme_cells(document, whole, question, _UNTOLD):
         return extreme[0] if len(extreme) == 1 else None
     exact = {found.casefold().rstrip(".,:") for found in EXACT.findall(question)}
-    told = [_told(row, asked) for row in rows]
+    vocabulary = {word for row in rows for cell in row.words for word in cell}
+    meanings = {word: {one for one in vocabulary if _means(word, one)} for word in asked}
+    told = [_told(row, meanings) for row in rows]
     times = Counter(word for cells in told for word in set().union(*cells))
     above = told_above(document, 0, len(document.text))
     weights = {word: log((len(rows) + 1) / (times[word] or 1)) * (_ABOVE if word in above else 1) for word in asked}
@@ -81,17 +87,16 @@ def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     best: list[tuple[float, int, int, set[str]]] = []
     for number, (row, cells) in enumerate(zip(rows, told, strict=True)):
         named = set().union(*cells)
-        line = " ".join((*row.texts, *row.labels, row.group)).casefold()
-        codes = sum(_stands_in(one, line) for one in exact)
-        codes += sum(len(text) > 4 and _stands_in(text.casefold(), said) for text in row.texts if _DIGIT.search(text))
+        codes = sum(_stands_in(one, row.line) for one in exact)
         if not named and not codes:
             continue
+        codes += sum(len(text) > 4 and _stands_in(text.casefold(), said) for text in row.texts if _DIGIT.search(text))
         column, by_label = _column(row, cells, asked, question)
         if column is None:
             continue
         score = sum(weights[word] for word in named | by_label) + 2 * codes * log(len(rows) + 1)
         score += 0.5 * len(named & proper)  # a name names a row, before a column
-        score += any(words.without_endings(text) <= one for text, one in zip(row.texts, cells, strict=False) if one)
+        score += any(there <= one for there, one in zip(row.words, cells, strict=True) if one)
         best.append((score, number, column, named | by_label))
     best.sort(key=lambda one: -one[0])
     if not best or (len(best) > 1 and best[0][0] <= best[1][0]):
@@ -110,21 +115,27 @@ def is_of_tables(document: Document) -> bool:
 
 
 def _stands_in(code: str, line: str) -> bool:
+    if code not in line:
+        return False
     return re.search(rf"(?<![\w.,]){re.escape(code)}(?![\w]|[.,]\d)", line) is not None
 
 
-def _told(row: _Row, asked: set[str]) -> list[set[str]]:
+def _told(row: _Row, meanings: Mapping[str, set[str]]) -> list[set[str]]:
     """Returns the words of the question that each cell has, and at last the title of the row's group."""
-    found = []
-    for text in (*row.texts, row.group):
-        there = words.without_endings(text)
-        starts = {word[:3] for word in there}
-        found.append({
-            word for word in asked
-            if (_stands_in(word, text) if word.isdigit() else not there.isdisjoint(alike(word)))
-            or (word[:3] in starts and (is_of(word, text) or any(_near(word, one) for one in there)))
-        })  # fmt: skip
-    return found
+    return [
+        {
+            word for word, alike_ones in meanings.items()
+            if not there.isdisjoint(alike_ones) and (not word.isdigit() or _stands_in(word, text))
+        }
+        for text, there in zip((*row.texts, row.group), row.words, strict=True)
+    ]  # fmt: skip
+
+
+def _means(word: str, other: str) -> bool:
+    """Tells whether a word of a cell says what one of the question does."""
+    if other in alike(word):
+        return True
+    return word[:3] == other[:3] and (is_of(word, other) or is_of(word, f"{other}.") or _near(word, other))
 
 
 def _near(word: str, other: str) -> bool:
@@ -162,7 +173,13 @@ def _column(row: _Row, cells: Sequence[set[str]], asked: set[str], question: str
 
 @lru_cache(maxsize=8)
 def _rows(text: str) -> tuple[_Row, ...]:
-    return tuple(row for row, _ in zip(_each_row(text), range(_MOST_ROWS), strict=False))
+    rows, n_cells = [], 0
+    for row in _each_row(text):
+        n_cells += len(row.cells)
+        if n_cells > _MOST_CELLS:
+            break
+        rows.append(row)
+    return tuple(rows)
 
 
 def _each_row(text: str) -> Iterator[_Row]:
@@ -183,4 +200,6 @@ def _each_row(text: str) -> Iterator[_Row]:
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
-        yield _Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group)
+        named = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
+        there = tuple(frozenset(words.without_endings(one)) for one in (*texts, group))
+        yield _Row(tuple(cells), texts, named, group, there, " ".join((*texts, *named, group)).casefold())
