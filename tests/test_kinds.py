@@ -15,6 +15,7 @@ QUESTIONS = {
         "When is the summary due?",
         "What is the page number of the index?", "What is the text of clause 4?", "What is the program for Monday?",
         "What does the contract say about who pays and when?",
+        "Was kostet die Mitgliedschaft für Familien?", "Was ist mit dem Hund?",
         "Which bus do I take?", "What does error code E7 mean?",
     ],
     "yesno": ["Are dogs allowed?", "May I park here", "Did the meeting ban cockerels?", "Darf ich rauchen?",

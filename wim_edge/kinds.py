@@ -35,6 +35,12 @@ _YESNO = re.compile(
     r"|ist|sind|war|hat|haben|darf|dürfen|kann|können|muss|müssen|wird|gibt es|est-ce qu\w*|y a-t-il)\b",
     re.IGNORECASE,
 )
+_WAS = re.compile(
+    r"was (?:alles|bedeutet|bekomm\w+|brauch\w+|darf|für|genau|geschieht|gibt|hat|haben|heißt|ist|kann|kommt"
+    r"|koste\w*|mach\w+|muss|müssen|passiert|sagt|sind|soll\w*|steht|tun|tut|verdien\w*|wiegt|wird|wurde|zahl\w*)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+"""The beginning of a question in German, which asks what."""
 _CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _OPEN = re.compile(r"(?:can|could|will|would) you (?:tell|say|list|name|explain|find|give)\b", re.IGNORECASE)
 _LIST = re.compile(
@@ -60,7 +66,7 @@ def kind_of(question: str) -> Kind:
         return "summary"
     if _LIST.match(plain):
         return "list"
-    if _YESNO.match(plain) and not _CHOICE.search(plain) and not _OPEN.match(plain):
+    if _YESNO.match(plain) and not _WAS.match(plain) and not _CHOICE.search(plain) and not _OPEN.match(plain):
         return "yesno"
     return "free" if _FREE.match(plain) else "fact"
 

@@ -15,12 +15,12 @@ from typing import Self
 from wim_edge.documents import Document, read_documents, with_unique_names
 from wim_edge.documents.readers import Scan, find_scans
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
-from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.in_step import InStep
 from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.library_recall import LibraryRecall
-from wim_edge.session import QuestionSession, prepare, resolve_for, run_session, stopped_events
+from wim_edge.session import QuestionSession, nothing_events, prepare, resolve_for, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message
@@ -307,7 +307,9 @@ class Runtime:
             if not any(passage.chosen for passage in passages):
                 nothing = f"nothing in library {name} has words in common with the question"
                 if not given:
-                    raise LibraryError(nothing, "Use --retriever hybrid or recall.")
+                    text = f"{nothing[0].upper()}{nothing[1:]}; other words or --retriever hybrid may find it."
+                    yield from nothing_events(text, model.info.name, self._loaded.resolved().pattern.name, clock)
+                    return
                 yield events.Warning(nothing)
             read = with_unique_names([*given, *recalled])
             yield from self._read_and_answer(read, query, on_margin, verdicts, read_on, stack, clock, control)

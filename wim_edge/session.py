@@ -211,6 +211,13 @@ def stopped_events(model: str, pattern: str, clock: Timings, *, asked: bool) -> 
     yield events.AnswerFinished("", "cancelled", pattern, model, (), usage)
 
 
+def nothing_events(text: str, model: str, pattern: str, clock: Timings) -> Iterator[events.Event]:
+    """Yields the events of a question for which there is nothing to read."""
+    yield events.AnswerDelta(text)
+    usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
+    yield events.AnswerFinished(text, "stop", pattern, model, (), usage, status="not_found")
+
+
 def _started(session: QuestionSession) -> events.ReadingStarted:
     reading = session.reading
     plan, resolved = reading.plan, reading.resolved

@@ -158,6 +158,7 @@ class Settings(Limits):
             if not _is_one(getattr(self, name), kinds):
                 wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
                 raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes {wanted}.")
+        limits = [limit.name for limit in fields(Limits) if limit.name != "scan_pages"]
         rules: tuple[tuple[str, bool, str], ...] = (
             ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
             ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
@@ -182,7 +183,8 @@ class Settings(Limits):
             ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
             ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
             ("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1"),
-            *((limit.name, getattr(self, limit.name) >= 1, "at least 1") for limit in fields(Limits)),
+            ("scan_pages", self.scan_pages >= 0, "0 or more"),
+            *((one, getattr(self, one) >= 1, "at least 1") for one in limits),
         )
         for name, good, wanted in rules:
             if not good:

@@ -7,6 +7,7 @@ import pytest
 
 from wim_edge.documents import Document, read_document
 from wim_edge.errors import DocumentError
+from wim_edge.settings import Settings
 
 Read = Callable[[str, "bytes | str"], Document]
 Refuse = Callable[[str, "bytes | str"], DocumentError]
@@ -19,7 +20,7 @@ def read(tmp_path: Path) -> Read:
     def read(name: str, content: bytes | str) -> Document:
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        document = read_document(path)
+        document = read_document(path, limits=Settings())  # as the command line and the server read
         assert document.name == name
         assert document.path == path
         assert "\r" not in document.text

@@ -36,6 +36,16 @@ def body(content: str) -> bytes:
     return rezip(sample(), {"word/document.xml": f"<w:document {W}><w:body>{content}</w:body></w:document>"})
 
 
+def test_headers_and_footers_come_last_and_once(read) -> None:
+    word = docx.Document()
+    word.add_paragraph("The work is done in May.")
+    for part in (word.sections[0].footer, word.sections[0].first_page_footer, word.sections[0].header):
+        part.paragraphs[0].text = "Contract number KA-2024-031"
+    document = read("a.docx", save(word))
+    assert document.text == "The work is done in May.\n\nContract number KA-2024-031"
+    assert document.place(30, 40).section == "Headers and footers"
+
+
 def test_paragraphs_tables_and_headings_in_their_order(read) -> None:
     document = read("a.docx", sample())
     assert document.text == "The Title\n\nFirst.\n\nPart\n\nA | B\nC | D\n\nLast\tone"

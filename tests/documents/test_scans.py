@@ -49,6 +49,11 @@ def test_columns_follow_each_other_and_broken_words_are_whole(read: Read, worker
     assert "words of the last line are indeed those of the right column while line 0" in text
 
 
+def test_spaces_that_the_engine_lost(read: Read, worker: Runs) -> None:
+    worker.append([said(1, ("It rises to985 pounds in 28days.The A4 sheet.", 70, 100, 500, 130, 0.9))])
+    assert read("a.pdf", scan([["v"]])).text == "It rises to 985 pounds in 28 days. The A4 sheet."
+
+
 def test_text_and_pictures_in_one_file(read: Read, worker: Runs) -> None:
     from pypdfium2 import PdfDocument
 

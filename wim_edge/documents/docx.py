@@ -49,6 +49,12 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             if kind in parts:
                 draft.mark(section=heading)
                 _add(draft, parts[kind], {}, None)
+        # A contract's number may stand there alone
+        margins = [one for part in _margins(docx, word) for one in _walk(part, {_PARAGRAPH})]
+        lines = [text for one in margins for text in _texts(one, None) if text.strip()]
+        if lines:
+            draft.mark(section="Headers and footers")
+            draft.paragraph("\n".join(dict.fromkeys(lines)))
     except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
         # python-docx takes a package's structure for granted and stumbles where a part is missing
         # (or follows a chain of a thousand parts).
@@ -62,6 +68,13 @@ def _parts(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
         kind = relation.reltype.rpartition("/")[2]
         if kind in ("numbering", *_NOTES) and not relation.is_external:
             yield kind, docx.oxml.parse_xml(relation.target_part.blob)
+
+
+def _margins(docx: Any, word: Any) -> Iterator[Any]:
+    """Yields the headers and footers, those of the first and of even pages too."""
+    for relation in word.part.rels.values():
+        if relation.reltype.rpartition("/")[2] in ("header", "footer") and not relation.is_external:
+            yield docx.oxml.parse_xml(relation.target_part.blob)
 
 
 def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None) -> None:

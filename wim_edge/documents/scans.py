@@ -42,6 +42,8 @@ _LIKE = 0.35
 
 
 T = TypeVar("T")
+_LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
+"""The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-$")
 
 
@@ -67,7 +69,7 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """What was recognised of a file: its pages by their numbers, whether these are all that a picture holds, and
+    """The pages that were recognised of a file, by their numbers; whether these are all that a picture holds, and
     whether more was tried in vain, here and now."""
 
     pages: dict[int, ScannedPage]
@@ -214,14 +216,14 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
 
 
 class _Said(Struct):
-    """What the process says of a page; a box is (text, left, top, right, bottom, confidence), in points."""
+    """A page as the process tells it; a box is (text, left, top, right, bottom, confidence), in points."""
 
     page: Annotated[int, Meta(ge=1, le=10**6)]
     boxes: list[tuple[str, float, float, float, float, Annotated[float, Meta(ge=0, le=1)]]]
 
 
 class _Kept(Struct):
-    """What is kept on disk of a file."""
+    """The pages of a file as they are kept on disk."""
 
     pages: list[_Said]
     is_whole: bool = False
@@ -241,7 +243,7 @@ def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
     pieces = []
     for text, left, top, right, bottom, _ in boxes:
         # As PDFium tells a hyphen that only broke the line; a recognised one may be of the word, which is rarer
-        text = _HYPHEN.sub(BROKEN[0], text)
+        text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
         words, middle, height = _words(text, left, right), -(top + bottom) / 2, bottom - top
         if abs(height - usual) <= _LIKE * usual:
             height = usual
