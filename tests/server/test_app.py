@@ -60,4 +60,5 @@ def test_the_page_listens_to_every_event_or_names_those_that_it_passes_over() ->
         "margin.delta", "reading.order",  # the margin comes whole, and segments as they are read
         "completion.delta", "completion.finished", "text.embedded",  # of prompts and texts without a document
         "recall.titles",  # the passages follow
+        "pages.recognised",  # a document on the shelf is text
     }  # fmt: skip

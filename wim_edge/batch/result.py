@@ -142,7 +142,8 @@ def _schema(arrow: Any) -> Any:
     place = [("segment", whole), ("page", whole), ("section", text), ("line", whole), ("chars", span)]
     margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_()),
               ("header", text), ("short", span)]  # fmt: skip
-    source = [*place, ("relevance", real), ("margin", text), ("quote", span), ("row", whole), ("opens", text)]
+    source = [*place, ("relevance", real), ("margin", text), ("quote", span), ("row", whole), ("opens", text),
+              ("confidence", real)]  # fmt: skip
     quote = [("text", text), *place[1:], ("header", text)]
     usage = [*((name, whole) for name in _COUNTS), ("seconds", arrow.map_(text, real))]
     texts = ("pattern", "relevance", "model")

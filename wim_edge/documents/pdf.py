@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from itertools import islice
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -38,7 +39,7 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft = DocumentBuilder()
     with PDFIUM:
         pages, titles, title, drawn = _pages(pdfium, name, data, limits.pdf_pages)
-    draft.title = "" if _NO_TITLE.search(title) else title
+    draft.title = "" if _NO_TITLE.search(title) or title == Path(name).stem else title
     scanned = scans.of_pages(data, drawn[: limits.scan_pages])
     for number, page in scanned.items():
         pages[number - 1] = list(page.lines)
