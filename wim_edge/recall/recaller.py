@@ -44,7 +44,7 @@ _READ, _NEAR = 8, 3.0
 """The most candidates that are read, and how far behind the best one they may be: reading all eight finds no more."""
 _LONGEST_READ = 512  # tokens of a candidate by which it is judged
 _SLACK = 64
-_WHOLE = 2000  # characters of a document that is read whole for the answer, whichever of its passages was recalled
+_WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
 
 
 @dataclass
@@ -155,7 +155,8 @@ class Recaller:
         for name, chars in spans.items():
             kept = by_name[name]
             document = replace(kept.document, notes=_notes(kept))
-            is_long = len(document.text) > _WHOLE
+            # Of a longer text no tokenizer makes so few
+            is_long = len(document.text) > 16 * _WHOLE or len(self._model.tokenize(document.text)) >= _WHOLE
             found.append(replace(document, parts=_merged(chars)) if is_long else document)
         return found
 
