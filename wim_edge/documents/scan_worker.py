@@ -158,7 +158,10 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
             boxes = upright(engine, pixels)
         except Exception:  # noqa: BLE001 - of the engine's, on a page of a size or form that it cannot take
             boxes = []
-        placed = [(text, *[round(points * at, 1) for at in box], round(sure, 3)) for text, *box, sure in boxes]
+        placed = [
+            (text, *[round(points * at, 1) for at in box], round(min(max(float(np.nan_to_num(sure)), 0.0), 1.0), 3))
+            for text, *box, sure in boxes
+        ]
         sys.stdout.write(json.dumps({"page": number, "boxes": placed}) + "\n")
         sys.stdout.flush()
     sys.stdout.write('{"end":true}\n')

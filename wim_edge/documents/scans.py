@@ -1,5 +1,4 @@
-"""Pages that are pictures, as lines of text: recognised by a process with limits, and kept, as it takes seconds a page.
-"""
+"""Pages that are pictures, as lines of text: recognised by a process with limits, and kept, as each takes seconds."""
 
 from __future__ import annotations
 
@@ -39,7 +38,6 @@ _CRASHES = 3
 _REMEMBERED = 16
 _LIKE = 0.35
 """The share by which a line's height may differ from the page's usual one and be taken for it: boxes are loose."""
-
 
 T = TypeVar("T")
 _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
