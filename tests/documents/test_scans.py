@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from contextlib import closing
 from io import BytesIO
@@ -179,3 +180,15 @@ def test_other_files_start_no_process(tmp_path: Path, worker: Runs) -> None:
     (tmp_path / "b.txt").write_text("The plan")
     assert not find_scans([tmp_path / "a.pdf", tmp_path / "b.txt", tmp_path / "none.pdf", "-"])
     assert read_document(tmp_path / "a.pdf").text == "The plan"
+
+
+def test_what_a_pipe_holds_is_left_to_the_reading(worker: Runs) -> None:
+    reader, writer = os.pipe()
+    with open(writer, "wb") as file:
+        file.write(b"The ferry sails at noon.")
+    try:
+        pipe = f"/dev/fd/{reader}"
+        assert not find_scans([pipe])
+        assert read_document(pipe).text == "The ferry sails at noon."
+    finally:
+        os.close(reader)

@@ -118,13 +118,20 @@ def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list
     """Returns those of some files whose text takes long, as pages of it must be recognised. Reading a file does that
     too, without telling of it."""
     found = []
-    for path in [Path(source) for source in sources if source != "-"] if scans.engine() and limits.scan_pages else []:
+    for path in [Path(source) for source in sources if source != "-"] if limits.scan_pages else []:
         try:
+            if not path.is_file():  # what a pipe holds can be read once
+                continue
+            with path.open("rb") as file:
+                start = file.read(1024)
+            is_pdf = b"%PDF-" in start
+            if not (is_pdf or PICTURE.match(start)) or not scans.engine():
+                continue
             data = bytes_of(path, limits)
-            pages = unread_scans(data, limits) if b"%PDF-" in data[:1024] else []
-        except DocumentError:  # which reading will raise
+            pages = unread_scans(data, limits) if is_pdf else []
+        except (DocumentError, OSError, ValueError):  # which reading will tell
             continue
-        if pages or (PICTURE.match(data) and scans.waits(data)):
+        if pages or (not is_pdf and scans.waits(data)):
             found.append(Scan(path, tuple(pages)))
     return found
 
