@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from tests.documents.scanned import picture, png, scan
-from wim_edge.documents import scan_worker
 from wim_edge.documents.scan_worker import Box, engine_of, pages, upright
+from wim_edge.documents.scans import sureness
 
 LINES = ("The crane is inspected in March.", "Its keeper is Wilhelm Türk.")
 
@@ -31,7 +31,7 @@ def test_a_page_is_read_however_it_lies(turn: int) -> None:
     assert "inspected in March" in words(boxes)
     assert "Wilhelm" in words(boxes)
     assert max(box[3] for box in boxes) > 500, "of the page as it is turned"
-    assert scan_worker.sureness(boxes) > 0.8
+    assert sureness(boxes) > 0.8
 
 
 def test_pages_of_a_pdf_and_of_a_picture() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
@@ -41,7 +41,7 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         word = docx.Document(io.BytesIO(data))
         draft.title = word.core_properties.title or ""
         styles = {style.style_id: style.name or "" for style in word.styles}
-        parts = dict(_parts(docx, word))
+        parts = dict(_parts(docx, word, ("numbering", *_NOTES)))
         lists = parts.get("numbering")
         numbering = None if lists is None else Numbering(lists, word.styles.element)
         _add(draft, word.element.body, styles, numbering)
@@ -50,7 +50,7 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
                 draft.mark(section=heading)
                 _add(draft, parts[kind], {}, None)
         # A contract's number may stand there alone
-        margins = [one for part in _margins(docx, word) for one in _walk(part, {_PARAGRAPH})]
+        margins = [one for _, part in _parts(docx, word, ("header", "footer")) for one in _walk(part, {_PARAGRAPH})]
         lines = [text for one in margins for text in _texts(one, None) if text.strip()]
         if lines:
             draft.mark(section="Headers and footers")
@@ -62,19 +62,12 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     return draft.document(name)
 
 
-def _parts(docx: Any, word: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the parts beside the body that are read, by their kind."""
+def _parts(docx: Any, word: Any, kinds: Container[str]) -> Iterator[tuple[str, Any]]:
+    """Yields the parts of these kinds beside the body, each with its kind."""
     for relation in word.part.rels.values():
         kind = relation.reltype.rpartition("/")[2]
-        if kind in ("numbering", *_NOTES) and not relation.is_external:
+        if kind in kinds and not relation.is_external:
             yield kind, docx.oxml.parse_xml(relation.target_part.blob)
-
-
-def _margins(docx: Any, word: Any) -> Iterator[Any]:
-    """Yields the headers and footers, those of the first and of even pages too."""
-    for relation in word.part.rels.values():
-        if relation.reltype.rpartition("/")[2] in ("header", "footer") and not relation.is_external:
-            yield docx.oxml.parse_xml(relation.target_part.blob)
 
 
 def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None) -> None:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wim_edge import subprocesses
+from wim_edge.documents.scans import sureness
 
 Box: TypeAlias = tuple[str, float, float, float, float, float]
 """A text, where it stands (left, top, right, bottom), and how sure the engine is of it (0 to 1)."""
@@ -78,12 +79,6 @@ def upright(engine: Engine, pixels: Pixels) -> list[Box]:
     return max(turned, key=lambda found: sureness(found) * (1 - 0.5 * _is_lying(found)) if found else 0.0)
 
 
-def sureness(boxes: Iterable[Box]) -> float:
-    """Returns the mean confidence of a page's characters; 0 if there are none."""
-    found = [(len(text), sure) for text, *_, sure in boxes]
-    return sum(n * sure for n, sure in found) / max(1, sum(n for n, _ in found))
-
-
 def _is_lying(boxes: Iterable[Box]) -> bool:
     """Tells whether most texts are higher than wide."""
     long = [box for box in boxes if len(box[0]) > 3]
@@ -102,7 +97,10 @@ def _rapidocr() -> Engine:
     read = RapidOCR(params=more)
 
     def boxes(pixels: Pixels) -> list[Box]:
-        found = read(np.repeat(pixels[:, :, None], 3, axis=2))
+        try:
+            found = read(np.repeat(pixels[:, :, None], 3, axis=2))
+        except Exception:  # noqa: BLE001 - the engine's own, on a page of a size or form that it cannot take
+            return []
         if found.boxes is None or found.txts is None:
             return []
         return [
@@ -154,10 +152,7 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
         except (ImportError, OSError, subprocess.SubprocessError) as error:  # a package that is there in part
             sys.stdout.write(json.dumps({"failed": f"{type(error).__name__}: {error}"}) + "\n")
             return
-        try:
-            boxes = upright(engine, pixels)
-        except Exception:  # noqa: BLE001 - of the engine's, on a page of a size or form that it cannot take
-            boxes = []
+        boxes = upright(engine, pixels)
         placed = [
             (text, *[round(points * at, 1) for at in box], round(min(max(float(np.nan_to_num(sure)), 0.0), 1.0), 3))
             for text, *box, sure in boxes

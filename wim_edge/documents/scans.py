@@ -228,9 +228,13 @@ class _Kept(Struct):
 
 
 def _page(said: _Said) -> ScannedPage:
-    letters = sum(len(text) for text, *_ in said.boxes)
-    confidence = sum(len(box[0]) * box[-1] for box in said.boxes) / max(1, letters)
-    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(confidence, 3), said)
+    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(sureness(said.boxes), 3), said)
+
+
+def sureness(boxes: Sequence[tuple[Any, ...]]) -> float:
+    """Returns the mean confidence, which boxes have last, of a page's characters; 0 if there are none."""
+    letters = sum(len(box[0]) for box in boxes)
+    return float(sum(len(box[0]) * box[-1] for box in boxes) / max(1, letters))
 
 
 def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:

@@ -65,6 +65,7 @@ class _Row:
     """All of it in lower case, with labels and title."""
 
 
+@lru_cache(maxsize=32)
 def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     """Returns the cell as characters of the document; None if no row is named better than all others, or no column."""
     rows = _rows(document.text)

@@ -276,8 +276,9 @@ def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) 
 
 def _asked_cells(document: Document, query: str) -> list[int]:
     """Returns where the cells begin that the question names, or the likeliest one."""
-    likely = likely_cell(document, query) if is_of_tables(document) else None
-    return [at for at, _ in named_cells(document, query)] or ([likely[0]] if likely else [])
+    named = [at for at, _ in named_cells(document, query)]
+    likely = None if named or not is_of_tables(document) else likely_cell(document, query)
+    return [likely[0]] if likely else named
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
