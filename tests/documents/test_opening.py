@@ -9,15 +9,15 @@ import pytest
 from wim_edge.documents.document import Place
 from wim_edge.documents.opening import link, opens
 
-AT = (3, 9)
+AT, ROW = (3, 9), (None, 7, None, "A7:C7")
 
 
 @pytest.mark.parametrize(("path", "place", "opened", "fragment"), [
     ("a/report.pdf", Place(AT, 12, "Costs", None), "a/report.pdf#page=12", "#page=12"),
     ("notes.md", Place(AT, None, "Costs", 14), "notes.md:14", ""),
-    ("p.xlsx", Place(AT, None, "Prices", None, 7), "p.xlsx#Prices!A7", "#Prices!A7"),
-    ("p.xlsx", Place(AT, None, "Spring '25", None, 7), "p.xlsx#'Spring ''25'!A7", "#%27Spring%20%27%2725%27!A7"),
-    ("p.ods", Place(AT, None, "Spring 25", None, 7), "p.ods#'Spring 25'.A7", "#%27Spring%2025%27.A7"),
+    ("p.xlsx", Place(AT, None, "Prices", *ROW), "p.xlsx#Prices!A7:C7", "#Prices!A7:C7"),
+    ("p.xlsx", Place(AT, None, "Spring '25", *ROW), "p.xlsx#'Spring ''25'!A7:C7", "#%27Spring%20%27%2725%27!A7:C7"),
+    ("p.ods", Place(AT, None, "Spring 25", *ROW), "p.ods#'Spring 25'.A7:C7", "#%27Spring%2025%27.A7:C7"),
     ("p.csv", Place(AT, None, None, None, 7), "p.csv:7", ""),
     ("b.docx", Place(AT, None, "Costs", None), "b.docx", ""),
     ("a #1.txt", Place(AT, None, None, 2), "a #1.txt:2", ""),

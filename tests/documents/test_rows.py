@@ -53,3 +53,25 @@ def test_rows_of_a_sheet_keep_their_numbers() -> None:
         word: document.place(at := document.text.index(word), at + 1).row for word in ("Title", "Item", "Rope", "x")
     }
     assert places == {"Title": 1, "Item": 3, "Rope": 4, "x": 7}
+
+
+@pytest.mark.parametrize(("shown", "cells"), [
+    ("Title", "B1"), ("Rope | 24.90", "B4:C4"), ("24.90", "C4"), ("Rope", "B4"), ("| Item | Price", "B3:C3"),
+    ("Item | Price\nRope | 24.90", "B3:C4"), ("24.90\n| | 3 |", "B4:C5"), ("x", "B7"),
+])  # fmt: skip
+def test_places_of_a_sheet_tell_their_cells(shown: str, cells: str) -> None:
+    draft = DocumentBuilder()
+    rows = [["", "Title"], [], ["", "Item", "Price"], ["", "Rope", "24.90"], ["", "", "3"], [], ["", "x", "1"]]
+    add_rows(draft, rows, are_numbered=True)
+    document = draft.document("a")
+    at = document.text.index(shown)
+    assert document.place(at, at + len(shown)).cells == cells
+
+
+def test_a_sheet_of_many_columns() -> None:
+    draft = DocumentBuilder()
+    add_rows(draft, [[f"c{number}" for number in range(60)]], are_numbered=True)
+    document = draft.document("a")
+    at = document.text.index("c52")
+    assert document.place(at, at + 3).cells == "BA1"
+    assert document.place(0, len(document.text)).cells == "A1:BH1"

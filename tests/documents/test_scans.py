@@ -9,10 +9,11 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.conftest import Read, Refuse
 from tests.documents.make import pdf
-from tests.documents.scanned import Runs, png, said, scan, scripted
+from tests.documents.scanned import Runs, picture, png, said, scan, scripted
 from wim_edge.documents import read_document, scans
 from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError
@@ -66,6 +67,35 @@ def test_text_and_pictures_in_one_file(read: Read, worker: Runs) -> None:
     document = read("both.pdf", out.getvalue())
     assert document.text == "The plan\n\nIt comes on Thursday."
     assert [(mark.page, mark.confidence) for mark in document.marks] == [(1, None), (2, 0.8)]
+
+
+def stamped(text: str, width: float = 590) -> bytes:
+    """Return a page with a picture of this width, and a text of its own, as a scanner's program stamps it."""
+    out = BytesIO()
+    page = Canvas(out, (600, 800))
+    page.drawInlineImage(picture("z"), 5, 5, width, 780)
+    page.drawString(20, 10, text)
+    page.save()
+    return out.getvalue()
+
+
+def test_a_stamp_does_not_hide_that_a_page_is_a_picture(read: Read, worker: Runs) -> None:
+    worker.append([said(1, ("The rent is due on the first.", 70, 100, 300, 130, 0.8), ("Scan", 20, 780, 60, 795, 0.9))])
+    assert "The rent is due" in read("a.pdf", stamped("Scanned with a phone")).text
+    assert read("b.pdf", stamped("A lamp", width=100)).text == "A lamp"
+    assert read("c.pdf", stamped("The rent is due on the first. " * 9)).text.startswith("The rent is due")
+
+
+def test_without_an_engine_a_stamped_page_says_what_is_not_read(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "engine", lambda: "")
+    document = read("a.pdf", stamped("Scanned with a phone"))
+    assert document.text == "Scanned with a phone"
+    assert document.notes == ("page 1 has a picture over most of it, in which text is not recognised",)
+
+
+def test_a_photograph_keeps_the_text_of_its_page(read: Read, worker: Runs) -> None:
+    worker.append([said(1, ("STOP", 70, 100, 90, 130, 0.8))])
+    assert read("a.pdf", stamped("The ferry at noon, from the pier")).text == "The ferry at noon, from the pier"
 
 
 def test_a_page_on_which_the_process_ends_is_left_out(read: Read, worker: Runs) -> None:

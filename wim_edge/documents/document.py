@@ -23,7 +23,7 @@ INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx stri
 _SECTION_CHARS = 200
 _CONVERTED = (".jsonl", ".gz", *(ending for one in FORMATS if not one.has_lines for ending in one.endings))
 """The endings of files whose text has other lines than the file itself."""
-_INK = re.compile(r"\S")
+_INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _T = TypeVar("_T")
 
@@ -40,23 +40,26 @@ class Place:
     line: int | None
     row: int | None = None
     confidence: float | None = None
+    cells: str | None = None
+    """Of a sheet, its cells as it names them: "B7:E9", or "B7"."""
 
 
 @dataclass(frozen=True)
 class Mark:
     """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change. Of a sheet
-    this line is this row, and each line to the next mark is the next row. A page whose text was recognised has the
-    confidence of that."""
+    this line is this row and begins with this column (from 1; None: the first), and each line to the next mark is the
+    next row. A page whose text was recognised has the confidence of that."""
 
     start: int
     page: int | None = None
     section: str | None = None
     row: int | None = None
     confidence: float | None = None
+    column: int | None = None
 
     def values(self) -> tuple[int | float | str | None, ...]:
         """Returns the fields in their order, as far as the last one that tells something."""
-        every = (self.start, self.page, self.section, self.row, self.confidence)
+        every = (self.start, self.page, self.section, self.row, self.confidence, self.column)
         return every[: max(3, *(at for at, value in enumerate(every, 1) if value is not None))]
 
 
@@ -85,10 +88,11 @@ class Document:
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
-        first = _latest(self._rows, at)
-        row = None if first is None else first[0] + self.text.count("\n", first[1], at)
         page, confidence = _latest(self._pages, at) or (None, None)
-        return Place((start, end), page, _latest(self._sections, at), line, row, confidence)
+        rows = _latest(self._rows, at)
+        row = None if rows is None or rows.row is None else rows.row + self.text.count("\n", rows.start, at)
+        cells = _cells(self.text, at, end, row, rows.column or 1) if rows and row else None
+        return Place((start, end), page, _latest(self._sections, at), line, row, confidence, cells)
 
     @cached_property
     def _has_lines(self) -> bool:
@@ -108,8 +112,24 @@ class Document:
         return [(mark.start, mark.section) for mark in self.marks if mark.section is not None]
 
     @cached_property
-    def _rows(self) -> list[tuple[int, tuple[int, int]]]:
-        return [(mark.start, (mark.row, mark.start)) for mark in self.marks if mark.row is not None]
+    def _rows(self) -> list[tuple[int, Mark]]:
+        return [(mark.start, mark) for mark in self.marks if mark.row is not None]
+
+
+def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
+    """Returns the cells that characters of a sheet's text hold, which begin in this row: the rows begin with this
+    column, each with a pipe that parts no cells if it is a header, or its first cell is empty."""
+    line = text.rfind("\n", 0, at) + 1
+    before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
+    first = 0 if more else len(_PIPE.findall(text, line + text.startswith("|", line), at))
+    last = max(len(_PIPE.findall(one, one.startswith("|"))) for one in (before, *more))
+    here, there = f"{_letters(column + first)}{row}", f"{_letters(column + last)}{row + len(more)}"
+    return here if here == there else f"{here}:{there}"
+
+
+def _letters(column: int) -> str:
+    """Returns a column as a sheet names it: 28 is "AB"."""
+    return (_letters((column - 1) // 26) if column > 26 else "") + chr(ord("A") + (column - 1) % 26)
 
 
 def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
@@ -139,15 +159,19 @@ class DocumentBuilder:
         self._page, self._confidence = page or self._page, confidence
         self._section = short(section) if section else self._section
 
-    def paragraph(self, text: str, sections: Iterable[tuple[int, str]] = (), row: int | None = None) -> None:
+    def paragraph(
+        self, text: str, sections: Iterable[tuple[int, str]] = (), row: int | None = None, column: int = 1
+    ) -> None:
         """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out.
-        ``sections`` are where in it some begin, ascending, and their titles; ``row`` is that of its first line."""
+        ``sections`` are where in it some begin, ascending, and their titles; ``row`` is that of its first line, which
+        begins with this ``column``."""
         if not text.strip():
             return
         if self._parts:
             self._append("\n\n")
         if self._page or self._section or row or self._confidence:
-            self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence))
+            first = column if row and column > 1 else None
+            self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence, first))
             self._page = self._section = self._confidence = None
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)

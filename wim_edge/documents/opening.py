@@ -1,4 +1,4 @@
-"""Addresses that open a document at a place: a page of a PDF, a line in an editor, a row of a sheet."""
+"""Addresses that open a document at a place: a page of a PDF, a line in an editor, cells of a sheet."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PLAIN = re.compile(r"\w+")
 
 
 def opens(path: Path, place: Place) -> str:
-    """Returns what opens a file at a place: "report.pdf#page=12", "notes.md:14", "prices.xlsx#'Spring 25'!A7"; its path
-    alone where nothing leads further."""
+    """Returns what opens a file at a place: "report.pdf#page=12", "notes.md:14", "prices.xlsx#'Spring 25'!A7:D7"; its
+    path alone where nothing leads further."""
     ending = path.suffix.lower()
     if ending in PDF.endings and place.page is not None:
         return f"{path}#page={place.page}"
     if ending in (*XLSX.endings, _ODS) and place.section:
         sheet = place.section if _PLAIN.fullmatch(place.section) else "'" + place.section.replace("'", "''") + "'"
-        return f"{path}#{sheet}{'.' if ending == _ODS else '!'}A{place.row or 1}"
+        return f"{path}#{sheet}{'.' if ending == _ODS else '!'}{place.cells or 'A1'}"
     line = place.line or place.row
     return f"{path}:{line}" if line else str(path)
 
@@ -29,4 +29,4 @@ def opens(path: Path, place: Place) -> str:
 def link(opened: str, path: str) -> str:
     """Returns the file: address for what `opens` returned of a path; a line is no part of it."""
     _, _, fragment = opened.removeprefix(path).partition("#")
-    return Path(path).absolute().as_uri() + (f"#{quote(fragment, safe='=!')}" if fragment else "")
+    return Path(path).absolute().as_uri() + (f"#{quote(fragment, safe='=!:')}" if fragment else "")

@@ -24,6 +24,9 @@ from wim_edge.settings import Limits
 
 _NAMED_PAGES = 5
 _BOOKMARKS = 5000
+_STAMP, _MOST, _PICTURES = 150, 0.5, 20
+"""The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
+pictures are looked at."""
 # What programs write there for want of a title: the name of a file.
 _NO_TITLE = re.compile(r"^(untitled|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I)
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
@@ -42,7 +45,8 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.title = "" if _NO_TITLE.search(title) or title == Path(name).stem else title
     scanned = scans.of_pages(data, drawn[: limits.scan_pages])
     for number, page in scanned.items():
-        pages[number - 1] = list(page.lines)
+        if _letters(page.lines) >= _letters(pages[number - 1]):
+            pages[number - 1] = list(page.lines)
     silent: list[int] = []
     broken: list[int] = []
     for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
@@ -57,6 +61,8 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     if draft.empty:
         raise damaged(name)
     draft.notes.extend(_note(silent, "no text layer") + _note(broken, "damage, and could not be read"))
+    covered = [number for number in drawn if number not in scanned and number not in silent]
+    draft.notes.extend(_note(covered, "a picture over most of it, in which text is not recognised"))
     draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
 
@@ -101,7 +107,8 @@ def _pages(
         if len(pdf) > most:
             raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
         pages = [_page(pdf, index, library) for index in range(len(pdf))]
-        drawn = [at + 1 for at, lines in enumerate(pages) if lines == [] and _is_picture(pdf, at, library)]
+        few = [at for at, lines in enumerate(pages) if lines is not None and _letters(lines) < _STAMP]
+        drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
         return pages, _bookmarks(pdf, library), str(pdf.get_metadata_value("Title")), drawn
     finally:
         pdf.close()
@@ -130,8 +137,12 @@ def _page(pdf: Any, index: int, library: type[Exception]) -> list[Line] | None:
         return None
 
 
+def _letters(lines: Iterable[Line] | None) -> int:
+    return sum(len(word.text) for line in lines or () for word in line.words)
+
+
 def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
-    """Tells whether something is drawn on a page, but no text."""
+    """Tells whether something is drawn on a page, but no text; or a picture over most of it, and hardly any text."""
     import pypdfium2.raw as raw
 
     try:
@@ -139,7 +150,16 @@ def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
             if raw.FPDFPage_CountObjects(page.raw) <= 0:
                 return False
             with closing(page.get_textpage()) as chars:
-                return not chars.get_text_range().strip()
+                text = chars.get_text_range().strip()
+            if not text:
+                return True
+            width, height = page.get_size()
+            return len(text) < _STAMP and any(
+                (right - left) * (top - bottom) > _MOST * width * height
+                for left, bottom, right, top in (
+                    one.get_bounds() for one in islice(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]), _PICTURES)
+                )
+            )
     except library:
         return False
 

@@ -26,6 +26,8 @@ from wim_edge.errors import LibraryError
 WIDEST = 2400  # pixels; a page in full on a large screen of high density
 _SHARES = 1_000_000  # PDFium tells places in whole pixels, here of a picture of so many each way
 _BROKEN = "\ufffe\x02"  # a hyphen that only broke the line, as PDFium writes it
+_FEW = 40
+"""The words of a page below which it may be a picture with a stamp on it."""
 _NO_TEXT = re.compile("[\u00ad\x00]")
 
 Box = tuple[float, float, float, float]
@@ -68,8 +70,8 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
     """
     with _opened(path) as pdf, _page(pdf, page) as shown:
         found, (across, down) = list(_words(shown)), shown.get_size()
-    if not found:
-        found = _recognised(path, page, across, down)
+    if len(found) < _FEW:
+        found = max(found, _recognised(path, page, across, down), key=len)
     wanted = [match.span() for match in re.finditer(r"\S+", text)]
     alike = SequenceMatcher(None, [text[start:end] for start, end in wanted], [word for word, _ in found], False)
     return [

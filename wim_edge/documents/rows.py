@@ -26,8 +26,8 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbe
             block.append(cells)
         elif block:
             first = number - len(block)
-            for paragraph in table_text(block):
-                draft.paragraph(paragraph, row=first if are_numbered else None)
+            for left, paragraph in _tables_of(block):
+                draft.paragraph(paragraph, row=first if are_numbered else None, column=left + 1)
                 first += 1 + paragraph.count("\n")
             block = []
 
@@ -35,25 +35,31 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbe
 def table_text(block: Sequence[Sequence[str]]) -> list[str]:
     """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows. Where a header like
     its own comes again, another one begins."""
+    return [text for _, text in _tables_of(block)]
+
+
+def _tables_of(block: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Returns the same paragraphs, each with the number of its first column (from 0)."""
     begins = [0]
     again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
     if again and names_columns(block[: again[0]]):
         begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # with its title
-    return [text for at, end in pairwise([*begins, len(block)]) for text in _one_table(block[at:end])]
+    return [one for at, end in pairwise([*begins, len(block)]) for one in _one_table(block[at:end])]
 
 
-def _one_table(block: Sequence[Sequence[str]]) -> list[str]:
+def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     filled = {number for row in block for number, cell in enumerate(row) if cell}
     left, right = min(filled), max(filled) + 1
     table = [row[left:right] for row in block]
     titles = []
     widest = max(sum(map(bool, row)) for row in table)
     while len(table) > 1 and sum(map(bool, table[0])) == 1 < widest:
-        titles.append("".join(table.pop(0)))
+        title = table.pop(0)
+        titles.append((left + next(at for at, cell in enumerate(title) if cell), "".join(title)))
     lines = [line_of(row) for row in table]
     if names_columns(table) and not lines[0].startswith("|"):
         lines[0] = f"| {lines[0]}"
-    return [*titles, "\n".join(lines)]
+    return [*titles, (left, "\n".join(lines))]
 
 
 def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
