@@ -41,7 +41,7 @@ class Place:
     row: int | None = None
     confidence: float | None = None
     cells: str | None = None
-    """Of a sheet, its cells as it names them: "B7:E9", or "B7"."""
+    """The cells of a sheet, as it names them: "B7:E9", or "B7"."""
 
 
 @dataclass(frozen=True)

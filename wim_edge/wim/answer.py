@@ -17,6 +17,7 @@ from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, so
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.which_documents import documents_that_say
 from wim_edge.wim.whole import counted_answer, summary
 
 _EVALUATED = 16
@@ -104,6 +105,8 @@ class AnswerStage:
     def _answer_of_whole(self) -> Answer | None:
         """Returns the answer that needs no reading, else None."""
         reading, plan = self.reading, self.reading.plan
+        if found := documents_that_say(plan.documents, plan.query):
+            return found
         if reading.kind == "list":
             return counted_answer(plan.documents, plan.query)
         return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
