@@ -36,6 +36,17 @@ def body(content: str) -> bytes:
     return rezip(sample(), {"word/document.xml": f"<w:document {W}><w:body>{content}</w:body></w:document>"})
 
 
+def test_a_picture_that_is_not_there_and_a_style_of_no_kind_hide_no_text(read) -> None:
+    relations = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
+        'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="media/gone.jpeg"/>'
+        "</Relationships>"
+    )
+    styles = f'<w:styles {W}><w:style w:styleId="X"><w:name w:val="heading 1"/></w:style></w:styles>'
+    assert "First." in read("a.docx", rezip(sample(), {"word/_rels/document.xml.rels": relations})).text
+    assert "First." in read("a.docx", rezip(sample(), {"word/styles.xml": styles})).text
+
+
 def test_headers_and_footers_come_last_and_once(read) -> None:
     word = docx.Document()
     word.add_paragraph("The work is done in May.")

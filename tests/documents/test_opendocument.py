@@ -7,7 +7,8 @@ from tests.documents.make import archive, claiming
 pytest.importorskip("lxml")
 NAMES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{long}:1.0"'
-    for name, long in zip(("office", "text", "table", "style", "draw"), ("office", "text", "table", "style", "drawing"),
+    for name, long in zip(("office", "text", "table", "style", "draw", "presentation"),
+                          ("office", "text", "table", "style", "drawing", "presentation"),
                           strict=True)
 )
 STYLES = (
@@ -67,6 +68,20 @@ def test_sheets_and_slides(read) -> None:
     pages = "".join(f"<draw:page><draw:frame><text:p>slide {n}</text:p></draw:frame></draw:page>" for n in (1, 2))
     document = read("a.odp", file("presentation", pages))
     assert [(mark.page, document.text[mark.start :][:7]) for mark in document.marks] == [(1, "slide 1"), (2, "slide 2")]
+
+
+def test_what_a_speaker_notes_belongs_to_the_slide(read) -> None:
+    notes = "<presentation:notes><text:p>Say it slowly</text:p><text:p>7</text:p></presentation:notes>"
+    pages = f"<draw:page><text:p>One</text:p>{notes}</draw:page><draw:page><text:p>Two</text:p></draw:page>"
+    document = read("a.odp", file("presentation", pages))
+    assert document.text == "One\n\nNotes: Say it slowly\n\nTwo"
+    assert document.place(document.text.index("slowly"), 20).page == 1
+
+
+def test_one_with_a_password_says_so(refuse) -> None:
+    manifest = '<manifest:file-entry><manifest:encryption-data manifest:checksum="x"/></manifest:file-entry>'
+    error = refuse("a.ods", archive({"content.xml": b"\x8a\x01", "META-INF/manifest.xml": manifest}))
+    assert "encrypted" in str(error)
 
 
 def test_hostile_ones_are_bounded(read, refuse) -> None:

@@ -38,7 +38,7 @@ class Archive:
         members = self._zip.infolist()
         self.names = frozenset(member.filename for member in members)
         if any(member.flag_bits & 1 for member in members):
-            raise DocumentError(f"{name}: encrypted", "Save a copy without a password and read that.")
+            raise encrypted(name)
         self._bound(sum(member.file_size for member in members), "document_bytes")
         self._markup = 0
 
@@ -60,6 +60,10 @@ class Archive:
             return self._zip.read(member)
         except DAMAGE:
             raise damaged(self._name) from None
+
+
+def encrypted(name: str) -> DocumentError:
+    return DocumentError(f"{name}: encrypted", "Save a copy without a password and read that.")
 
 
 def damaged(name: str) -> DocumentError:

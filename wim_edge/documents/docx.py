@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import zipfile
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -27,6 +28,7 @@ _HIDDEN = frozenset(
 _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
 _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
+_RELATIONS, _PICTURE = "word/_rels/document.xml.rels", re.compile(r"""\bTarget=["'](media/[^"'<>]{1,200})["']""")
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes"}
 
 
@@ -38,9 +40,9 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft = DocumentBuilder()
     library = (docx.exceptions.PythonDocxError, docx.opc.exceptions.OpcError, etree.LxmlError)
     try:
-        word = docx.Document(io.BytesIO(data))
+        word = docx.Document(io.BytesIO(_whole(data)))
         draft.title = word.core_properties.title or ""
-        styles = {style.style_id: style.name or "" for style in word.styles}
+        styles = {style.styleId or "": style.name_val or "" for style in word.styles.element.style_lst}
         parts = dict(_parts(docx, word, ("numbering", *_NOTES)))
         lists = parts.get("numbering")
         numbering = None if lists is None else Numbering(lists, word.styles.element)
@@ -60,6 +62,22 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         # (or follows a chain of a thousand parts).
         raise damaged(name) from None
     return draft.document(name)
+
+
+def _whole(data: bytes) -> bytes:
+    """Returns the package with an empty member for each picture that its body names and that is not there: Word opens
+    such a file, which python-docx does not."""
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        names = set(package.namelist())
+        relations = package.read(_RELATIONS).decode("utf-8", "replace") if _RELATIONS in names else ""
+    missing = {f"word/{target}" for target in _PICTURE.findall(relations)} - names
+    if not missing:
+        return data
+    out = io.BytesIO(data)
+    with zipfile.ZipFile(out, "a") as package:
+        for name in sorted(missing):
+            package.writestr(name, b"")
+    return out.getvalue()
 
 
 def _parts(docx: Any, word: Any, kinds: Container[str]) -> Iterator[tuple[str, Any]]:

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.archive import DAMAGE, Archive, damaged, encrypted
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
-CONTENT = "content.xml"
+CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NAMES % name for name in ("office", "text", "table", "drawing", "style"))
 _ITEM, _NOTE, _ROW = _TEXT + "list-item", _TEXT + "note", _TABLE + "table-row"
 _PARAGRAPHS = (_TEXT + "p", _TEXT + "h")
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
 _DROPPED = frozenset(
-    {_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms",
-     "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}notes"}
-)  # fmt: skip
+    {_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms"}
+)
+_SPOKEN = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _ROWS, _COLUMNS, _DEEP = 100_000, 1000, 200
 
@@ -32,6 +32,8 @@ def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Docu
     DocumentError."""
     etree = require("lxml.etree", name)
     archive = Archive(name, data, limits)
+    if _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST):
+        raise encrypted(name)
     draft = DocumentBuilder()
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
@@ -81,6 +83,10 @@ class _ElementWriter:
                 self._slides += 1
                 self._draft.mark(page=self._slides)
                 self._add(child, depth + 1)
+            elif tag == _SPOKEN:
+                lines = [self._text(one, []).strip() for one in child.iter(*_PARAGRAPHS)]
+                said = " ".join(line for line in lines if not line.isdecimal()).strip()  # one is the page's number
+                self._draft.paragraph(f"Notes: {said}" if said else "")
             elif tag not in _DROPPED and isinstance(tag, str):
                 self._add(child, depth + 1)
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from wim_edge.documents import scans
-from wim_edge.documents.archive import damaged
+from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
@@ -167,7 +167,7 @@ def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
 def _refusal(name: str, error: Exception) -> DocumentError:
     reason = str(error).lower()
     if "password" in reason or "security" in reason:
-        return DocumentError(f"{name}: encrypted", "Save a copy without a password and read that.")
+        return encrypted(name)
     return damaged(name)
 
 
