@@ -86,3 +86,26 @@ def test_damaged_ones_and_bombs_cost_little(read, refuse) -> None:
         f'{bomb}]><sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>&i;</t></si></sst>'
     )
     assert len(read("b.xlsx", rezip(SAMPLE, {"xl/sharedStrings.xml": strings})).text) < 1000
+
+
+def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
+    book = openpyxl.Workbook()
+    for row in (("Team", "Name", "Room"), ("Office", "Anna", 12), (None, "Ben", 14), ("Yard", "Cleo", 2), (), ("x",)):
+        book.active.append(row)
+    for cells in ("A2:A3", "B4:C4"):
+        book.active.merge_cells(cells)
+    out = io.BytesIO()
+    book.save(out)
+    assert read("a.xlsx", out.getvalue()).text == (
+        "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo |\n\nx"
+    )
+
+
+def test_merged_cells_do_not_make_a_sheet_long(read) -> None:
+    book = openpyxl.Workbook()
+    for number in range(20_000):
+        book.active.append(["x" * 200 if number == 0 else None, number])
+    book.active.merge_cells("A1:A20000")
+    out = io.BytesIO()
+    book.save(out)
+    assert len(read("a.xlsx", out.getvalue()).text) < 1_300_000

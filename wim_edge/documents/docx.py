@@ -17,6 +17,7 @@ from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import Numbering
 from wim_edge.documents.rows import add_rows
+from wim_edge.documents.spans import Span, grid, span_of
 from wim_edge.settings import Limits
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -91,7 +92,7 @@ def _parts(docx: Any, word: Any, kinds: Container[str]) -> Iterator[tuple[str, A
 def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None) -> None:
     for element in _walk(root, {_PARAGRAPH, _TABLE}):
         if element.tag == _TABLE:
-            add_rows(draft, (list(_cells(row, numbering)) for row in _walk(element, {_ROW})))
+            add_rows(draft, _rows(element, numbering))
             continue
         for index, text in enumerate(_texts(element, numbering)):
             if index == 0 and _HEADING.match(styles.get(_style(element), "")):
@@ -99,10 +100,34 @@ def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: N
             draft.paragraph(text)
 
 
-def _cells(row: Any, numbering: Numbering | None) -> Iterator[str]:
-    for cell in _walk(row, {_CELL}):
-        paragraphs = (text for paragraph in _walk(cell, {_PARAGRAPH}) for text in _texts(paragraph, numbering))
-        yield " ".join(" ".join(paragraphs).split())
+def _rows(table: Any, numbering: Numbering | None) -> list[list[str]]:
+    """Returns the rows of a table; a cell over several rows stands in each of them."""
+    rows: list[list[str]] = []
+    spans: list[list[Span]] = []
+    above: dict[int, tuple[int, int]] = {}  # by column, the row and the number of the cell that goes on below
+    for row in _walk(table, {_ROW}):
+        texts: list[str] = []
+        over: list[Span] = []
+        column, begun = 0, dict[int, tuple[int, int]]()
+        for cell in _walk(row, {_CELL}):
+            merged, wide = cell.find(f"{_W}tcPr/{_W}vMerge"), cell.find(f"{_W}tcPr/{_W}gridSpan")
+            down, across = span_of("1", wide.get(_W + "val", "") if wide is not None else "")
+            first = above.get(column) if merged is not None and merged.get(_W + "val") != "restart" else None
+            if first is None:
+                first = len(rows), len(texts)
+                paragraphs = (text for one in _walk(cell, {_PARAGRAPH}) for text in _texts(one, numbering))
+                texts.append(" ".join(" ".join(paragraphs).split()))
+                over.append((down, across))
+            else:
+                down, across = spans[first[0]][first[1]]
+                spans[first[0]][first[1]] = down + 1, across
+            if merged is not None:
+                begun[column] = first
+            column += across
+        rows.append(texts)
+        spans.append(over)
+        above = begun
+    return grid(rows, spans) if any(rows) else rows
 
 
 def _texts(paragraph: Any, numbering: Numbering | None) -> list[str]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.html_tables import Span, lines_of, span_of
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import names_columns
+from wim_edge.documents.spans import Span, lines_of, span_of
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})

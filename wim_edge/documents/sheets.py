@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +17,21 @@ from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
-_COLUMNS = 1000
+_COLUMNS, _MERGES = 1000, 10_000
 _CELLS = 5_000_000
 """The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
 _CURRENCY = re.compile(r"[€$£¥]")
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
+_LONGEST, _REPEATED = 200, 1_000_000
+"""The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
 
 
 def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the sheets that are not hidden; of formulas the value that was last saved. Raises DocumentError."""
     openpyxl = require("openpyxl", name)
-    Archive(name, data, limits).bound_markup(".xml", ".rels")
+    archive = Archive(name, data, limits)
+    archive.bound_markup(".xml", ".rels")
     draft = DocumentBuilder()
     try:
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
@@ -36,7 +42,7 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
                 draft.notes.append(f"sheet {sheet.title} is hidden, and was not read")
                 continue
             draft.mark(section=sheet.title)
-            rows = _Rows(sheet, left)
+            rows = _Rows(sheet, left, _merged(archive, getattr(sheet, "_worksheet_path", "")))
             add_rows(draft, rows, are_numbered=True)
             left = rows.left
             if left <= 0:
@@ -49,17 +55,45 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
 
 
 class _Rows:
-    """The rows of a sheet as texts, until so many cells have been looked at."""
+    """The rows of a sheet as texts, until so many cells have been looked at. ``merged``: by their rows, the columns of
+    cells that go over more rows, and the last of these; such a cell stands in each that holds something."""
 
-    def __init__(self, sheet: Any, left: int) -> None:
-        self._sheet, self.left = sheet, left
+    def __init__(self, sheet: Any, left: int, merged: dict[int, list[tuple[int, int]]]) -> None:
+        self._sheet, self.left, self._merged = sheet, left, merged
 
     def __iter__(self) -> Iterator[list[str]]:
-        for row in self._sheet.iter_rows(max_col=_COLUMNS):
+        goes_on: dict[int, tuple[str, int]] = {}
+        repeated = 0
+        for number, row in enumerate(self._sheet.iter_rows(max_col=_COLUMNS), start=1):
             self.left -= 1 + len(row)
             if self.left <= 0:
                 return
-            yield [shown(cell.value, getattr(cell, "number_format", None) or "") for cell in row]
+            texts = [shown(cell.value, getattr(cell, "number_format", None) or "") for cell in row]
+            if any(texts):
+                for column, (text, last) in goes_on.items():
+                    if number <= last and column < len(texts) and not texts[column] and repeated < _REPEATED:
+                        texts[column] = text
+                        repeated += len(text)
+            for column, last in self._merged.get(number, ()):
+                if column < len(texts) and len(texts[column]) <= _LONGEST:
+                    goes_on[column] = texts[column], last
+            yield texts
+
+
+def _merged(archive: Archive, member: str) -> dict[int, list[tuple[int, int]]]:
+    """Returns the cells of a sheet that go over several rows, as `_Rows` takes them: openpyxl tells of them only where
+    it loads the whole sheet."""
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    if member not in archive.names:
+        return found
+    markup = archive.read(member)
+    for one in islice(_MERGED.finditer(markup, markup.rfind(b"</sheetData>")), _MERGES):
+        column = 0
+        for letter in one[1]:
+            column = 26 * column + letter - ord("A") + 1
+        if int(one[3]) > int(one[2]):
+            found[int(one[2])].append((column - 1, int(one[3])))
+    return found
 
 
 def shown(value: object, form: str = "") -> str:

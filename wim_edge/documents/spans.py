@@ -1,4 +1,4 @@
-"""The rows of an HTML table as a grid: cells over several rows or columns, and headers of two lines."""
+"""The rows of a table as a grid: cells over several rows or columns, and headers of two lines."""
 
 from __future__ import annotations
 

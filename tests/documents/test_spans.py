@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.documents.conftest import Read
-from wim_edge.documents.html_tables import grid, span_of
+from wim_edge.documents.spans import grid, span_of
 
 
 def test_cells_over_rows_stand_in_each(read: Read) -> None:
