@@ -44,6 +44,28 @@ def test_cells_can_be_counted() -> None:
     assert labelled(header_above(text, text.index("Cash")), "Cash | 17 | 12,563") == "Cash · Note: 17 · 2023: 12,563"
 
 
+@pytest.mark.parametrize(("table", "text"), [
+    ("/Mon-Fri//Sat/;Route/first/last/first/last;12/05:40/23:10/06:30/23:40",
+     "| Route | Mon-Fri first | Mon-Fri last | Sat first | Sat last\n12 | 05:40 | 23:10 | 06:30 | 23:40"),
+    ("Item/Unit/Price//Stock;//net/gross/;Rope/m/2.10/2.50/40",
+     "| Item | Unit | Price net | Price gross | Stock\nRope | m | 2.10 | 2.50 | 40"),
+    ("Item/Price/;Rope/2.10/net;Wire/3.00/net", "Item | Price |\nRope | 2.10 | net\nWire | 3.00 | net"),
+    ("Name/Room/Note;Anna/Hall/;Ben/Yard/late", "| Name | Room | Note\nAnna | Hall |\nBen | Yard | late"),
+    ("Name/Room/;Anna//yes;Ben/Yard/no", "Name | Room |\nAnna | | yes\nBen | Yard | no"),
+])  # fmt: skip
+def test_a_header_of_two_lines_is_one(table: str, text: str) -> None:
+    assert text_of(*(row.split("/") for row in table.split(";"))) == text
+
+
+def test_rows_of_a_sheet_are_told_below_a_header_of_two_lines() -> None:
+    draft = DocumentBuilder()
+    add_rows(draft, [["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], are_numbered=True)
+    document = draft.document("a")
+    assert document.text == "| Item | Price net | Price gross\nRope | 2 | 3"
+    at = document.text.index("Rope")
+    assert document.place(at, at + 8).cells == "A3:B3"
+
+
 def test_rows_of_a_sheet_keep_their_numbers() -> None:
     draft = DocumentBuilder()
     rows = [["", "Title"], [], ["Item", "Price"], ["Rope", "24.90"], ["", ""], ["", ""], ["x", "1"]]

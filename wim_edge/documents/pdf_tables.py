@@ -176,7 +176,8 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
         before, after = (gaps[one] if 0 <= one < len(gaps) else far for one in (at - 1, at))
         if parted:
             middle = (near + min(far, near + 1)) / 2
-            is_rest = before < middle and (not cells[0] or was_open)
+            is_header = len(made) == 1 and not any(map(str.isdigit, "".join((*made[0], *cells))))
+            is_rest = before < middle and (not cells[0] or was_open or is_header)
             was_open = not cells[0] and not is_rest and after < middle
         else:
             filled = [number for number, cell in enumerate(cells) if cell]

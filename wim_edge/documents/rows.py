@@ -26,7 +26,8 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbe
             block.append(cells)
         elif block:
             first = number - len(block)
-            for left, paragraph in _tables_of(block):
+            for skipped, left, paragraph in _tables_of(block):
+                first += skipped
                 draft.paragraph(paragraph, row=first if are_numbered else None, column=left + 1)
                 first += 1 + paragraph.count("\n")
             block = []
@@ -35,11 +36,12 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbe
 def table_text(block: Sequence[Sequence[str]]) -> list[str]:
     """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows. Where a header like
     its own comes again, another one begins."""
-    return [text for _, text in _tables_of(block)]
+    return [text for _, _, text in _tables_of(block)]
 
 
-def _tables_of(block: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Returns the same paragraphs, each with the number of its first column (from 0)."""
+def _tables_of(block: Sequence[Sequence[str]]) -> list[tuple[int, int, str]]:
+    """Returns the same paragraphs, each with the number of rows of which it has one line less, and of its first column
+    (from 0)."""
     begins = [0]
     again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
     if again and names_columns(block[: again[0]]):
@@ -47,7 +49,7 @@ def _tables_of(block: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     return [one for at, end in pairwise([*begins, len(block)]) for one in _one_table(block[at:end])]
 
 
-def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, int, str]]:
     filled = {number for row in block for number, cell in enumerate(row) if cell}
     left, right = min(filled), max(filled) + 1
     table = [row[left:right] for row in block]
@@ -55,11 +57,32 @@ def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     widest = max(sum(map(bool, row)) for row in table)
     while len(table) > 1 and sum(map(bool, table[0])) == 1 < widest:
         title = table.pop(0)
-        titles.append((left + next(at for at, cell in enumerate(title) if cell), "".join(title)))
+        titles.append((0, left + next(at for at, cell in enumerate(title) if cell), "".join(title)))
+    table, skipped = _with_one_header(table)
     lines = [line_of(row) for row in table]
     if names_columns(table) and not lines[0].startswith("|"):
         lines[0] = f"| {lines[0]}"
-    return [*titles, (left, "\n".join(lines))]
+    return [*titles, (skipped, left, "\n".join(lines))]
+
+
+def _with_one_header(table: list[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
+    """Returns the rows, with a header of two lines as one ("Price" over "net" and "gross": "Price net", "Price gross"),
+    and how many lines that made less. Of its labels each is over several columns that the second line names, or stands
+    alone, in either line."""
+    if len(table) < 3 or len(table[0]) != len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
+        return table, 0
+    labels, group, n_groups = [], "", 0
+    for at, (upper, lower) in enumerate(zip(table[0], table[1], strict=True)):
+        behind = at + 1 < len(table[1]) and not table[0][at + 1] and bool(table[1][at + 1])
+        if upper and lower and behind:  # begins a group
+            group, n_groups = upper, n_groups + 1
+        elif upper and not lower:
+            group = ""
+        elif upper or not lower or (at and not group):
+            return table, 0
+        labels.append(f"{group} {lower}".strip() if lower else upper)
+    one = [labels, *table[2:]]
+    return (one, 1) if n_groups and names_columns(one) else (table, 0)
 
 
 def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
