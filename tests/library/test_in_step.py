@@ -23,13 +23,24 @@ def test_what_changed_is_read_before_a_question_and_what_is_gone_stays(home: Pat
     (folder / "a.txt").write_text("changed")
     (folder / "b.txt").unlink()
     compared = InStep()
-    assert compared.bring(library, Limits()) == ""
+    gone = "library papers: a file is gone, and its text still answers; wim-edge library sync papers"
+    assert compared.bring(library, Limits()) == gone
     assert documents(library) == {"a": "changed", "b": "b"}
     (folder / "a.txt").write_text("once more")
     assert compared.bring(library, Limits()) == ""
     assert documents(library)["a"] == "changed"  # it was compared a moment ago
-    assert InStep().bring(library, Limits()) == ""
+    assert InStep().bring(library, Limits()) == gone
     assert documents(library)["a"] == "once more"
+
+
+def test_a_renamed_file_answers_once(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    (folder / "a.md").write_text("# The ferry\n\nIt sails at noon.")
+    list(add(library, [folder]))
+    (folder / "a.md").rename(folder / "b.md")
+    assert InStep().bring(library, Limits()) == ""
+    assert list(documents(library)) == ["The ferry"]
 
 
 def test_what_takes_long_waits_and_is_told(home: Path, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_what_a_moved_file_held_stays_as_it_is(home: Path, library: Library) -> 
     assert library.version == version
     (folder / "old" / "b.txt").rename(folder / "old" / "crane.txt")  # its name is its title
     assert states(list(sync(library))) == {
-        "a.txt": "unchanged", "crane.txt": "added", "b.txt": "removed",
+        "a.txt": "unchanged", "crane.txt": "moved",
     }  # fmt: skip
     assert set(documents(library)) == {"a", "crane"}
 

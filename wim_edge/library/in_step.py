@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library
@@ -22,13 +23,19 @@ class InStep:
 
     def bring(self, library: Library, limits: Limits) -> str:
         """Reads what is new or has changed, as far as that takes `SECONDS`, and returns what is to be said: empty, or
-        that there is more. What files that are gone held stays, until `wim-edge library sync`."""
+        that there is more, or that files are gone, whose texts stay until `wim-edge library sync`."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""
-        waiting = sum(one.state == "waiting" for one in sync(library, prune=False, limits=limits, seconds=SECONDS))
+        states = Counter(one.state for one in sync(library, prune=False, limits=limits, seconds=SECONDS))
         self._compared[library.name] = time.monotonic()
-        if not waiting:
-            return ""
-        files = "a file is new or has" if waiting == 1 else f"{waiting:,} files are new or have"
-        return f"library {library.name}: {files} changed, and was not read yet; wim-edge library sync {library.name}"
+        told = []
+        if waiting := states["waiting"]:
+            files = "a file is new or has" if waiting == 1 else f"{waiting:,} files are new or have"
+            told.append(f"{files} changed, and was not read yet")
+        if gone := states["gone"]:
+            told.append(
+                "a file is gone, and its text still answers" if gone == 1 else
+                f"{gone:,} files are gone, and their texts still answer"
+            )  # fmt: skip
+        return f"library {library.name}: {'; '.join(told)}; wim-edge library sync {library.name}" if told else ""

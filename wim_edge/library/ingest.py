@@ -174,10 +174,11 @@ def _one(
         if time.monotonic() + stat.st_size / _SPEEDS.get(path.suffix.lower(), _SPEED) > deadline:
             return IngestResult(name, "waiting", had.documents if had else 0), ""
         digest = _digest(path) if stat.st_size <= limits.document_bytes else b""
-        same = (one for one in known.values() if digest and (one.digest, one.size) == (digest, stat.st_size))
+        same = [one for one in known.values() if digest and (one.digest, one.size) == (digest, stat.st_size)]
+        moved = next((one for one in same if one.path == name), None)
+        before = moved or next((one for one in same if one.path in gone), None)
         # A title may be the file's name: under another one the file is read again
-        moved = (one for one in same if one.path == name or (one.path in gone and Path(one.path).stem == path.stem))
-        if (before := next(moved, None)) is not None:
+        if before is not None and (moved is not None or Path(before.path).stem == path.stem):
             library.move(before.path, name, changed)
             return IngestResult(name, "unchanged" if before is had else "moved", before.documents), before.path
         for scan in find_scans([path], limits):
@@ -188,6 +189,8 @@ def _one(
                 note = f"{done}{of}, with confidence {page.confidence:.2f}"
                 yield IngestResult(name, "recognised", note=f"page {page.number}, {note}")
         documents, note = _documents(path, limits)
+        if before is not None:
+            library.remove(before.path)
         n = library.put(name, changed, stat.st_size, documents, digest)
     except UnicodeEncodeError:
         return IngestResult(_printable(path), "failed", note="its name is no Unicode"), ""
@@ -196,6 +199,8 @@ def _one(
         kept = "; what was there of it stays" if had is not None else ""
         note = why.removeprefix(f"{path.name}: ") + kept
         return IngestResult(name, "failed", had.documents if had else 0, note), ""
+    if before is not None:
+        return IngestResult(name, "moved", n, note), before.path
     return IngestResult(name, "added" if had is None else "changed", n, note), ""
 
 
