@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from wim_edge.documents import Document
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
-from wim_edge.wim.likely_cells import is_of_tables, likely_cell
+from wim_edge.wim.likely_cells import cell_of_row, is_of_tables, likely_cell, rows_of
+from wim_edge.wim.likely_rows import MOST, likely_rows
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import on_one_line
 from wim_edge.wim.reading import Reading
 
+_BEST = 3
+"""The likeliest rows of which one may answer."""
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 """The characters before or at the end of a quotation that show that it is not cut there."""
 
@@ -34,14 +37,17 @@ class AnswerCandidate:
 
 
 def guess(reading: Reading, question: str, best: AnswerCandidate | None) -> AnswerCandidate | None:
-    """Returns the likeliest cell of the documents' tables (`wim_edge.wim.likely_cells`), if one document has one. Where
-    the best run is none of a table, that document must be one of tables."""
+    """Returns the likeliest cell of the documents' tables: by its words (`wim_edge.wim.likely_cells`), if one document
+    has one, else of the row that makes the question likeliest. Where the best run is none of a table, that document
+    must be one of tables."""
     plan = reading.plan
     found = [
         (number, likely_cell(document, question)) for number, document in enumerate(plan.documents)
         if (best is not None and is_in_table(best)) or is_of_tables(document)
     ]  # fmt: skip
     cells = [(number, cell) for number, cell in found if cell is not None]
+    if not cells and found:
+        cells = _of_likely_row(reading, question, [number for number, _ in found])
     if len(cells) != 1:
         return None
     number, (start, end) = cells[0]
@@ -50,6 +56,25 @@ def guess(reading: Reading, question: str, best: AnswerCandidate | None) -> Answ
          if piece.segment.document == number and piece.segment.start <= start and end <= piece.segment.end), None,
     )  # fmt: skip
     return None if index is None else AnswerCandidate(index, plan.documents[number], start, end, 1.0)
+
+
+def _of_likely_row(reading: Reading, question: str, numbers: Seq[int]) -> list[tuple[int, events.Chars]]:
+    """Returns the document's number and the cell of the likeliest row of those in the passages that are drawn on, the
+    most relevant first."""
+    plan = reading.plan
+    scored = []
+    left = MOST
+    for index in reading.ranking.order():
+        segment = plan.segments[index].segment
+        if segment.document not in numbers or not left:
+            continue
+        document = plan.documents[segment.document]
+        rows = [row for row in rows_of(document.text) if segment.start <= row.cells[0][0] < segment.end][:left]
+        left -= len(rows)
+        scored += [(score, segment.document, row) for score, row in likely_rows(reading, rows, question)]
+    # A row without a cell that may be an answer is none
+    cells = ((number, cell_of_row(row, question)) for _, number, row in sorted(scored, key=lambda one: -one[0])[:_BEST])
+    return [(number, cell) for number, cell in cells if cell is not None][:1]
 
 
 def is_in_table(run: AnswerCandidate) -> bool:

@@ -85,6 +85,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 """Words said of a time; the list is wide, as a text without any of them is no time at all."""
+_DECIMAL = re.compile(r"\W{0,3}(\d{1,9})[.,](\d{1,9})\W{0,3}")
 _WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)
 _NOBODY = re.compile(
     r"(?:as|when|while|if|after|before|during|because|since|although|between|until|till|in|on|at|zwischen|als|wenn|nach|weil|im|am|quand|après"
@@ -114,7 +115,7 @@ def fits(question: str, answer: str) -> bool:
         return False
     asked = question.strip().lstrip("¿")
     if _WHEN.match(asked):
-        return _TIME.search(answer) is not None
+        return _TIME.search(answer) is not None and not _is_decimal(answer)
     if _WHO.match(asked):
         return _NOBODY.fullmatch(answer) is None
     if _VERSION.match(asked):
@@ -127,3 +128,9 @@ def fits(question: str, answer: str) -> bool:
     if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(answer)):
         return False
     return counts is None or _NUMBER.search(answer) is not None
+
+
+def _is_decimal(answer: str) -> bool:
+    """Tells whether an answer is a decimal number that is no time of the day: "88.40", and not "8.40"."""
+    found = _DECIMAL.fullmatch(answer)
+    return found is not None and not (int(found[1]) <= 24 and len(found[2]) == 2 and int(found[2]) < 60)

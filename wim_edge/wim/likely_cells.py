@@ -29,12 +29,14 @@ _SHARE = 0.4
 """The share of a document's characters, from which it is one of tables."""
 _MOST_CELLS, _MOST_WORDS, _TITLE = 25_000, 60, 80
 _HOW_MUCH = re.compile(
-    r"\W*(?:how much|what (?:do|does|did|would|will|must|shall)\b.*\b(?:cost|pay|charge|earn)|was kostet|wie teuer"
-    r"|combien|cuánto)\b", re.IGNORECASE,
+    r"\W*(?:how much|what (?:do|does|did|would|will|must|shall)\b.*\b(?:cost|pay|charge|earn)|was kostet"
+    r"|wie (?:teuer|viel|hoch)|combien|cuánto)\b", re.IGNORECASE,
 )  # fmt: skip
 _SUMS = words.without_endings("total sum subtotal gesamt summe zwischensumme gesamtbetrag endbetrag balance")
 _ALTOGETHER = re.compile(r"\b(?:altogether|in total|in all|overall|insgesamt|zusammen|en total)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
+_CODE = re.compile(r"[^\W\d]{1,6}[-_/]?\d[\w-]*")
+"""A code, as "KB-4410", which is no amount."""
 _WHEN = re.compile(r"\W*(?:when|wann|cuándo|quand)\b", re.IGNORECASE)
 _WHO = re.compile(r"\W*(?:who|whose|wer|wessen|qui|quién)\b", re.IGNORECASE)
 _NAMES = ("name", "surname", "tenant", "contact", "person", "employee", "mieter", "inquilino", "nombre")
@@ -47,11 +49,14 @@ _ASKS = TELLS_NOTHING | words.without_endings(
     "für"
 )
 """Words of a question that need not be told by a row or a label."""
+_PAID = re.compile(
+    r"\b(?:pay|paid|charged|altogether|in total|overall|(?:be)?zahl\w*|insgesamt|pag\w*)\b", re.IGNORECASE
+)
 _AMOUNTS = ("price", "cost", "fee", "rate", "preis", "betrag", "precio", "amount", "total", "net")
 
 
 @dataclass(frozen=True)
-class _Row:
+class LabelledRow:
     """A row of a table: its cells as characters, their texts, the labels of its columns, empty where unknown, and the
     title of the rows among which it stands."""
 
@@ -68,7 +73,7 @@ class _Row:
 @lru_cache(maxsize=32)
 def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     """Returns the cell as characters of the document; None if no row is named better than all others, or no column."""
-    rows = _rows(document.text)
+    rows = rows_of(document.text)
     asked = words.without_endings(question) - _ASKS
     if not rows or not 0 < len(asked) <= _MOST_WORDS or NOT.search(question):
         return None
@@ -109,9 +114,25 @@ def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     return rows[number].cells[column]
 
 
+def cell_of_row(row: LabelledRow, question: str) -> tuple[int, int] | None:
+    """Returns the cell of a row that a question most likely asks for, as characters of its document: of the column that
+    it names, else the last or the first one that may be an answer, as it asks for what was paid or what something
+    costs; None if none may."""
+    asked = words.without_endings(question) - _ASKS
+    there = {one for cell in row.words for one in cell}
+    told = _told(row, {word: {one for one in there if _means(word, one)} for word in asked})
+    column, _ = _column(row, told, asked, question)
+    if column is None:
+        first = 0 if any(row.labels) else 1
+        free = [at for at, text in enumerate(row.texts) if at >= first and text and not told[at]]
+        fitting = [at for at in free if fits(question, row.texts[at]) and not _CODE.fullmatch(row.texts[at])]
+        column = (fitting[-1] if _PAID.search(question) else fitting[0]) if fitting else None
+    return None if column is None else row.cells[column]
+
+
 def is_of_tables(document: Document) -> bool:
     """Tells whether a fair share of a document is tables, so that an answer that nothing tells is likely in one."""
-    in_rows = sum(cells[-1][1] - cells[0][0] for cells in (row.cells for row in _rows(document.text)))
+    in_rows = sum(cells[-1][1] - cells[0][0] for cells in (row.cells for row in rows_of(document.text)))
     return in_rows >= _SHARE * len(document.text)
 
 
@@ -121,7 +142,7 @@ def _stands_in(code: str, line: str) -> bool:
     return re.search(rf"(?<![\w.,]){re.escape(code)}(?![\w]|[.,]\d)", line) is not None
 
 
-def _told(row: _Row, meanings: Mapping[str, set[str]]) -> list[set[str]]:
+def _told(row: LabelledRow, meanings: Mapping[str, set[str]]) -> list[set[str]]:
     """Returns the words of the question that each cell has, and at last the title of the row's group."""
     return [
         {
@@ -145,16 +166,17 @@ def _near(word: str, other: str) -> bool:
     return least >= 6 and word[:least] == other[:least]
 
 
-def _column(row: _Row, cells: Sequence[set[str]], asked: set[str], question: str) -> tuple[int | None, set[str]]:
+def _column(row: LabelledRow, cells: Sequence[set[str]], asked: set[str], question: str) -> tuple[int | None, set[str]]:
     """Returns the column that the question asks for, which holds something and is not what names the row, and the words
     that its label tells."""
     most = max(map(len, cells[:-1]))
     free = [at for at, text in enumerate(row.texts) if text and not (cells[at] and len(cells[at]) == most)]
     if not any(row.labels):  # the first cell is the label
         free = [at for at in free if at]
-    if _HOW_MUCH.match(question) or _WHO.match(question):
-        is_number = _HOW_MUCH.match(question) is not None
-        free = [at for at in free if any(map(str.isdigit, row.texts[at])) == is_number]
+    if _WHO.match(question):
+        free = [at for at in free if not _DIGIT.search(row.texts[at])]
+    elif _HOW_MUCH.match(question):
+        free = [at for at in free if _DIGIT.search(row.texts[at]) and not _CODE.fullmatch(row.texts[at])]
     new = asked - set().union(*cells)
     by_label = {at: {word for word in new if is_of(word, row.labels[at])} for at in free if row.labels[at]}
     full = max(map(len, by_label.values()), default=0)
@@ -172,8 +194,16 @@ def _column(row: _Row, cells: Sequence[set[str]], asked: set[str], question: str
     return (fitting[0] if is_told else None), set()
 
 
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Tells whether a line has cells that neither the one above nor the one below has: it may be a letterhead's."""
+    above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
+    below = text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
+    return "|" not in above and "|" not in below
+
+
 @lru_cache(maxsize=8)
-def _rows(text: str) -> tuple[_Row, ...]:
+def rows_of(text: str) -> tuple[LabelledRow, ...]:
+    """Returns the rows of a text's tables, without their headers, as far as they have `_MOST_CELLS` cells."""
     rows, n_cells = [], 0
     for row in _each_row(text):
         n_cells += len(row.cells)
@@ -183,7 +213,7 @@ def _rows(text: str) -> tuple[_Row, ...]:
     return tuple(rows)
 
 
-def _each_row(text: str) -> Iterator[_Row]:
+def _each_row(text: str) -> Iterator[LabelledRow]:
     heads = {table.header[0] for table in tables(text)}
     group, labels = "", list[str]()
     for start, end in line_spans(text):
@@ -197,10 +227,12 @@ def _each_row(text: str) -> Iterator[_Row]:
             group = filled[0]
         if start in heads or len(filled) < 2 or RULE.fullmatch(line.strip()):
             continue
+        if table is None and _is_alone(text, start, end):
+            continue
         if table is not None:  # else those of the last table, if this is more of it: blank rows part its groups
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
         named = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
         there = tuple(frozenset(words.without_endings(one)) for one in (*texts, group))
-        yield _Row(tuple(cells), texts, named, group, there, " ".join((*texts, *named, group)).casefold())
+        yield LabelledRow(tuple(cells), texts, named, group, there, " ".join((*texts, *named, group)).casefold())

@@ -1,0 +1,57 @@
+"""The likeliest row of a document's tables for a question: the one that makes the question likeliest.
+
+What `wim_edge.wim.relevance.likelihood` does with segments (Ponte and Croft 1998; Sachan et al. 2022), done with rows:
+they are short, so that a small model tells them apart where it cannot find its way in a whole table, and by what they
+mean where none has the question's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from wim_edge.engine.protocols import Context
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.wim.likely_cells import LabelledRow
+from wim_edge.wim.reading import Reading
+
+MOST = 32
+"""The rows that are asked of a question, at most: each is some 40 tokens to read."""
+_LONGEST, _AT_ONCE = 300, 8
+"""The characters of a row that are read, and the rows in a batch."""
+_BETWEEN = "\n\nQuestion:"
+"""The text between row and question: of 39 rows 37 came first so, and 32 in the prompt of segments."""
+
+
+def likely_rows(reading: Reading, rows: Sequence[LabelledRow], question: str) -> list[tuple[float, LabelledRow]]:
+    """Returns log P(question | row), in nats, of each of the rows, and the row, the likeliest first; none where the
+    context has no room for one. Raises Interrupted."""
+    texts = [reading.model.tokenize(shown(row)[:_LONGEST] + _BETWEEN) for row in rows[:MOST]]
+    asked = reading.model.tokenize(f" {question}")
+    longest = max(map(len, texts), default=0) + len(asked)
+    at_once = min(_AT_ONCE, (reading.context.n_ctx - len(reading.cache.sequence)) // max(1, longest))
+    scored: list[tuple[float, LabelledRow]] = []
+    with reading.clock.stage("answer"):
+        for at in range(0, len(texts), max(1, at_once)) if at_once > 0 else ():
+            reading.control.check()
+            found = _log_likelihoods(reading.context, texts[at : at + at_once], asked)
+            scored += zip(found, rows[at : at + at_once], strict=True)
+    return sorted(scored, key=lambda one: -one[0])
+
+
+def _log_likelihoods(context: Context, texts: Sequence[Sequence[int]], asked: Sequence[int]) -> list[float]:
+    """Returns log P(asked | text) after each of these texts, in nats."""
+    with ExitStack() as stack:
+        sequences = [stack.enter_context(context.sequence()) for _ in texts]
+        first = context.append_each(list(zip(sequences, texts, strict=True)))
+        rest = context.append_each([(one, asked) for one in sequences], all_rows=True)
+    logits = np.concatenate([first[:, None], rest.reshape(len(texts), len(asked), -1)], axis=1)[:, :-1]
+    return [float(log_softmax(one)[np.arange(len(asked)), list(asked)].sum()) for one in logits]
+
+
+def shown(row: LabelledRow) -> str:
+    """Returns a row as it is read: each cell after its label, below the title of its group."""
+    cells = (f"{label}: {text}" if label else text for label, text in zip(row.labels, row.texts, strict=True) if text)
+    return "\n".join(part for part in (row.group, "; ".join(cells)) if part)
