@@ -34,3 +34,10 @@ def test_encodings_are_told(read) -> None:
 
 def test_without_a_cell_it_is_empty(refuse) -> None:
     assert "empty" in str(refuse("a.csv", ",,,\n,,,\n"))
+
+
+def test_lines_of_another_form_above_a_table(read) -> None:
+    above = "Wharfe Motion Ltd;LX range - data, issue 9, January\nKeighley BD21, UK;sales@wharfe.example\n"
+    rows = "Model;Stroke mm;Supply V DC;Max load N;Mass kg\n" + "LX20-050-12;50;12;800;0.92\nLX60;150;24;6000;7.5\n" * 9
+    document = read("a.csv", (above + rows).encode())
+    assert "| Model | Stroke mm | Supply V DC | Max load N | Mass kg\nLX20-050-12 | 50 |" in document.text

@@ -57,6 +57,13 @@ def test_a_header_of_two_lines_is_one(table: str, text: str) -> None:
     assert text_of(*(row.split("/") for row in table.split(";"))) == text
 
 
+def test_what_a_program_writes_above_a_table_is_no_row() -> None:
+    above, header, row = ("Wharfe Ltd", "issue 9"), ("Model", "Stroke", "Load", "Speed", "Mass"), ("A", *"1234")
+    assert text_of(above, header, row, row) == (
+        "Wharfe Ltd | issue 9\n\n| Model | Stroke | Load | Speed | Mass\n" + "\n".join(["A | 1 | 2 | 3 | 4"] * 2)
+    )
+
+
 def test_rows_of_a_sheet_are_told_below_a_header_of_two_lines() -> None:
     draft = DocumentBuilder()
     add_rows(draft, [["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], are_numbered=True)

@@ -10,6 +10,7 @@ from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.rows import add_rows
 
+_DELIMITERS = ",;\t|"
 _SAMPLE = 65_536  # characters by which the dialect is told
 _WIDEST = 1 << 20  # characters of a cell
 
@@ -22,8 +23,7 @@ def read_delimited(name: str, data: bytes) -> Document:
     draft.notes.extend(notes)
     before = csv.field_size_limit(_WIDEST)
     try:
-        dialect = csv.Sniffer().sniff(text[:_SAMPLE], ",;\t|")
-        rows = list(csv.reader(io.StringIO(text, newline=""), dialect))
+        rows = list(csv.reader(io.StringIO(text, newline=""), _dialect(text[:_SAMPLE])))
     except csv.Error:
         rows = []
     finally:
@@ -34,3 +34,14 @@ def read_delimited(name: str, data: bytes) -> Document:
         return Document(name, text, notes=notes, is_converted=True)
     add_rows(draft, rows, are_numbered=len(rows) == len(text.splitlines()))
     return draft.document(name)
+
+
+def _dialect(text: str) -> type[csv.Dialect]:
+    try:
+        return csv.Sniffer().sniff(text, _DELIMITERS)
+    except csv.Error:  # lines of another form stand above the table
+
+        class Common(csv.excel):
+            delimiter = max(_DELIMITERS, key=text.count)
+
+        return Common

@@ -55,9 +55,9 @@ def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, int, str]]:
     table = [row[left:right] for row in block]
     titles = []
     widest = max(sum(map(bool, row)) for row in table)
-    while len(table) > 1 and sum(map(bool, table[0])) == 1 < widest:
+    while len(table) > 1 and (sum(map(bool, table[0])) == 1 < widest or _is_above(table[0], widest)):
         title = table.pop(0)
-        titles.append((0, left + next(at for at, cell in enumerate(title) if cell), "".join(title)))
+        titles.append((0, left + next(at for at, cell in enumerate(title) if cell), line_of([*filter(None, title)])))
     table, skipped = _with_one_header(table)
     lines = [line_of(row) for row in table]
     if names_columns(table) and not lines[0].startswith("|"):
@@ -83,6 +83,11 @@ def _with_one_header(table: list[Sequence[str]]) -> tuple[list[Sequence[str]], i
         labels.append(f"{group} {lower}".strip() if lower else upper)
     one = [labels, *table[2:]]
     return (one, 1) if n_groups and names_columns(one) else (table, 0)
+
+
+def _is_above(row: Sequence[str], widest: int) -> bool:
+    """Tells whether a row is of what a program writes above a table: two cells, the first ones, where that has many."""
+    return 2 * sum(map(bool, row)) < widest and all(row[:2]) and not any(row[2:])
 
 
 def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
