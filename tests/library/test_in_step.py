@@ -23,7 +23,7 @@ def test_what_changed_is_read_before_a_question_and_what_is_gone_stays(home: Pat
     (folder / "a.txt").write_text("changed")
     (folder / "b.txt").unlink()
     compared = InStep()
-    gone = "library papers: a file is gone, and its text still answers; wim-edge library sync papers"
+    gone = "library papers: a file is gone or left out, and its text still answers; wim-edge library sync papers"
     assert compared.bring(library, Limits()) == gone
     assert documents(library) == {"a": "changed", "b": "b"}
     (folder / "a.txt").write_text("once more")

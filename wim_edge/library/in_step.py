@@ -35,7 +35,7 @@ class InStep:
             told.append(f"{files} changed, and was not read yet")
         if gone := states["gone"]:
             told.append(
-                "a file is gone, and its text still answers" if gone == 1 else
-                f"{gone:,} files are gone, and their texts still answer"
+                "a file is gone or left out, and its text still answers" if gone == 1 else
+                f"{gone:,} files are gone or left out, and their texts still answer"
             )  # fmt: skip
         return f"library {library.name}: {'; '.join(told)}; wim-edge library sync {library.name}" if told else ""
