@@ -112,7 +112,7 @@ def prepare(
         embedder = None if pattern.deep else loaded.embedder()
     similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
-        model, context, chat, prompts, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
+        model, context, chat, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
         loaded.support, similarity,
     )
     notes += [failure] if failure else []

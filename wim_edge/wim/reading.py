@@ -41,7 +41,6 @@ from wim_edge.wim.margins import Margin, MarginWriter
 from wim_edge.wim.plan import Plan, PlannedSegment
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompt_cache import PromptCache
-from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance.relevance import Relevance
 from wim_edge.wim.resolved_settings import ResolvedSettings
@@ -63,7 +62,6 @@ class Reading:
     model: Model
     context: Context
     chat: ChatFormat
-    prompts: Prompts
     plan: Plan
     resolved: ResolvedSettings
     sampler: Sampler
