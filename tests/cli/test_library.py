@@ -167,7 +167,7 @@ def test_a_file_that_changed_is_read_again_before_a_question(tmp_path: Path, mon
     run("library", "add", str(path))
     path.write_text("The lighthouse was built in 1911.")
     asked = run("ask", "--library", "default", question)
-    assert "changed" not in asked.stderr
+    assert "library default: changed: a.txt" in asked.stderr
     assert "1911" in run("ask", "--library", "default", "--json", question).stdout
     monkeypatch.setattr(in_step, "SECONDS", 0.0)
     path.write_text("First. The lighthouse was built in 1904.")

@@ -28,3 +28,11 @@ def test_no_more_threads_than_openmp_is_told(monkeypatch: pytest.MonkeyPatch, mo
     all_of_them = physical_cores()
     monkeypatch.setenv("OMP_NUM_THREADS", most)
     assert physical_cores() == (cores or all_of_them)
+
+
+@pytest.mark.parametrize(("features", "uses"), [("AVX2 = 1 | AMX_INT8 = 1 | ", False), ("AVX2 = 1 | ", True)])
+def test_no_code_for_amx_is_used(monkeypatch: pytest.MonkeyPatch, features: str, uses: bool) -> None:
+    from wim_edge.engine import bindings
+
+    monkeypatch.setattr(bindings, "system_info", lambda: features)
+    assert bindings.model_params().use_extra_bufts is uses

@@ -14,23 +14,52 @@ from wim_edge.library.library import Library
 from wim_edge.settings import Limits
 
 
-def test_what_changed_is_read_before_a_question_and_what_is_gone_stays(home: Path, library: Library) -> None:
+def test_a_question_sees_what_is_there_now(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / f"{name}.txt").write_text(name)
+    list(add(library, [folder]))
+    (folder / "a.txt").write_text("changed")
+    (folder / "b.txt").unlink()
+    (folder / "e.txt").write_text("e")
+    (folder / ".wimignore").write_text("c.txt\n")
+    compared = InStep()
+    told = "library papers: new: e.txt; changed: a.txt; deleted or left out: b.txt, c.txt"
+    assert compared.bring(library, Limits()) == told
+    assert documents(library) == {"a": "changed", "d": "d", "e": "e"}
+    (folder / "a.txt").write_text("once more")
+    assert compared.bring(library, Limits()) == ""
+    assert documents(library)["a"] == "changed"  # it was compared a moment ago
+    assert InStep().bring(library, Limits()) == "library papers: changed: a.txt"
+
+
+def test_what_may_be_on_a_disk_that_is_not_there_stays(home: Path, library: Library) -> None:
+    folder, alone = home / "papers", home / "alone.txt"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / f"{name}.txt").write_text(name)
+    alone.write_text("alone")
+    list(add(library, [folder, alone]))
+    for file in (*folder.iterdir(), alone):
+        file.unlink()
+    told = "library papers: not there, but still in the library: alone.txt, a.txt, b.txt and 2 more"
+    assert InStep().bring(library, Limits()) == f"{told}; wim-edge library sync papers"
+    assert len(library) == 5
+
+
+def test_what_is_gone_stays_while_another_file_waits(
+    home: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = home / "papers"
     folder.mkdir()
     for name in "ab":
         (folder / f"{name}.txt").write_text(name)
     list(add(library, [folder]))
-    (folder / "a.txt").write_text("changed")
-    (folder / "b.txt").unlink()
-    compared = InStep()
-    gone = "library papers: a file is gone or left out, and its text still answers; wim-edge library sync papers"
-    assert compared.bring(library, Limits()) == gone
-    assert documents(library) == {"a": "changed", "b": "b"}
-    (folder / "a.txt").write_text("once more")
-    assert compared.bring(library, Limits()) == ""
-    assert documents(library)["a"] == "changed"  # it was compared a moment ago
-    assert InStep().bring(library, Limits()) == gone
-    assert documents(library)["a"] == "once more"
+    (folder / "a.txt").rename(folder / "c.txt")
+    monkeypatch.setattr(in_step, "SECONDS", 0.0)
+    assert "not read yet: c.txt; not there, but still in the library: a.txt" in InStep().bring(library, Limits())
+    assert set(documents(library)) == {"a", "b"}
 
 
 def test_a_renamed_file_answers_once(home: Path, library: Library) -> None:
@@ -48,7 +77,6 @@ def test_what_takes_long_waits_and_is_told(home: Path, library: Library, monkeyp
     list(add(library, [home / "a.txt"]))
     (home / "a.txt").write_text("changed")
     monkeypatch.setattr(in_step, "SECONDS", 0.0)
-    assert InStep().bring(library, Limits()) == (
-        "library papers: a file is new or has changed, and was not read yet; wim-edge library sync papers"
-    )
+    told = "library papers: new or changed, but not read yet: a.txt; wim-edge library sync papers"
+    assert InStep().bring(library, Limits()) == told
     assert documents(library)["a"] == "a"

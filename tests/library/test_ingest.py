@@ -151,6 +151,19 @@ def test_patterns_leave_files_out(home: Path, library: Library) -> None:
     assert len(library) == 4
 
 
+def test_a_file_that_is_named_is_taken_though_a_pattern_leaves_it_out(home: Path, library: Library) -> None:
+    folder = home / "papers"
+    (folder / "old").mkdir(parents=True)
+    (folder / ".wimignore").write_text("draft.*\n/old/\n")
+    for name in ("draft.txt", "draft.md", "old/a.txt", "old/b.txt"):
+        (folder / name).write_text(name)
+    list(add(library, [folder, folder / "draft.txt", folder / "old" / "a.txt"]))
+    assert set(documents(library)) == {"draft", "a"}
+    assert states(list(sync(library))) == {"draft.txt": "unchanged", "a.txt": "unchanged"}
+    (folder / "draft.txt").write_text("Another draft.")
+    assert states(list(sync(library)))["draft.txt"] == "changed"
+
+
 def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path, library: Library) -> None:
     rows = [
         {"title": "Ferry", "text": "The ferry sails at noon."},

@@ -13,7 +13,8 @@ LEAST_SHOWN_RELEVANCE = 0.05  # relevance that is not shown as a number: most se
 
 
 def format_place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
-    """Returns a place as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"."""
+    """Returns a place as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"; the
+    document's name alone where no more is known."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(f"page {event.page}")
@@ -22,7 +23,7 @@ def format_place(event: events.SegmentRead | events.MarginJudged | events.Source
         parts += [f"line {event.line}"] if event.line else []
         row = event.row if isinstance(event, events.Source) else None
         parts += [f"row {row}"] if row else []
-    return ", ".join(parts)
+    return ", ".join(parts) or clean(event.document)
 
 
 def format_scan(event: events.PagesRecognised) -> str:

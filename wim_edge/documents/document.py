@@ -15,13 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from wim_edge.documents.formats import FORMATS
+from wim_edge.documents.formats import FORMATS, PICTURE
 from wim_edge.errors import DocumentError
 
 INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx striprtf"
 
 _SECTION_CHARS = 200
-_CONVERTED = (".jsonl", ".gz", *(ending for one in FORMATS if not one.has_lines for ending in one.endings))
+_CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
 """The endings of files whose text has other lines than the file itself."""
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -34,6 +34,8 @@ RTF = Format("RTF", (".rtf",))
 EPUB = Format("EPUB", (".epub",))
 DELIMITED = Format("CSV", (".csv", ".tsv"))
 MAIL = Format("e-mail", (".eml", ".mbox"))
+PICTURE = Format("picture", (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"))
+"""Not one of `FORMATS`: most pictures hold no text, so that one is read where it is named."""
 FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB, DELIMITED, MAIL)
 
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])

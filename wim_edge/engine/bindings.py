@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 
 @contextmanager
@@ -41,7 +42,9 @@ with _short_spins():
     from llama_cpp import _ctypes_extensions, _ggml
     from llama_cpp.llama_cpp import _lib as llama_library
 
-__all__ = ["BUILD", "Device", "base_library", "devices", "ggml_library", "last_errors", "lib", "system_info"]
+__all__ = [
+    "BUILD", "Device", "base_library", "devices", "ggml_library", "last_errors", "lib", "model_params", "system_info",
+]  # fmt: skip
 
 BUILD: str = llama_cpp.__version__
 """The version of llama-cpp-python, which names the llama.cpp inside."""
@@ -146,6 +149,14 @@ def devices() -> list[Device]:
             )
         )
     return found
+
+
+def model_params() -> Any:
+    """Returns llama.cpp's parameters for opening a model: its own, without other layouts of the weights on a processor
+    with AMX. Built by GCC before 13, its code for these crashes there (llama.cpp's issue 20824)."""
+    params = lib.llama_model_default_params()
+    params.use_extra_bufts = params.use_extra_bufts and "AMX_INT8 = 1" not in system_info()
+    return params
 
 
 def system_info() -> str:

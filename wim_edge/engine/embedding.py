@@ -16,7 +16,7 @@ from typing import Self
 
 import numpy as np
 
-from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.bindings import last_errors, lib, model_params
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.preflight import check_weights, gpu_layers
@@ -58,7 +58,7 @@ class EmbeddingModel:
         check_weights(path, settings)
         self.header = read_header(path, embeds=True)
         self.name = name or path.stem
-        params = lib.llama_model_default_params()
+        params = model_params()
         params.n_gpu_layers = gpu_layers(self.header, settings.n_gpu_layers)
         last_errors()
         self._context = None

@@ -12,7 +12,7 @@ from typing import Self
 
 from wim_edge.engine import available_memory
 from wim_edge.engine.adapter import Adapter
-from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.bindings import last_errors, lib, model_params
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
@@ -47,7 +47,7 @@ class Model:
                 f"{readable(free)} are free",
                 f"Use a smaller model, other --gpu-layers, or {available_memory.memory_hint()}.",
             )
-        params = lib.llama_model_default_params()
+        params = model_params()
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
         last_errors()

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import devices, last_errors, lib
+from wim_edge.engine.bindings import devices, last_errors, lib, model_params
 from wim_edge.engine.gguf import GGUFHeader, shards
 from wim_edge.engine.memory_estimate import FreeMemory, estimate, padded, readable
 from wim_edge.engine.protocols import N_SEQUENCES
@@ -97,7 +97,7 @@ def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free
 @contextmanager
 def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
     """Yields a function that counts a text's tokens by the file's vocabulary alone. Raises ModelFileError."""
-    params = lib.llama_model_default_params()
+    params = model_params()
     params.vocab_only = True
     last_errors()
     handle = lib.llama_model_load_from_file(os.fsencode(path), params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from pathlib import PurePath
 
 from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library
@@ -14,6 +14,11 @@ SECONDS = 5.0
 _AGAIN = 30.0
 """The seconds after which a library that was compared with its files is compared again."""
 
+_SHOWN = 3
+_DONE = {"added": "new", "changed": "changed", "removed": "deleted or left out"}
+_LEFT = {"waiting": "new or changed, but not read yet", "gone": "not there, but still in the library"}
+"""The words for the files of each state (`ingest.IngestResult`)."""
+
 
 class InStep:
     """Knows when each library was compared with its files."""
@@ -22,20 +27,22 @@ class InStep:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Reads what is new or has changed, as far as that takes `SECONDS`, and returns what is to be said: empty, or
-        that there is more, or that files are gone, whose texts stay until `wim-edge library sync`."""
+        """Reads what is new or has changed, as far as that takes `SECONDS`, removes what is gone, and returns what is
+        to be said of it: which files these are, that there are more, or that some may be on a disk that is not there
+        (their texts stay until `wim-edge library sync`); empty if nothing changed."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""
-        states = Counter(one.state for one in sync(library, prune=False, limits=limits, seconds=SECONDS))
+        files: dict[str, list[str]] = {}
+        for one in sync(library, limits=limits, seconds=SECONDS):
+            files.setdefault(one.state, []).append(PurePath(one.path).name)
         self._compared[library.name] = time.monotonic()
-        told = []
-        if waiting := states["waiting"]:
-            files = "a file is new or has" if waiting == 1 else f"{waiting:,} files are new or have"
-            told.append(f"{files} changed, and was not read yet")
-        if gone := states["gone"]:
-            told.append(
-                "a file is gone or left out, and its text still answers" if gone == 1 else
-                f"{gone:,} files are gone or left out, and their texts still answer"
-            )  # fmt: skip
-        return f"library {library.name}: {'; '.join(told)}; wim-edge library sync {library.name}" if told else ""
+        told, left = ([f"{words}: {_names(files[one])}" for one, words in of.items() if one in files]
+                      for of in (_DONE, _LEFT))  # fmt: skip
+        rest = f"; wim-edge library sync {library.name}" if left else ""
+        return f"library {library.name}: {'; '.join([*told, *left])}{rest}" if told or left else ""
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

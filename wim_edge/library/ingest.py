@@ -68,7 +68,8 @@ def sync(
 ) -> Iterator[IngestResult]:
     """Brings a library in step with the files and folders that were added to it; yields the result of each file.
 
-    What would not be done in so many seconds waits. With ``prune`` what is gone or left out is removed.
+    What would not be done in so many seconds waits. With ``prune`` what is gone or left out is removed; if the time is
+    limited only where no file waits, which may be the same one under another name, and the folder holds some others.
     """
     deadline = time.monotonic() + seconds
     for root in library.roots():
@@ -85,7 +86,9 @@ def _add_root(
         gone = set()  # a folder that is not there may be a disk that is not: nothing of it is gone
     seen: set[str] = set()
     blind: list[str] = []  # folders that cannot be looked into
-    for path in files_of(root, known):
+    waits = False
+    named = library.roots(root)
+    for path in files_of(root, known, named):
         if isinstance(path, IngestResult):
             if path.state == "failed":
                 blind.append(path.path)
@@ -95,7 +98,10 @@ def _add_root(
             result, before = yield from _one(library, path, known, gone, limits, deadline)
             gone.discard(before)
             seen.add(before)
+            waits |= result.state == "waiting"
             yield result
+    # An empty folder may be where a disk belongs that is not there
+    prune = prune and (deadline == math.inf or (is_folder and bool(seen) and not waits))
     left_out = {name for name in known.keys() - seen - gone if not any(_is_in(name, one) for one in blind)}
     for name in sorted(gone | left_out if is_folder else gone):
         if prune:
@@ -127,14 +133,17 @@ def title_of(document: Document) -> str:
     return short(document.title) or short(heading) or "untitled"
 
 
-def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | IngestResult]:
+def files_of(
+    root: Path, known: Container[str] = (), named: Iterable[Path] = ()
+) -> Iterator[Path | IngestResult]:
     """Yields the files of a folder, those of other kinds only where they are ``known``, and none that a `LEFT_OUT` file
-    names; and a result for each path that is of no kind of ours or cannot be looked into."""
+    names unless it was ``named`` itself; and a result for each path that is of no kind of ours or cannot be looked
+    into."""
     if not os.path.isdir(root):
         yield root
         return
     failed: list[OSError] = []
-    rules = LeftOut()
+    rules, found = LeftOut(), set[Path]()
     for folder, folders, files in os.walk(root, onerror=failed.append):
         if LEFT_OUT in files:
             rules.read(folder)
@@ -144,9 +153,11 @@ def files_of(root: Path, known: Container[str] = ()) -> Iterator[Path | IngestRe
                 continue
             path = Path(folder, name)
             if (name.lower().endswith(_TAKEN) or str(path) in known) and (path.is_file() or not path.exists()):
+                found.add(path)
                 yield path
             else:
                 yield IngestResult(_printable(path), "skipped")
+    yield from (path for path in named if path not in found and path.is_file())
     for error in failed:
         yield IngestResult(_printable(Path(error.filename or root)), "failed", note=error.strerror or str(error))
 

@@ -140,12 +140,12 @@ class Library:
             (n,) = db.execute("SELECT count(*) FROM document").fetchone()
         return int(n)
 
-    def roots(self) -> list[Path]:
-        """Returns the files and folders that were added, without those in others of them."""
+    def roots(self, within: Path | None = None) -> list[Path]:
+        """Returns the files and folders that were added, without those in others of them; or those ``within`` one."""
         with self._read() as db:
             found = [Path(path) for (path,) in db.execute("SELECT path FROM root ORDER BY path")]
         known = set(found)
-        return [path for path in found if known.isdisjoint(path.parents)]
+        return [path for path in found if (within in path.parents if within else known.isdisjoint(path.parents))]
 
     def sources(self) -> dict[str, SourceFile]:
         """Returns the files, by path."""

@@ -41,18 +41,21 @@ _LASTS = re.compile(
 _QUANTITY = re.compile(
     r"(?:what(?:'s|\s+(?:is|was|are|were))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
     r"(?:price|cost|fee|rent|deposit|amount|total|salary|wage|rate|percentage|age|height|weight|length|width|depth"
-    r"|thickness|distance|duration|temperature|speed|capacity|number)s?(?:\s+(?:of|for|per)\b|\W*$)",
+    r"|thickness|distance|duration|temperature|speed|capacity|number(?= of\b))s?"
+    r"(?:\s+(?:due|owed|owing|payable|outstanding|to pay|of|for|per)\b|\W*$)",
     re.IGNORECASE,
 )
 """A quantity by its name: "unit price of the harness"."""
 _COST = re.compile(
     r"how much\b.*\b(?:costs?|pay|paid|charged?|charges|price)\b"
-    r"|(?:what(?:'s|\s+(?:is|was))\s+)?(?:the\s+)?(?:\w+\s+){0,2}(?:price|cost|fee)\b",
+    r"|(?:what(?:'s|\s+(?:is|was))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
+    r"(?:(?:price|cost|fee)\b|(?:amount|total|balance)\s+(?:due|owed|owing|payable|outstanding|to pay)\b)",
     re.IGNORECASE,
 )
 _SPAN = re.compile(
     r"(?<!per )(?<!an )(?<!a )(?<!each )(?<!every )"
-    r"\b(?:second|minute|hour|day|week|month|year|decade|metre|meter|mile|litre|liter|gram)s?\W*$",
+    r"\b(?:second|minute|hour|day|week|month|year|decade|metre|meter|mile|litre|liter|gram)s?\W*$"
+    r"|(?:%|\bper ?cent)\W*$",
     re.IGNORECASE,
 )
 """An amount of something other than money."""
@@ -86,11 +89,39 @@ _TIME = re.compile(
 )
 """Words said of a time; the list is wide, as a text without any of them is no time at all."""
 _DECIMAL = re.compile(r"\W{0,3}(\d{1,9})[.,](\d{1,9})\W{0,3}")
+_DATES = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of |de )?{MONTH}(?:\.?,? (?:de )?\d{{4}})?"
+    rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}})?"
+    r"|\b\d{1,2}([./-])\d{1,2}\1\d{2,4}\b|\b\d{4}-\d\d-\d\d\b"
+)
+_CODES = re.compile(r"\b(?!(?:GBP|USD|EUR|CHF)\b)[A-Z]{1,6}[-_/]?\d[\w/-]*")
+_DIGITS = 3
+_MONEY_OR_SHARE = re.compile(r"[£€$%]")
+_UNIT = (
+    r"(?:per ?cent(?:age)?|seconds?|minutes?|mins?|hours?|days?|nights?|weeks?|months?|years?|pounds?|euros?|dollars?"
+    r"|pence|cents?|(?:centi|milli|kilo)?(?:met(?:re|er)|gram|lit(?:re|er))s?|miles?|feet|inch(?:es)?|kWh|[kmc]?m|k?g|m?l)"
+)
+_UNITS = re.compile(rf"\b{_UNIT}\b|[%£€$]", re.IGNORECASE)
+_MEASURED = re.compile(
+    r"[£€$]\s*\d[\d.,]*|(?:\d[\d.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+    rf"[\s-]*(?:{_UNIT}|%|GBP|USD|EUR)",
+    re.IGNORECASE,
+)
+"""A number with its unit, alone."""
+_WHERE = re.compile(r"(?:(?:from|to) )?(?:where|wo|woher|wohin|où|d[oó]nde)\b", re.IGNORECASE)
+_ITS = r"(?:what(?:'s|\s+is)\s+)?(?:(?:the|my|your|his|her|its|our|their|[\w’']+['’]s)\s+)?(?:\w+\s+){0,2}"
+_MAIL = re.compile(rf"{_ITS}e-?mail(?:\s+address\b|\W*$)", re.IGNORECASE)
+_PHONE = re.compile(rf"{_ITS}(?:telephone|phone|mobile|fax)(?:\s+number\b|\W*$)", re.IGNORECASE)
+_BARE = (
+    rf"[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|[ap]\.?m|one|two|three|four|five|six|seven|eight|nine"
+    r"|ten|eleven|twelve|GBP|USD|EUR)?[\W\d]*"
+)
+"""A date, a time or a number alone."""
 _WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)
 _NOBODY = re.compile(
     r"(?:as|when|while|if|after|before|during|because|since|although|between|until|till|in|on|at|zwischen|als|wenn|nach|weil|im|am|quand|après"
     r"|pendant|dans|cuando|después|durante|en)\b.*|[\W\d]*"
-    rf"|[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)?[\W\d]*",
+    rf"|{_BARE}",
     re.IGNORECASE | re.DOTALL,
 )
 """A text that begins as no person's name does, or that is a date or number alone."""
@@ -118,16 +149,35 @@ def fits(question: str, answer: str) -> bool:
         return _TIME.search(answer) is not None and not _is_decimal(answer)
     if _WHO.match(asked):
         return _NOBODY.fullmatch(answer) is None
+    if _WHERE.match(asked):
+        return re.fullmatch(_BARE, answer, re.IGNORECASE) is None and _MEASURED.fullmatch(answer) is None
     if _VERSION.match(asked):
         return re.search(r"\d", answer) is not None
-    if _HOW_MANY.match(asked) and _ARTICLE.fullmatch(answer.strip()):
+    if _MAIL.match(asked):
+        return "@" in answer
+    if _PHONE.match(asked):
+        return len(re.findall(r"\d", answer)) >= _DIGITS
+    if _HOW_MANY.match(asked) and (_ARTICLE.fullmatch(answer.strip()) or _of_another_unit(asked, answer)):
         return False
     if _HOW_LONG.match(asked):
-        return _TIME.search(answer) is not None or _LASTS.search(answer) is not None
-    counts = _COUNT.match(asked) or _QUANTITY.match(asked)
-    if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(answer)):
+        lasts = _LASTS.search(answer) and not _MONEY_OR_SHARE.search(answer)
+        return bool(lasts or _TIME.search(answer))
+    if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(_without_names(answer))):
         return False
-    return counts is None or _NUMBER.search(answer) is not None
+    counts = _COUNT.match(asked) or _QUANTITY.match(asked)
+    return counts is None or _NUMBER.search(_without_names(answer)) is not None
+
+
+def _without_names(answer: str) -> str:
+    """Returns an answer without dates and codes, whose numbers count nothing."""
+    return _CODES.sub("", _DATES.sub("", answer))
+
+
+def _of_another_unit(question: str, answer: str) -> bool:
+    """Tells whether an answer is measured in a unit that a question for a number of something does not name: "two
+    weeks" of tiles, "£45" of people."""
+    measured = _MEASURED.fullmatch(answer.strip())
+    return measured is not None and _UNITS.search(question) is None
 
 
 def _is_decimal(answer: str) -> bool:
