@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wim_edge.documents import Document
+from wim_edge.documents.document import Mark
 from wim_edge.wim.likely_cells import likely_cell
 
 PRICES = """Price list of Montferrat, spring 2025
@@ -67,6 +68,20 @@ def test_cells(text: str, question: str, cell: str) -> None:
 ])  # fmt: skip
 def test_none_is_named(text: str, question: str) -> None:
     assert likely_cell(Document("d", text), question) is None
+
+
+def test_a_row_is_of_the_section_that_is_named() -> None:
+    text = "Trade\n\n| Tool | Price\nDigging fork | 21.00\nSpade | 19.00\n\n"
+    marks = (Mark(0, section="Trade"), Mark(len(text), section="Retail"))
+    text += "Retail\n\n| Tool | Price\nDigging fork | 34.50\nSpade | 29.00\n"
+    for question, price in (
+        ("What does a digging fork cost at retail?", "34.50"), ("trade price digging fork please", "21.00"),
+        ("Hardware, retail: how much is the spade?", "29.00"),
+    ):  # fmt: skip
+        found = likely_cell(Document("d", text, marks), question)
+        assert found is not None
+        assert text[slice(*found)] == price
+    assert likely_cell(Document("d", text, marks), "How much is the spade?") is None
 
 
 def test_long_tables_take_no_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.pairs import paired_value
+from wim_edge.wim.pairs import labelled_value, paired_value
 
 EXCESS = "The excess is 125 pounds on Essential, 75 pounds on Classic and nil on Premier, unless it says otherwise."
 ENTRY = "Entry costs £12 for adults, £8.50 for students and £4 for children."
@@ -32,3 +32,21 @@ def test_the_value_of_the_thing_that_is_named(text: str, question: str, found: s
 
 def test_it_is_looked_for_where_the_answer_was_found() -> None:
     assert paired_value(EXCESS, 0, len(EXCESS), EXCESS.index("unless"), "What is the excess on Classic?") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "question", "found"),
+    [
+        ('  "port": 8123,', "port", "What is the port?", "8123"),
+        ("**Amount due:** £412.50", "Amount due", "what's the amount due", "£412.50"),
+        ("host = db.example", "host", "Which host?", "db.example"),
+        ('"network": {', "network", "What is the network?", None),
+        ("Name: Ann Lee\nAge: 7", "Name", "What is the name?", "Ann Lee"),
+        ("Name:\nAnn", "Name", "What is the name?", None),
+        ("Port of Hull: 1904", "Hull", "Which port?", None),
+    ],
+)
+def test_the_value_after_a_label(line: str, label: str, question: str, found: str | None) -> None:
+    at = line.index(label)
+    value = labelled_value(line, at, at + len(label), question)
+    assert (line[slice(*value)] if value else None) == found

@@ -51,6 +51,8 @@ MONTH = (
 """A month's name or abbreviation in English, German, French or Spanish, as each language writes it."""
 _ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\b){MONTH}")
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
+_ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
+"""The beginning of an indented line that is no more of the one above: "port: 8123", "print(name)"."""
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
 """The characters with which a sentence goes on after an ellipsis ("-4 ... -6")."""
@@ -140,8 +142,11 @@ def _ends_sentence(text: str, cut: int) -> bool:
         return False
     if before[-1:] in ".!?…。！？'\"\u2019\u201d»›)]」』）】" and not _ABBREVIATED.search(before):
         return not (_ORDINAL.search(before) and _OF_MONTH.match(text, cut))
-    wrapped = "\n" in text[blank:cut] and "\n" not in before[-_LINE:].lstrip("\n")
-    return "\n" in text[max(0, cut - 2) : cut] and (not wrapped or bool(_ITEM.match(text, cut)))
+    if "\n" not in text[blank:cut]:
+        return False
+    goes_on = text[cut - 1] in " \t" and text[cut : cut + 1].islower() and not _ENTRY.match(text, cut)
+    wrapped = goes_on or "\n" not in before[-_LINE:].lstrip("\n")
+    return not wrapped or bool(_ITEM.match(text, cut))
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:

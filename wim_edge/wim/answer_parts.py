@@ -18,7 +18,7 @@ from wim_edge.wim.candidates import AnswerCandidate, carrier, format_quotes, gue
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates
-from wim_edge.wim.pairs import paired_value
+from wim_edge.wim.pairs import labelled_value, paired_value
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import AnswerRun, Pointed
 from wim_edge.wim.quotation import (
@@ -93,10 +93,10 @@ def pointed_answer(
     candidates = [*cells, *_candidates(reading, found, is_part)]
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
+        candidates = [_aligned(reading, one, question) for one in candidates]
         first = candidates[0]
         candidates = sorted(candidates, key=lambda one: not fits(question, one.text))
         support = min(support, _most(reading, first, candidates[0], question))
-        candidates[0] = _aligned(reading, candidates[0], question)
         if _is_denied(reading, candidates[0], question):
             support = min(support, _UNSURE)
     if not cells and reading.kind == "fact" and (support < ANSWERED or any(map(is_in_table, candidates[:1]))):
@@ -289,7 +289,7 @@ def _aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCan
     segment = reading.plan.segments[run.index].segment
     around = quotation(run.document, segment, run.start, run.end, len(segment.text))
     value = paired_value(text, around.start, around.end, run.start, question)
-    found = value or cell_of_column(text, run.start, question)
+    found = value or labelled_value(text, run.start, run.end, question) or cell_of_column(text, run.start, question)
     number = _BEFORE.search(text, around.start, run.start)
     if found is None and number and _UNIT.fullmatch(run.text):
         found = number.start(), run.end  # "euros" of "2 euros"

@@ -69,7 +69,7 @@ def _of_likely_row(reading: Reading, question: str, numbers: Seq[int]) -> list[t
         if segment.document not in numbers or not left:
             continue
         document = plan.documents[segment.document]
-        rows = [row for row in rows_of(document.text) if segment.start <= row.cells[0][0] < segment.end][:left]
+        rows = [row for row in rows_of(document) if segment.start <= row.cells[0][0] < segment.end][:left]
         left -= len(rows)
         scored += [(score, segment.document, row) for score, row in likely_rows(reading, rows, question)]
     # A row without a cell that may be an answer is none

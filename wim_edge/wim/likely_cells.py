@@ -65,15 +65,15 @@ class LabelledRow:
     labels: tuple[str, ...]
     group: str
     words: tuple[frozenset[str], ...]
-    """The words of the cells, and at last of the group's title."""
+    """The words of the cells, and at last of the group's title and the section's."""
     line: str
-    """All of it in lower case, with labels and title."""
+    """All of it in lower case, with labels and titles."""
 
 
 @lru_cache(maxsize=32)
 def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     """Returns the cell as characters of the document; None if no row is named better than all others, or no column."""
-    rows = rows_of(document.text)
+    rows = rows_of(document)
     asked = words.without_endings(question) - _ASKS
     if not rows or not 0 < len(asked) <= _MOST_WORDS or NOT.search(question):
         return None
@@ -132,7 +132,7 @@ def cell_of_row(row: LabelledRow, question: str) -> tuple[int, int] | None:
 
 def is_of_tables(document: Document) -> bool:
     """Tells whether a fair share of a document is tables, so that an answer that nothing tells is likely in one."""
-    in_rows = sum(cells[-1][1] - cells[0][0] for cells in (row.cells for row in rows_of(document.text)))
+    in_rows = sum(cells[-1][1] - cells[0][0] for cells in (row.cells for row in rows_of(document)))
     return in_rows >= _SHARE * len(document.text)
 
 
@@ -149,7 +149,7 @@ def _told(row: LabelledRow, meanings: Mapping[str, set[str]]) -> list[set[str]]:
             word for word, alike_ones in meanings.items()
             if not there.isdisjoint(alike_ones) and (not word.isdigit() or _stands_in(word, text))
         }
-        for text, there in zip((*row.texts, row.group), row.words, strict=True)
+        for text, there in zip((*row.texts, row.line), row.words, strict=True)
     ]  # fmt: skip
 
 
@@ -202,10 +202,10 @@ def _is_alone(text: str, start: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def rows_of(text: str) -> tuple[LabelledRow, ...]:
-    """Returns the rows of a text's tables, without their headers, as far as they have `_MOST_CELLS` cells."""
+def rows_of(document: Document) -> tuple[LabelledRow, ...]:
+    """Returns the rows of a document's tables, without their headers, as far as they have `_MOST_CELLS` cells."""
     rows, n_cells = [], 0
-    for row in _each_row(text):
+    for row in _each_row(document):
         n_cells += len(row.cells)
         if n_cells > _MOST_CELLS:
             break
@@ -213,7 +213,8 @@ def rows_of(text: str) -> tuple[LabelledRow, ...]:
     return tuple(rows)
 
 
-def _each_row(text: str) -> Iterator[LabelledRow]:
+def _each_row(document: Document) -> Iterator[LabelledRow]:
+    text = document.text
     heads = {table.header[0] for table in tables(text)}
     group, labels = "", list[str]()
     for start, end in line_spans(text):
@@ -234,5 +235,6 @@ def _each_row(text: str) -> Iterator[LabelledRow]:
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
         named = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
-        there = tuple(frozenset(words.without_endings(one)) for one in (*texts, group))
-        yield LabelledRow(tuple(cells), texts, named, group, there, " ".join((*texts, *named, group)).casefold())
+        above = f"{document.place(start, end).section or ''} {group}"
+        there = tuple(frozenset(words.without_endings(one)) for one in (*texts, above))
+        yield LabelledRow(tuple(cells), texts, named, group, there, " ".join((*texts, *named, above)).casefold())

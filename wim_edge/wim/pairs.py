@@ -1,6 +1,8 @@
-"""Values that a sentence gives to several things in turn: "125 pounds on Essential, 75 on Classic and nil on Premier".
+"""Values that a sentence gives to several things in turn: "125 pounds on Essential, 75 on Classic and nil on Premier",
+and those after a label, "port: 8123".
 
-A small model takes the last one, whichever is asked for; the question names the thing whose value is meant.
+A small model takes the last one, whichever is asked for, or the label; the question names the thing whose value is
+meant.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ _PAIR = re.compile(
     r"(?P<thing>[^\W\d][^\W_]*(?:[ '’-][^\W_]+){0,3}?)(?=\s*[,;.)]|\s+(?:and|or|but)\s|\s*$)",
     re.IGNORECASE,
 )
+_AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
 _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
 
 
@@ -30,6 +33,14 @@ def paired_value(text: str, start: int, end: int, at: int, question: str) -> tup
         named = [pair for pair, thing in zip(row, own, strict=True) if thing and thing <= asked]
         return named[0].span("value") if len(named) == 1 else None
     return None
+
+
+def labelled_value(text: str, start: int, end: int, question: str) -> tuple[int, int] | None:
+    """Returns the value, as characters, that the line gives after the label ``[start, end)``, if the question has all
+    of the label's words; else None."""
+    said = words.without_endings(text[start:end])
+    found = _AFTER_LABEL.match(text, end)
+    return found.span("value") if found and said and said <= words.without_endings(question) else None
 
 
 def _in_turn(text: str, start: int, end: int) -> list[list[re.Match[str]]]:
