@@ -119,7 +119,7 @@ class FakeModel:
         return self.info.n_ctx_train
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> FakeContext:
-        self.contexts.append(FakeContext(self, n_ctx))
+        self.contexts.append(FakeContext(self, n_ctx, n_sequences))
         return self.contexts[-1]
 
     def close(self) -> None:
@@ -146,8 +146,8 @@ class FakeGrammar:
 class FakeContext:
     """Implements `wim_edge.engine.protocols.Context`; counts cells as a unified cache does."""
 
-    def __init__(self, model: FakeModel, n_ctx: int) -> None:
-        self.model, self.n_ctx, self.n_batch = model, n_ctx, model.n_batch
+    def __init__(self, model: FakeModel, n_ctx: int, n_sequences: int = N_SEQUENCES) -> None:
+        self.model, self.n_ctx, self.n_batch, self.n_sequences = model, n_ctx, model.n_batch, n_sequences
         self.live: dict[int, FakeSequence] = {}
         self.made = 0
         self.on_append: Callable[[FakeSequence], None] = lambda sequence: None
@@ -155,6 +155,8 @@ class FakeContext:
         self._interrupted = self.closed = False
 
     def sequence(self) -> FakeSequence:
+        if len(self.live) >= self.n_sequences:
+            raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         self.made += 1
         self.live[self.made] = FakeSequence(self, self.made)
         return self.live[self.made]

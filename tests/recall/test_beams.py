@@ -61,7 +61,7 @@ def logprob(text: list[int], *more: int) -> float:
 @settings(max_examples=60, deadline=None)
 @given(TEXTS)
 def test_with_beams_enough_every_title_is_found_with_its_probability(texts: list[list[int]]) -> None:
-    context = FakeModel().context(1000)
+    context = FakeModel().context(1000, n_sequences=64)
     prompt = prompt_of(context)
     beams, _ = Search(runs_of(texts), width=99, ends=(STOP,)).find(context, prompt)
     assert {beam.tokens for beam in beams} == set(map(tuple, texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.pairs import labelled_value, paired_value
+from wim_edge.wim.pairs import labelled_value, nearest_value, paired_value
 
 EXCESS = "The excess is 125 pounds on Essential, 75 pounds on Classic and nil on Premier, unless it says otherwise."
 ENTRY = "Entry costs £12 for adults, £8.50 for students and £4 for children."
@@ -50,3 +50,29 @@ def test_the_value_after_a_label(line: str, label: str, question: str, found: st
     at = line.index(label)
     value = labelled_value(line, at, at + len(label), question)
     assert (line[slice(*value)] if value else None) == found
+
+
+RAFTERS = "Any that are rotten we replace at £38.00 per metre run; wet boards at £52.00 per square metre."
+TRIP = "For Year 5 the cost is £64, with a deposit of £14 by 7 February and the remaining £50 by 23 May."
+STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand 8 höchstens 2,1 kg."
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "pointed", "found"),
+    [
+        (RAFTERS, "rotten rafters, charge per metre?", "£52.00", "£38.00"),
+        (RAFTERS, "What do wet boards cost?", "£52.00", None),
+        (TRIP, "How much is the deposit for the Year 5 trip?", "£64", "£14"),
+        (TRIP, "What is the cost for Year 5?", "£64", None),
+        (TRIP, "What is the cost for Year 5?", "£14", "£64"),
+        (STOVE, "Wie viel Holz darf man in den Nordstrand 6 legen?", "höchstens 2,1 kg", "1,6 kg"),
+        ("Work is guaranteed for 12 years, insured for the first ten of these.", "How long is work guaranteed?", "ten",
+         "12 years"),
+        ("It costs £5 and weighs 3 kg.", "What does the £5 lamp weigh?", "3 kg", None),
+        ("It costs £5.", "What is it?", "£5", None),
+    ],
+)
+def test_the_amount_among_the_words_of_the_question(text: str, question: str, pointed: str, found: str | None) -> None:
+    at = text.index(pointed)
+    value = nearest_value(text, 0, len(text), (at, at + len(pointed)), question)
+    assert (text[slice(*value)] if value else None) == found

@@ -61,3 +61,12 @@ def test_a_long_sentence_is_cut() -> None:
     assert found is not None
     assert "runs …" in found.text or "and …" in found.text
     assert len(found.text) < 400
+
+
+def test_what_is_shown_of_a_long_sentence_has_the_word() -> None:
+    row = "| House | Note\n" + "".join(f"{n} | It {'runs and ' * 9}stops.\n" for n in range(9)) + "9 | boiler\n"
+    for text in ("It " + "runs and " * 100 + "leads to the boiler, and then " + "on and " * 50 + "stops.", row):
+        found = documents_that_say([Document("long.txt", text), LETTER], "Which file mentions the boiler?")
+        assert found is not None
+        assert "boiler" in found.text
+        assert len(found.text) < 400

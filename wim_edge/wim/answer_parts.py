@@ -18,7 +18,7 @@ from wim_edge.wim.candidates import AnswerCandidate, carrier, format_quotes, gue
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates
-from wim_edge.wim.pairs import labelled_value, paired_value
+from wim_edge.wim.pairs import labelled_value, nearest_value, paired_value
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import AnswerRun, Pointed
 from wim_edge.wim.quotation import (
@@ -293,6 +293,8 @@ def _aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCan
     number = _BEFORE.search(text, around.start, run.start)
     if found is None and number and _UNIT.fullmatch(run.text):
         found = number.start(), run.end  # "euros" of "2 euros"
+    if found is None and not is_in_table(run):
+        found = nearest_value(text, around.start, around.end, (run.start, run.end), question)
     return replace(run, start=found[0], end=found[1]) if found else run
 
 

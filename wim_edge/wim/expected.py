@@ -15,12 +15,12 @@ _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?:(?:in|on|at|by|from|for|to|within|about|auf|um|für|à|en|de|por)\s+)?"
-    r"(?:how (?:many|much|old|tall|deep|heavy)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien|cu[aá]nt[oa]s?|كم)\b"
-    r"|.*(?:多少|多大|几[个名次人岁位]|何[人個回歳]|いくつ)",
+    r"(?:how (?:many|much|old|tall|deep|heavy|big|wide|thick)|wie ?viele?|wie (?:alt|hoch|schwer|teuer)|combien"
+    r"|cu[aá]nt[oa]s?|كم)\b|.*\bhow (?:many|much)\W*$|.*(?:多少|多大|几[个名次人岁位]|何[人個回歳]|いくつ)",
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"(?:(?:in|since|from|with|until) )?(?:which|what) version\b", re.IGNORECASE)
-_HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b|.*\bhow many\W*$", re.IGNORECASE)
 _ARTICLE = re.compile(
     r"(?:an?|each|every|the) (?!dozen|hundred|thousand|million|couple|few|single|pair)[^\d]*", re.IGNORECASE
 )
@@ -33,9 +33,11 @@ _HOW_LONG = re.compile(
     re.IGNORECASE,
 )
 _LASTS = re.compile(
-    r"\d|\b(?:\w*time|long|permanent\w*|indefinite\w*|for ?ever|life\w*|as long|throughout|generations?|all|until"
-    r"|immediate\w*|unlimited|temporar\w*|brief\w*|short\w*|several|many|few|eighteen|hundreds?|thousands?|lange?\w*"
-    r"|dauer\w*|toujours|siempre)\b",
+    rf"\d|\b(?:{MONTH}|\w*time|long|permanent\w*|indefinite\w*|for ?ever|life\w*|as long|throughout|generations?|all"
+    r"|until|immediate\w*|unlimited|temporar\w*|brief\w*|short\w*|several|many|few|eighteen|hundreds?|thousands?|lange?\w*"
+    r"|dauer\w*|toujours|siempre)\b"
+    r"|\b(?:second|minute|hour|night|day|week|month|year|decade|centur|season|stunde|tage?\b|woche|monat|jahr|heure"
+    r"|jour|semaine|mois|année|ans?\b|hora|día|semana|mes(?:es)?\b|año)",
     re.IGNORECASE,
 )
 _QUANTITY = re.compile(
@@ -48,6 +50,7 @@ _QUANTITY = re.compile(
 """A quantity by its name: "unit price of the harness"."""
 _COST = re.compile(
     r"how much\b.*\b(?:costs?|pay|paid|charged?|charges|price)\b"
+    r"|what (?:do|does|did|would|will|must|should)\b.*\b(?:cost|pay|charge|come to)\b(?! (?:for|with)\W*$)"
     r"|(?:what(?:'s|\s+(?:is|was))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
     r"(?:(?:price|cost|fee)\b|(?:amount|total|balance)\s+(?:due|owed|owing|payable|outstanding|to pay)\b)",
     re.IGNORECASE,
@@ -88,6 +91,31 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 """Words said of a time; the list is wide, as a text without any of them is no time at all."""
+_ASKS_CLOCK = re.compile(
+    r"(?:\w+ )?(?:what|which) time\b(?! of)|.*\b(?:what|which) time\W*$|how (?:late|early)\b|um wie ?viel uhr\b"
+    r"|à quelle heure\b|a qué hora\b|.*(?:几点|何時)", re.IGNORECASE,
+)  # fmt: skip
+_CLOCK = re.compile(
+    r"\d ?[:.h] ?\d\d|\d ?(?:[ap]\.?m\b|uhr\b|h\b|o'clock)|\d[点時时]"
+    r"|\b(?:noon|midday|midnight|mittags?|mitternacht|midi|minuit|mediodía|medianoche|dusk|dawn|sunset|sunrise"
+    r"|before|after|when|while|as soon as|any ?time|half past|quarter (?:past|to)|o'clock"
+    r"|(?:at|by|from|until|till) (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2}))\b",
+    re.IGNORECASE,
+)
+_WEEKDAY = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|tue|wed|thu|fri|sat|sun)\b|(?:mon|diens|donners|frei|sams"
+    r"|sonn)tags?|mittwochs?|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes"
+    r"|sábados?|domingos?"
+)
+_ON_A_DAY = re.compile(
+    rf"\b(?:on|every|each|am|jeden|le|el|los)\s+(?:an?\s+)?(?:the\s+\d{{1,2}}(?:st|nd|rd|th)"
+    rf"|(?:the\s+)?(?:{_WEEKDAY}|\d{{1,2}}\.? {MONTH}|{MONTH} \d))", re.IGNORECASE
+)
+_DAYS = re.compile(
+    rf"\b(?:{_WEEKDAY}|{MONTH}(?:\.?,? \d{{4}})?|the|of|to|and|from|on|every|each|first|second|third|fourth|last"
+    r"|\d{1,2}(?:st|nd|rd|th)?)\b|\W", re.IGNORECASE,
+)  # fmt: skip
+"""Days, which are no answer where the question names one."""
 _DECIMAL = re.compile(r"\W{0,3}(\d{1,9})[.,](\d{1,9})\W{0,3}")
 _DATES = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of |de )?{MONTH}(?:\.?,? (?:de )?\d{{4}})?"
@@ -111,7 +139,11 @@ _MEASURED = re.compile(
 _WHERE = re.compile(r"(?:(?:from|to) )?(?:where|wo|woher|wohin|où|d[oó]nde)\b", re.IGNORECASE)
 _ITS = r"(?:what(?:'s|\s+is)\s+)?(?:(?:the|my|your|his|her|its|our|their|[\w’']+['’]s)\s+)?(?:\w+\s+){0,2}"
 _MAIL = re.compile(rf"{_ITS}e-?mail(?:\s+address\b|\W*$)", re.IGNORECASE)
-_PHONE = re.compile(rf"{_ITS}(?:telephone|phone|mobile|fax)(?:\s+number\b|\W*$)", re.IGNORECASE)
+_PHONE = re.compile(
+    rf"{_ITS}(?:(?:telephone|phone|mobile|fax)(?:\s+number\b|\W*$)"
+    r"|number\s+(?:to|(?:do|can|should|must)\s+\w+)\s+(?:ring|call|phone|dial)\b)",
+    re.IGNORECASE,
+)
 _BARE = (
     rf"[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|[ap]\.?m|one|two|three|four|five|six|seven|eight|nine"
     r"|ten|eleven|twelve|GBP|USD|EUR)?[\W\d]*"
@@ -130,7 +162,7 @@ _NUMBER = re.compile(
     r"|(?:واحد|اثن|ثلاث|أربع|خمس|ست[ةون]|سبع|ثمان|تسع|عشر|مئ[ةات]|مائة|ألف|مليون|نصف)|\b(?:zero|no|none|nothing|nobody|free|one|both|each|a|an|once|all|half"
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
     r"|une?|deux|dix|cent|mille|chaque|gratuit|uno?|una|dos|tres|diez|cien|mil|cada|gratis)\b"
-    r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten|eleven|twel|thirt|twent|fort|hundred|thousand|million"
+    r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten(?!\w)|eleven|twel|thirt|twent|fort|hundred|thousand|million"
     r"|billion|dozen|quarter|every|annual|unlimited|several|immediately|zwei|drei|vier|fünf|sechs|sieb|acht|neun|zehn|elf"
     r"|zwölf|hundert|tausend|täglich|sofort|kostenlos|trois|quatre|quatorze|cinq|sept|huit|neuf|onze|douze|treize|vingt"
     r"|cuatro|cinco|seis|siete|ocho|nueve|once|doce|trece|catorce|quince|veint)",
@@ -145,8 +177,11 @@ def fits(question: str, answer: str) -> bool:
     if said <= set(_WORD.findall(question.casefold())) and kind_of(question) == "fact" and not _CHOICE.search(question):
         return False
     asked = question.strip().lstrip("¿")
+    if _ASKS_CLOCK.match(asked):
+        return _CLOCK.search(answer) is not None and not _is_decimal(answer)
     if _WHEN.match(asked):
-        return _TIME.search(answer) is not None and not _is_decimal(answer)
+        is_named = _ON_A_DAY.search(asked) and not _DAYS.sub("", answer) and not _CLOCK.search(answer)
+        return _TIME.search(answer) is not None and not _is_decimal(answer) and not is_named
     if _WHO.match(asked):
         return _NOBODY.fullmatch(answer) is None
     if _WHERE.match(asked):
@@ -160,8 +195,7 @@ def fits(question: str, answer: str) -> bool:
     if _HOW_MANY.match(asked) and (_ARTICLE.fullmatch(answer.strip()) or _of_another_unit(asked, answer)):
         return False
     if _HOW_LONG.match(asked):
-        lasts = _LASTS.search(answer) and not _MONEY_OR_SHARE.search(answer)
-        return bool(lasts or _TIME.search(answer))
+        return _LASTS.search(answer) is not None and not _MONEY_OR_SHARE.search(answer)
     if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(_without_names(answer))):
         return False
     counts = _COUNT.match(asked) or _QUANTITY.match(asked)

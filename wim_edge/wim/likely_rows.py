@@ -12,15 +12,15 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from wim_edge.engine.protocols import Context
+from wim_edge.engine.protocols import N_SEQUENCES, Context
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.wim.likely_cells import LabelledRow
 from wim_edge.wim.reading import Reading
 
 MOST = 32
 """The rows that are asked of a question, at most: each is some 40 tokens to read."""
-_LONGEST, _AT_ONCE = 300, 8
-"""The characters of a row that are read, and the rows in a batch."""
+_LONGEST, _AT_ONCE = 300, N_SEQUENCES // 2
+"""The characters of a row that are read, and the rows in a batch: the reading holds some sequences itself."""
 _BETWEEN = "\n\nQuestion:"
 """The text between row and question: of 39 rows 37 came first so, and 32 in the prompt of segments."""
 

@@ -8,6 +8,7 @@ meant.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from wim_edge import words
 
@@ -18,6 +19,19 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 _AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
+_AMOUNT = re.compile(
+    r"(?<![\w.,])(?:(?P<money>[£€$]) ?)?"
+    r"(?:\d(?:[\d.,]*\d)?|(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b)"
+    r"(?: ?(?P<unit>%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
+    r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"[;,:()]\s|\s(?:and|or|but|while|und|oder|et|ou|y)\s", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"(?:how much (?:is|was|are|were)|what(?:'s|\s+(?:is|was|are|were))|wie hoch (?:ist|war|sind)) "
+    r"(?P<said>.+?)(?:\s(?:of|for|in|on|per|at|to|with|from|by|für|von|im|pro)\b|\W*$)",
+    re.IGNORECASE,
+)
 _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
 
 
@@ -41,6 +55,34 @@ def labelled_value(text: str, start: int, end: int, question: str) -> tuple[int,
     said = words.without_endings(text[start:end])
     found = _AFTER_LABEL.match(text, end)
     return found.span("value") if found and said and said <= words.without_endings(question) else None
+
+
+def nearest_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:
+    """Returns the amount of the sentence ``[start, end)``, as characters, around which most of the question's words
+    stand, those of what it asks for above all, if there are fewer around the amount that is the run; else None."""
+    names = set(re.findall(r"\w+", question.casefold()))  # "6" of "Nordstrand 6" is none
+    amounts = [one for one in _AMOUNT.finditer(text, start, end) if one[0].casefold() not in names]
+    own = [at for at, one in enumerate(amounts) if run[0] <= one.start() and one.end() <= run[1]]
+    if len(own) != 1 or len(amounts) < 2:
+        return None
+    asked, said = words.without_endings(question), _SUBJECT.match(question.strip())
+    subject = words.without_endings(said["said"]) if said else set()
+    bounds = [(one.end(), other.start()) for one, other in pairwise(amounts)]
+    parts = [_PART.search(text, *one) for one in bounds]
+    lefts = [start, *(part.end() if part else left for part, (left, _) in zip(parts, bounds, strict=True))]
+    rights = [*(part.start() if part else right for part, (_, right) in zip(parts, bounds, strict=True)), end]
+    around = [
+        words.without_endings(f"{text[left : one.start()]} {text[one.end() : right]}") & asked
+        for one, left, right in zip(amounts, lefts, rights, strict=True)
+    ]
+    mine, at_own = amounts[own[0]], own[0]
+    scores = [len(there) + 2 * len(there & subject) for there in around]
+    same = [
+        at for at, one in enumerate(amounts)
+        if one["money"] == mine["money"] and (one["unit"] == mine["unit"] or not (one["unit"] and mine["unit"]))
+    ]  # fmt: skip
+    best = max(same, key=scores.__getitem__)
+    return amounts[best].span() if scores[best] > scores[at_own] else None
 
 
 def _in_turn(text: str, start: int, end: int) -> list[list[re.Match[str]]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 
 from wim_edge import words
 from wim_edge.documents import Document, sentences
+from wim_edge.documents.tables import line_spans
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer
 from wim_edge.wim.plan import source_label
@@ -59,8 +60,7 @@ def documents_that_say(documents: Seq[Document], question: str) -> Answer | None
         place = document.place(*span)
         text = document.text[slice(*span)]
         quotes.append(events.Quote(text, document.name, place.page, place.section, span, line=place.line))
-        cut = on_one_line(text)
-        shown = cut if len(cut) <= _LONGEST else f"{cut[:_LONGEST].rpartition(' ')[0]} …"
+        shown = _cut(on_one_line(text), asked)
         lines.append(f"- {source_label(document, *span, True, lines=True)}: “{shown}”")
     is_sure = most == len(asked)
     head = f"{'' if is_sure else 'Perhaps: '}{len(found)} found:"
@@ -70,13 +70,25 @@ def documents_that_say(documents: Seq[Document], question: str) -> Answer | None
     )  # fmt: skip
 
 
+def _cut(text: str, asked: set[str]) -> str:
+    """Returns a text, or as much of a long one as is shown, with the first of the words."""
+    if len(text) <= _LONGEST:
+        return text
+    at = next((word.start() for word in re.finditer(r"\w+", text) if asked & words.without_endings(word[0])), 0)
+    begin = text.rfind(" ", 0, at - _LONGEST // 2) + 1 if at > _LONGEST // 2 else 0
+    return f"{'… ' if begin else ''}{text[begin : begin + _LONGEST].rpartition(' ')[0]} …"
+
+
 def _told(document: Document, asked: set[str]) -> tuple[int, events.Chars]:
-    """Returns how many of the words a document has in what is read of it, and the sentence that has most of them."""
+    """Returns how many of the words a document has in what is read of it, and the sentence, or the line of a long one,
+    that has most of them."""
     best, most, there = (0, 0), 0, set[str]()
     for first, last in document.parts or ((0, len(document.text)),):
         for start, end in sentences(document.text[first:last]):
-            here = asked & words.without_endings(document.text[first + start : first + end])
-            there |= here
-            if len(here) > most:
-                best, most = (first + start, first + end), len(here)
+            text = document.text[first + start : first + end]
+            for left, right in line_spans(text) if len(text) > _LONGEST else ((0, len(text)),):
+                here = asked & words.without_endings(text[left:right])
+                there |= here
+                if len(here) > most:
+                    best, most = (first + start + left, first + start + right), len(here)
     return len(there), best
