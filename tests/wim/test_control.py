@@ -8,7 +8,9 @@ import pytest
 
 from tests.wim.story import SMALL, TEXT, of_type, reply, run
 from wim_edge import Decision, Document, Runtime, events, stop_after, stop_at
+from wim_edge.engine.protocols import Interrupted
 from wim_edge.testing import FakeModel
+from wim_edge.wim.control import Control
 
 
 @pytest.mark.parametrize(
@@ -122,3 +124,15 @@ def test_reading_ahead_is_cancelled_while_it_is_planned(monkeypatch: pytest.Monk
         (finished,) = runtime.read(Document("story.txt", TEXT))
     assert isinstance(finished, events.ReadingFinished)
     assert (finished.tokens, finished.saved_tokens) == (0, 0)
+
+
+def test_an_answer_under_way_is_stopped_by_cancelling_alone() -> None:
+    control = Control()
+    control.request(Decision.ANSWER)
+    with pytest.raises(Interrupted):
+        control.check()
+    control.begin_answer()
+    control.check()
+    control.request(Decision.CANCEL)
+    with pytest.raises(Interrupted):
+        control.check()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Seq
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.engine.protocols import Logits
+from wim_edge.engine.protocols import Context, Logits, Sequence
 from wim_edge.settings import Settings
 
 F = TypeVar("F", np.float32, np.float64)
@@ -18,6 +19,18 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
     shifted = logits - logits.max(axis=-1, keepdims=True)
     result: NDArray[F] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return result
+
+
+def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
+    """Appends tokens to each of these sequences, together; returns log P(tokens | what the sequence held) of each, in
+    nats. Raises ContextOverflowError, Interrupted."""
+    before = [sequence.logits for sequence, _ in parts]
+    rows, found, begin = context.append_each(parts, all_rows=True), [], 0
+    for first, (_, tokens) in zip(before, parts, strict=True):
+        logits = np.concatenate([first[None], rows[begin : begin + len(tokens) - 1]])
+        found.append(float(log_softmax(logits)[np.arange(len(tokens)), list(tokens)].sum()))
+        begin += len(tokens)
+    return found
 
 
 class Sampler:

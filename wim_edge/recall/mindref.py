@@ -20,7 +20,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from wim_edge.engine.protocols import Context, Model, Sequence
-from wim_edge.engine.sampling import log_softmax
+from wim_edge.engine.sampling import log_likelihoods
 from wim_edge.recall.beams import Beam, Search
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.suffix_array import LONGEST, SuffixArray
@@ -152,18 +152,13 @@ class MindRef:
 
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
         """Returns log P(title and its end | what the sequence holds), in nats; the sequence is as before."""
-        found = []
+        found: list[float] = []
         for at in range(0, len(titles), TITLE_WIDTH):
             some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
             with ExitStack() as stack:
                 forks = [stack.enter_context(sequence.fork()) for _ in some]
-                rows = context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
-            begin = 0
-            for title in some:
-                before = np.concatenate([sequence.logits[None], rows[begin : begin + len(title) - 1]])
-                found.append(float(log_softmax(before)[np.arange(len(title)), title].sum()))
-                begin += len(title)
-            self.decoded_tokens += begin
+                found += log_likelihoods(context, list(zip(forks, some, strict=True)))
+            self.decoded_tokens += sum(map(len, some))
         return found
 
     # Prompts

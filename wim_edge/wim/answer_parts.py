@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 from math import exp, log
@@ -14,13 +13,25 @@ from wim_edge.followup import Part
 from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
-from wim_edge.wim.candidates import AnswerCandidate, carrier, format_quotes, guess, is_in_table, margin_quotes
+from wim_edge.wim.candidates import (
+    AnswerCandidate,
+    aligned,
+    candidates_of,
+    carrier,
+    format_quotes,
+    guess,
+    is_in_table,
+    key,
+    likelier,
+    looked_up,
+    margin_quotes,
+    odds,
+)
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates
-from wim_edge.wim.pairs import labelled_value, nearest_value, paired_value
 from wim_edge.wim.plan import source_label
-from wim_edge.wim.pointing import AnswerRun, Pointed
+from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.quotation import (
     enumerated,
     introduced,
@@ -30,10 +41,8 @@ from wim_edge.wim.quotation import (
     listed_on,
     on_one_line,
     quotation,
-    whole_value,
 )
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.tables import cell_of_column, extreme_cells, table_cell
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1
@@ -45,17 +54,7 @@ _NEAR = 0.08
 """The share of the best passage's probability from which another one's run is an item of a list too."""
 _LONG = 8
 """The number of words from which a short answer is not repeated beside the quotation that holds it."""
-_WORD = re.compile(r"\w+")
 _CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
-_UNIT = re.compile(
-    r"(?:(?:giga|mega|kilo|milli|centi)?(?:bit|byte|watt|volt|met(?:er|re)|lit(?:er|re)|gram|ton(?:ne)?|inch(?:es)?|feet|foot"
-    r"|mile|second|minute|hour|day|week|month|year|euro|pound|dollar|penny|pence|cent|crown|percent|degree|page|person"
-    r"|people|time|piece|point)s?|per cent|[kmc]?m|[mc]?l|k?g|k?[WVAJ]|[kMGT]i?B|Hz|dB|°C|%|h|min)",
-    re.IGNORECASE,
-)
-_BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
-_IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
-"""The verb that leads from a sentence's subject to an answer, and is no part of the answer."""
 _HELPS = words.without_endings("can could may might must shall should will would any there i you we it they")
 _WHAT = re.compile(r"\W*(?:what|which|was|welche\w?|que|quels?|quelles?|qué|cuáles)\b", re.IGNORECASE)
 """A question whose answer may be a list, though its words do not ask for one."""
@@ -88,20 +87,25 @@ def pointed_answer(
     question, is_part = question or reading.plan.query, found is not None
     if found is None:
         found = reading.pointed_at(used)
-    cells = _looked_up(reading, found, question)
+    cells = looked_up(reading, found, question)
     evidence = _evidence(reading, found, used, question, bool(cells))
-    candidates = [*cells, *_candidates(reading, found, is_part)]
+    candidates = [*cells, *candidates_of(reading, found, is_part)]
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
-        candidates = [_aligned(reading, one, question) for one in candidates]
+        candidates = [aligned(reading, one, question) for one in candidates]
         first = candidates[0]
         candidates = sorted(candidates, key=lambda one: not fits(question, one.text))
         support = min(support, _most(reading, first, candidates[0], question))
         if _is_denied(reading, candidates[0], question):
             support = min(support, _UNSURE)
+        if other := likelier(reading, candidates, question):
+            candidates = candidates if support >= ANSWERED else [other, *candidates]
+            support = min(support, _UNSURE, _most(reading, first, candidates[0], question))
     if not cells and reading.kind == "fact" and (support < ANSWERED or any(map(is_in_table, candidates[:1]))):
         likely = guess(reading, question, next(iter(candidates), None))
-        if likely and not any(one.text == likely.text for one in candidates[:1]):
+        if likely and any(one.text == likely.text for one in candidates[:1]):
+            support = max(support, _UNSURE)
+        elif likely:
             candidates, support = [likely], _UNSURE
     kind = reading.kind if not cells else "list" if len(cells) > 1 else "fact"
     answer = _pointed(reading, used, found, candidates, support, kind, question)
@@ -184,7 +188,7 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     found = reading.pointed_at(used)
     scored = bool(reading.ranking.known) and not reading.ranking.independent and _is_in_nats(reading)
     evidence = _evidence(reading, found, used, reading.plan.query, False) if scored else None
-    best = next(iter(_candidates(reading, found)), None)
+    best = next(iter(candidates_of(reading, found)), None)
     order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
     if not text and best is not None:  # it said nothing but what was cut as an echo
         return pointed_answer(reading, used)
@@ -208,54 +212,6 @@ def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
     plain = re.sub(r"[\s,]", "", "\n".join(known)).casefold()
     found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
     return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
-
-
-def _candidates(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[AnswerCandidate]:
-    """Returns the runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. A
-    run that several passages have counts once for each. For a part of the question, the adapter's probability that the
-    passage answers that part takes the place of its relevance to the whole, if there is an adapter."""
-    of_part = is_part and reading.model.has_adapter
-    own = [
-        _candidate(reading, index, run, _odds(pointed) if of_part else reading.ranking.relevance(index))
-        for index, pointed in found.items()
-        for run in pointed.runs
-    ]
-    total: dict[str, float] = defaultdict(float)
-    for one in own:
-        total[_key(one.text)] += one.share
-    return sorted(own, key=lambda one: (-total[_key(one.text)], -one.share))
-
-
-def _looked_up(reading: Reading, found: Iterable[int], question: str) -> list[AnswerCandidate]:
-    """Returns the cell of a table that the question names by its row and its column, or by a superlative (several cells
-    if their rows have the same value)."""
-    for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)):
-        segment = reading.plan.segments[index].segment
-        document = reading.plan.documents[segment.document]
-        cell = table_cell(document, segment, question) if reading.kind in ("fact", "list") else None
-        cells = [cell] if cell else []
-        if reading.kind == "fact" and not cells:
-            cells = extreme_cells(document, segment, question)
-        if cells:
-            return [AnswerCandidate(index, document, *cell, 1.0) for cell in cells]
-    return []
-
-
-def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -> AnswerCandidate:
-    document = reading.plan.documents[reading.plan.segments[index].segment.document]
-    start, end = whole_value(document.text, run.start, run.end)
-    is_said = _IS.match(document.text, start, end)
-    start = is_said.end() if is_said else start
-    return AnswerCandidate(index, document, start, end, relevance * exp(run.logprob))
-
-
-def _odds(pointed: Pointed) -> float:
-    """Returns the probability that a passage answers at all, as an adapter tells it."""
-    return 1 / (1 + exp(-pointed.answers))
-
-
-def _key(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _evidence(reading: Reading, found: dict[int, Pointed], used: Seq[int], question: str, named: bool) -> Evidence:
@@ -283,21 +239,6 @@ def _negated(reading: Reading, run: AnswerCandidate, quote: events.Quote) -> boo
     return negates(reading.plan.query, quote.text, run.start - start, run.end - start)
 
 
-def _aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCandidate:
-    """Returns the run, the value or cell beside it that the question names, or the run with the number before it."""
-    text = run.document.text
-    segment = reading.plan.segments[run.index].segment
-    around = quotation(run.document, segment, run.start, run.end, len(segment.text))
-    value = paired_value(text, around.start, around.end, run.start, question)
-    found = value or labelled_value(text, run.start, run.end, question) or cell_of_column(text, run.start, question)
-    number = _BEFORE.search(text, around.start, run.start)
-    if found is None and number and _UNIT.fullmatch(run.text):
-        found = number.start(), run.end  # "euros" of "2 euros"
-    if found is None and not is_in_table(run):
-        found = nearest_value(text, around.start, around.end, (run.start, run.end), question)
-    return replace(run, start=found[0], end=found[1]) if found else run
-
-
 def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
     """Tells whether the clause around the run denies it: "does not open on Mondays"."""
     sentence = carrier(reading, run)
@@ -319,7 +260,7 @@ def _of_the_question(reading: Reading, candidates: Seq[AnswerCandidate], questio
 def _yes(reading: Reading, found: dict[int, Pointed]) -> float:
     """Returns the log-odds of Yes over the passages, weighted by relevance and by their probability of answering."""
     weights = {
-        index: reading.ranking.relevance(index) * (_odds(pointed) if reading.model.has_adapter else 1)
+        index: reading.ranking.relevance(index) * (odds(pointed) if reading.model.has_adapter else 1)
         for index, pointed in found.items()
     }
     total = sum(weights.values()) or 1.0
@@ -362,7 +303,7 @@ def _each(candidates: Seq[AnswerCandidate], told: Container[int]) -> list[Answer
         if one.index not in told or one.share < _NEAR * candidates[0].share:
             continue
         if one.index not in {other.index for other in each.values()}:
-            each.setdefault(_key(one.text), one)
+            each.setdefault(key(one.text), one)
     return list(each.values())
 
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import exp
 
 from wim_edge.documents import Document
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
 from wim_edge.wim.likely_cells import cell_of_row, is_of_tables, likely_cell, rows_of
-from wim_edge.wim.likely_rows import MOST, likely_rows
+from wim_edge.wim.likely_rows import MOST, likely_rows, question_likelihoods
+from wim_edge.wim.pairs import labelled_value, nearest_value, paired_value
 from wim_edge.wim.plan import source_label
-from wim_edge.wim.quotation import on_one_line
+from wim_edge.wim.pointing import AnswerRun, Pointed
+from wim_edge.wim.quotation import on_one_line, quotation, whole_value
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.tables import cell_of_column, extreme_cells, table_cell
 
+_WORD = re.compile(r"\w+")
+_UNIT = re.compile(
+    r"(?:(?:giga|mega|kilo|milli|centi)?(?:bit|byte|watt|volt|met(?:er|re)|lit(?:er|re)|gram|ton(?:ne)?|inch(?:es)?|feet|foot"
+    r"|mile|second|minute|hour|day|week|month|year|euro|pound|dollar|penny|pence|cent|crown|percent|degree|page|person"
+    r"|people|time|piece|point)s?|per cent|[kmc]?m|[mc]?l|k?g|k?[WVAJ]|[kMGT]i?B|Hz|dB|°C|%|h|min)",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
+_IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
+"""The verb that leads from a sentence's subject to an answer, and is no part of the answer."""
+_CARRIERS, _NEAR = 12, 0.05
+"""The runs whose carriers are compared, and the nats a token of the question by which two are told apart."""
 _BEST = 3
 """The likeliest rows of which one may answer."""
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
@@ -34,6 +53,82 @@ class AnswerCandidate:
     @property
     def text(self) -> str:
         return " ".join(self.document.text[self.start : self.end].split())
+
+
+def candidates_of(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[AnswerCandidate]:
+    """Returns the runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. A
+    run that several passages have counts once for each. For a part of the question, the adapter's probability that the
+    passage answers that part takes the place of its relevance to the whole, if there is an adapter."""
+    of_part = is_part and reading.model.has_adapter
+    own = [
+        _candidate(reading, index, run, odds(pointed) if of_part else reading.ranking.relevance(index))
+        for index, pointed in found.items()
+        for run in pointed.runs
+    ]
+    total: dict[str, float] = defaultdict(float)
+    for one in own:
+        total[key(one.text)] += one.share
+    return sorted(own, key=lambda one: (-total[key(one.text)], -one.share))
+
+
+def likelier(reading: Reading, candidates: Seq[AnswerCandidate], question: str) -> AnswerCandidate | None:
+    """Returns the run whose carrier makes the question likeliest, if that of the first one does not: it may be what is
+    asked about. The model weighs runs after all of a passage, this each carrier alone."""
+    of: dict[str, AnswerCandidate] = {}
+    for one in candidates[:_CARRIERS]:
+        quote = carrier(reading, one)
+        of.setdefault(labelled(quote.header, quote.text) or quote.text, one)
+    scores = question_likelihoods(reading, list(of), question) if len(of) > 1 else []
+    if not scores or scores[0] >= max(scores) - _NEAR * len(reading.model.tokenize(question)):
+        return None
+    return list(of.values())[scores.index(max(scores))]
+
+
+def looked_up(reading: Reading, found: Iterable[int], question: str) -> list[AnswerCandidate]:
+    """Returns the cell of a table that the question names by its row and its column, or by a superlative (several cells
+    if their rows have the same value)."""
+    for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)):
+        segment = reading.plan.segments[index].segment
+        document = reading.plan.documents[segment.document]
+        cell = table_cell(document, segment, question) if reading.kind in ("fact", "list") else None
+        cells = [cell] if cell else []
+        if reading.kind == "fact" and not cells:
+            cells = extreme_cells(document, segment, question)
+        if cells:
+            return [AnswerCandidate(index, document, *cell, 1.0) for cell in cells]
+    return []
+
+
+def _candidate(reading: Reading, index: int, run: AnswerRun, relevance: float) -> AnswerCandidate:
+    document = reading.plan.documents[reading.plan.segments[index].segment.document]
+    start, end = whole_value(document.text, run.start, run.end)
+    is_said = _IS.match(document.text, start, end)
+    start = is_said.end() if is_said else start
+    return AnswerCandidate(index, document, start, end, relevance * exp(run.logprob))
+
+
+def odds(pointed: Pointed) -> float:
+    """Returns the probability that a passage answers at all, as an adapter tells it."""
+    return 1 / (1 + exp(-pointed.answers))
+
+
+def key(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCandidate:
+    """Returns the run, the value or cell beside it that the question names, or the run with the number before it."""
+    text = run.document.text
+    segment = reading.plan.segments[run.index].segment
+    around = quotation(run.document, segment, run.start, run.end, len(segment.text))
+    value = paired_value(text, around.start, around.end, run.start, question)
+    found = value or labelled_value(text, run.start, run.end, question) or cell_of_column(text, run.start, question)
+    number = _BEFORE.search(text, around.start, run.start)
+    if found is None and number and _UNIT.fullmatch(run.text):
+        found = number.start(), run.end  # "euros" of "2 euros"
+    if found is None and not is_in_table(run):
+        found = nearest_value(text, around.start, around.end, (run.start, run.end), question)
+    return replace(run, start=found[0], end=found[1]) if found else run
 
 
 def guess(reading: Reading, question: str, best: AnswerCandidate | None) -> AnswerCandidate | None:

@@ -78,8 +78,8 @@ class Control:
             self.verdicts[segment] = accepted
 
     def check(self) -> None:
-        """Raises Interrupted if the reader wishes to stop."""
-        if self.requested:
+        """Raises Interrupted if the reader wishes to stop; an answer under way is stopped by CANCEL alone."""
+        if self.requested and not (self._answering and self.requested is Decision.ANSWER):
             raise Interrupted
 
     def attach(self, *contexts: Context) -> None:

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-import numpy as np
-
-from wim_edge.engine.protocols import N_SEQUENCES, Context
-from wim_edge.engine.sampling import log_softmax
+from wim_edge.engine.protocols import N_SEQUENCES
+from wim_edge.engine.sampling import log_likelihoods
 from wim_edge.wim.likely_cells import LabelledRow
 from wim_edge.wim.reading import Reading
 
@@ -28,27 +26,27 @@ _BETWEEN = "\n\nQuestion:"
 def likely_rows(reading: Reading, rows: Sequence[LabelledRow], question: str) -> list[tuple[float, LabelledRow]]:
     """Returns log P(question | row), in nats, of each of the rows, and the row, the likeliest first; none where the
     context has no room for one. Raises Interrupted."""
-    texts = [reading.model.tokenize(shown(row)[:_LONGEST] + _BETWEEN) for row in rows[:MOST]]
+    scores = question_likelihoods(reading, [shown(row) for row in rows[:MOST]], question)
+    return sorted(zip(scores, rows, strict=False), key=lambda one: -one[0])
+
+
+def question_likelihoods(reading: Reading, texts: Sequence[str], question: str) -> list[float]:
+    """Returns log P(question | text), in nats, for rows or sentences; none where the context has no room for one.
+    Raises Interrupted."""
+    read = [reading.model.tokenize(text[:_LONGEST] + _BETWEEN) for text in texts]
     asked = reading.model.tokenize(f" {question}")
-    longest = max(map(len, texts), default=0) + len(asked)
+    longest = max(map(len, read), default=0) + len(asked)
     at_once = min(_AT_ONCE, (reading.context.n_ctx - len(reading.cache.sequence)) // max(1, longest))
-    scored: list[tuple[float, LabelledRow]] = []
+    scores: list[float] = []
     with reading.clock.stage("answer"):
-        for at in range(0, len(texts), max(1, at_once)) if at_once > 0 else ():
+        for at in range(0, len(read), max(1, at_once)) if at_once > 0 else ():
             reading.control.check()
-            found = _log_likelihoods(reading.context, texts[at : at + at_once], asked)
-            scored += zip(found, rows[at : at + at_once], strict=True)
-    return sorted(scored, key=lambda one: -one[0])
-
-
-def _log_likelihoods(context: Context, texts: Sequence[Sequence[int]], asked: Sequence[int]) -> list[float]:
-    """Returns log P(asked | text) after each of these texts, in nats."""
-    with ExitStack() as stack:
-        sequences = [stack.enter_context(context.sequence()) for _ in texts]
-        first = context.append_each(list(zip(sequences, texts, strict=True)))
-        rest = context.append_each([(one, asked) for one in sequences], all_rows=True)
-    logits = np.concatenate([first[:, None], rest.reshape(len(texts), len(asked), -1)], axis=1)[:, :-1]
-    return [float(log_softmax(one)[np.arange(len(asked)), list(asked)].sum()) for one in logits]
+            some = read[at : at + at_once]
+            with ExitStack() as stack:
+                sequences = [stack.enter_context(reading.context.sequence()) for _ in some]
+                reading.context.append_each(list(zip(sequences, some, strict=True)))
+                scores += log_likelihoods(reading.context, [(one, asked) for one in sequences])
+    return scores
 
 
 def shown(row: LabelledRow) -> str:
