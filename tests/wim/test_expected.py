@@ -84,6 +84,7 @@ from wim_edge.wim.expected import fits
         ("Wie hoch ist die Kaution?", "1.250 Euro", True),
         ("Who was there?", "three", False),
         ("Who was there?", "three nurses", True),
+        ("Who was there?", "two days", False),
         ("how long is the guarantee", "£45", False),
         ("Where is the meeting?", "9.30 am", False),
         ("Where is the meeting?", "Room 12", True),

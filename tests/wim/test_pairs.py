@@ -68,6 +68,8 @@ STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand
         (STOVE, "Wie viel Holz darf man in den Nordstrand 6 legen?", "höchstens 2,1 kg", "1,6 kg"),
         ("Work is guaranteed for 12 years, insured for the first ten of these.", "How long is work guaranteed?", "ten",
          "12 years"),
+        ("You may buy it for the residual value of $19,260 plus a fee of $300.",
+         "If she buys it for the residual, what fee is added?", "$300", None),
         ("It costs £5 and weighs 3 kg.", "What does the £5 lamp weigh?", "3 kg", None),
         ("It costs £5.", "What is it?", "£5", None),
     ],

@@ -99,7 +99,8 @@ def pointed_answer(
         if _is_denied(reading, candidates[0], question):
             support = min(support, _UNSURE)
         if other := likelier(reading, candidates, question):
-            candidates = candidates if support >= ANSWERED else [other, *candidates]
+            if support < ANSWERED and fits(question, other.text) >= fits(question, candidates[0].text):
+                candidates = [other, *candidates]
             support = min(support, _UNSURE, _most(reading, first, candidates[0], question))
     if not cells and reading.kind == "fact" and (support < ANSWERED or any(map(is_in_table, candidates[:1]))):
         likely = guess(reading, question, next(iter(candidates), None))

@@ -183,7 +183,7 @@ def fits(question: str, answer: str) -> bool:
         is_named = _ON_A_DAY.search(asked) and not _DAYS.sub("", answer) and not _CLOCK.search(answer)
         return _TIME.search(answer) is not None and not _is_decimal(answer) and not is_named
     if _WHO.match(asked):
-        return _NOBODY.fullmatch(answer) is None
+        return _NOBODY.fullmatch(answer) is None and _MEASURED.fullmatch(answer) is None
     if _WHERE.match(asked):
         return re.fullmatch(_BARE, answer, re.IGNORECASE) is None and _MEASURED.fullmatch(answer) is None
     if _VERSION.match(asked):

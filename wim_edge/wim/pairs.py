@@ -26,10 +26,11 @@ _AMOUNT = re.compile(
     r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
     re.IGNORECASE,
 )
-_PART = re.compile(r"[;,:()]\s|\s(?:and|or|but|while|und|oder|et|ou|y)\s", re.IGNORECASE)
+_PART = re.compile(r"[;,:()]\s|\s(?:and|or|but|plus|while|und|oder|et|ou|y)\s", re.IGNORECASE)
 _SUBJECT = re.compile(
-    r"(?:how much (?:is|was|are|were)|what(?:'s|\s+(?:is|was|are|were))|wie hoch (?:ist|war|sind)) "
-    r"(?P<said>.+?)(?:\s(?:of|for|in|on|per|at|to|with|from|by|für|von|im|pro)\b|\W*$)",
+    r"(?:(?:how much (?:is|was|are|were)|what(?:'s|\s+(?:is|was|are|were))|wie hoch (?:ist|war|sind)) (?P<what>.+?)"
+    r"(?:\s(?:of|for|in|on|per|at|to|with|from|by|für|von|im|pro)\b|\W*$)"
+    r"|(?:.*\b)?(?:what|which|welche\w?) (?P<which>\w+(?: \w+)?) (?:is|are|was|were|will|must|ist|sind|wird)\b)",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
@@ -66,7 +67,7 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
     if len(own) != 1 or len(amounts) < 2:
         return None
     asked, said = words.without_endings(question), _SUBJECT.match(question.strip())
-    subject = words.without_endings(said["said"]) if said else set()
+    subject = words.without_endings(said["what"] or said["which"]) if said else set()
     bounds = [(one.end(), other.start()) for one, other in pairwise(amounts)]
     parts = [_PART.search(text, *one) for one in bounds]
     lefts = [start, *(part.end() if part else left for part, (left, _) in zip(parts, bounds, strict=True))]
