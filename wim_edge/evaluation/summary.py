@@ -87,17 +87,21 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
 
 def _absent(records: Sequence[Record]) -> dict[str, Any]:
     """Returns how well absent answers are told, where there are some: ``not_found_rate`` of the questions that have no
-    answer, ``false_not_found_rate`` of those that have one, and ``auroc`` of the confidence."""
+    answer, ``false_not_found_rate`` of those that have one, ``guess_rate`` of the former that are answered as a guess,
+    ``right_when_sure`` of all that are answered without such a word, and ``auroc`` of the confidence."""
     unanswerable = [record for record in records if record.unanswerable]
     if not unanswerable:
         return {}
     answerable = [record for record in records if not record.unanswerable and record.answers]
+    sure = [r for r in records if not r.scores.get("not_found") and not r.scores.get("guess")]
     confidence = [[r.confidence for r in some if r.confidence is not None] for some in (answerable, unanswerable)]
     return {
         "n_unanswerable": len(unanswerable),
         "auroc": auroc(*confidence),
         "not_found_rate": _mean(record.scores.get("not_found") for record in unanswerable),
         "false_not_found_rate": _mean(record.scores.get("not_found") for record in answerable),
+        "guess_rate": _mean(record.scores.get("guess") for record in unanswerable),
+        "right_when_sure": _mean(record.scores.get("contains", 0.0) for record in sure),
     }
 
 

@@ -120,12 +120,13 @@ def test_a_reply_is_scored_by_its_parts(tmp_path: Path) -> None:
     late = "x " * 60 + "colour0"
     reply = Reply(text=f"Colour0.\n{late}", pattern="wim", quotes=("House 0 is colour0.",), passages=("colour9",))
     assert TASK.score(answerable, reply) == {
-        "not_found": 0, "loops": 1, "echoes": 0, "f1": 1, "exact": 1, "contains": 1, "in_quotes": 1, "in_passages": 0,
+        "not_found": 0, "guess": 0, "loops": 1, "echoes": 0, "f1": 1, "exact": 1, "contains": 1, "in_quotes": 1,
+        "in_passages": 0,
     }  # fmt: skip
     scores = TASK.score(answerable, Reply(text=late, pattern="llm"))
     assert (scores["contains"], "in_quotes" in scores, "in_passages" in scores) == (0, False, False)
     assert TASK.score(absent, Reply(text="The document does not say.", pattern="llm")) == {
-        "not_found": 1, "loops": 0, "echoes": 0,
+        "not_found": 1, "guess": 0, "loops": 0, "echoes": 0,
     }  # fmt: skip
 
 

@@ -142,7 +142,8 @@ def score(example: Example, reply: Reply | None) -> dict[str, float]:
     text = reply.text
     echoes = has_echo(text, [document.text for document in example.documents])
     silent = says_not_found(text) if reply.status is None else float(reply.status == "not_found")
-    scores = {"not_found": silent, "loops": has_loop(text), "echoes": echoes}
+    guess = float(reply.status == "unsure")
+    scores = {"not_found": silent, "guess": guess, "loops": has_loop(text), "echoes": echoes}
     if example.unanswerable:
         return scores
     line, answers = reply.short or first_line(text), example.answers
