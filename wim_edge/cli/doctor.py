@@ -138,10 +138,12 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
     click.echo("This machine")
     _line("system", f"{machine.system}, Python {machine.python}")
     _line("llama-cpp-python", machine.llama_cpp_python)
-    _line("processor", machine.cpu_features)
+    _line("built for", ", ".join((*machine.build.features, *machine.build.libraries)))
+    for what, command in machine.build.unused:
+        _line("not used", f"{what}: {command}")
     _line("physical cores", str(machine.physical_cores))
     _line("memory available", readable(machine.memory_available))
-    _line("GPU in this build", "yes" if machine.gpu_offload else "no")
+    _line("GPU in this build", ", ".join(machine.build.backends) or ("yes" if machine.gpu_offload else "no"))
     for device in machine.devices:
         _show_device("device", **asdict(device))
     _line("files in", f"{paths.models}, {paths.config}")

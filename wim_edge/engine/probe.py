@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import Device, devices, lib, system_info
+from wim_edge.engine.bindings import Device, devices, lib
+from wim_edge.engine.build import Build, this_build
 from wim_edge.engine.model import physical_cores
 
 
@@ -18,7 +19,7 @@ class Machine:
     system: str
     python: str
     llama_cpp_python: str
-    cpu_features: str
+    build: Build
     physical_cores: int
     memory_available: int
     gpu_offload: bool
@@ -30,7 +31,7 @@ def machine() -> Machine:
         f"{platform.system()} {platform.machine()}",
         platform.python_version(),
         version("llama-cpp-python"),
-        system_info(),
+        this_build(),
         physical_cores(),
         available_memory.available(),
         bool(lib.llama_supports_gpu_offload()),
