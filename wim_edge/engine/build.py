@@ -1,4 +1,4 @@
-"""How the installed llama.cpp was built, and what this machine has that the build does not use."""
+"""The build of llama.cpp that is installed, and what this machine has that it does not use."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _AGAIN = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-pyt
 
 @dataclass(frozen=True)
 class Build:
-    """The processor's ``features`` that llama.cpp was built for, ``libraries`` (BLAS and the like), ``backends`` of GPUs,
-    all as it calls them, and what this machine has that is ``unused``, each with the command that would change it."""
+    """The processor's ``features`` that llama.cpp was built for, ``libraries`` (BLAS and the like) and ``backends`` of
+    GPUs, as it calls them, and what this machine has that is ``unused``, each with the command that would use it."""
 
     features: tuple[str, ...]
     libraries: tuple[str, ...]
