@@ -15,6 +15,7 @@ import click
 import wim_edge
 from wim_edge.cli.ask import ask
 from wim_edge.cli.batch import batch
+from wim_edge.cli.bundle import bundle
 from wim_edge.cli.chat import chat
 from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
@@ -135,5 +136,6 @@ main.add_command(library)
 main.add_command(readings)
 main.add_command(eval_command)
 main.add_command(models)
+main.add_command(bundle)
 main.add_command(doctor)
 main.add_command(tune)

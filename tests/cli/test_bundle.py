@@ -1,0 +1,37 @@
+"""`wim-edge bundle`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from wim_edge import bundle
+from wim_edge.bundle import BundleStep
+from wim_edge.cli.main import main
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(main, args)
+
+
+def test_it_says_what_was_gathered_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def make(target: Path, models: Any, extras: Any, paths: Any) -> Iterator[BundleStep]:
+        asked.append((target, [one.name for one in models], list(extras)))
+        yield BundleStep("wheels", 50_000_000)
+        yield BundleStep("smollm2-135m", 98_000_000)
+
+    monkeypatch.setattr(bundle, "make_bundle", make)
+    done = run("bundle", "--model", "smollm2-135m", "--extra", "documents", str(tmp_path / "b"))
+    assert asked == [(tmp_path / "b", ["smollm2-135m"], ["documents"])]
+    assert "wheels: 50 MB" in done.stderr
+    assert "148 MB; on the other machine: python3 b/install.py" in done.stdout
+
+
+def test_an_unknown_model_is_told(tmp_path: Path) -> None:
+    assert run("bundle", "--model", "nothing", str(tmp_path / "b")).exit_code == 4

@@ -1,0 +1,63 @@
+"""The script of a bundle: a virtual environment, the wheels, the models."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wim_edge import offline_install
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
+    """The commands that were run; no environment is made."""
+    found: list[list[str]] = []
+
+    def answer(command: list[str], **more: Any) -> Any:
+        found.append(command)
+        return SimpleNamespace(stdout=f"{tmp_path / 'kept'}\n")
+
+    monkeypatch.setattr(subprocess, "run", answer)
+    monkeypatch.setattr(venv, "create", lambda target, **more: found.append([str(target)]))
+    return found
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    (tmp_path / "b" / "models" / "m").mkdir(parents=True)
+    (tmp_path / "b" / "models" / "m" / "m.gguf").write_text("GGUF")
+    (tmp_path / "b" / "bundle.json").write_text(json.dumps({"requirement": "wim-edge==0.1.0"}))
+    return tmp_path / "b"
+
+
+def test_it_installs_from_the_wheels_alone(run: list[list[str]], made: Path, tmp_path: Path) -> None:
+    command = offline_install.install(made, tmp_path / "we")
+    assert command.parent.parent == tmp_path / "we"
+    environment, pip, _ = run
+    assert environment == [str(tmp_path / "we")]
+    assert "--no-index" in pip
+    assert pip[-3:] == ["--find-links", str(made / "wheels"), "wim-edge==0.1.0"]
+    assert (tmp_path / "kept" / "m" / "m.gguf").read_text() == "GGUF"
+
+
+def test_it_says_how_to_ask(
+    run: list[list[str]], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(offline_install, "__file__", str(made / "install.py"))
+    monkeypatch.setattr(sys, "argv", ["install.py", str(tmp_path / "we")])
+    offline_install.main()
+    assert "wim-edge ask FILE" in capsys.readouterr().out
+
+
+def test_an_old_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 9))
+    with pytest.raises(SystemExit, match=r"3\.11"):
+        offline_install.main()

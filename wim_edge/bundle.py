@@ -1,0 +1,101 @@
+"""A folder from which wim-edge is installed where there is no network: wheels, models and a script.
+
+    DIR/install.py     `wim_edge.offline_install`, which needs Python alone: python3 install.py [FOLDER]
+    DIR/wheels/        wim-edge and what it needs, in the versions that are installed here, for this kind of machine
+    DIR/models/        the models' files, as wim-edge keeps them
+    DIR/bundle.json    what is to be installed
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import distribution, distributions
+from pathlib import Path
+
+from wim_edge import offline_install
+from wim_edge.catalog import HubSource, ModelEntry, PackageSource, PathSource, fetch
+from wim_edge.catalog.hub import folder
+from wim_edge.catalog.model_files import write_error
+from wim_edge.catalog.packages import own_path
+from wim_edge.errors import DownloadError, InvalidRequestError
+from wim_edge.settings import Paths
+
+_NAME = "wim-edge"
+
+
+@dataclass(frozen=True)
+class BundleStep:
+    """A step that is done: what, and the bytes that it put into the folder."""
+
+    what: str
+    nbytes: int
+
+
+def make_bundle(
+    target: Path, models: Iterable[ModelEntry], extras: Iterable[str], paths: Paths
+) -> Iterator[BundleStep]:
+    """Fills the folder, which must be empty or not there yet; yields each step once it is done.
+
+    Raises InvalidRequestError for another folder or a model that is the user's own file, DownloadError where pip or a
+    model's source fails.
+    """
+    models, extras = list(models), list(extras)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidRequestError(f"{target} is there, and not an empty folder", "Name a new folder.")
+    if own := next((one for one in models if isinstance(one.source, PathSource)), None):
+        raise InvalidRequestError(
+            f"{own.name} is a file of your own", "Copy it, and add it there: wim-edge models add FILE."
+        )
+    try:
+        (target / "wheels").mkdir(parents=True)
+        yield BundleStep("wheels", _gather_wheels(target / "wheels", extras))
+        for entry in models:
+            found, place = fetch(entry, paths), _place(entry, target / "models")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(found, place)
+            yield BundleStep(entry.name, place.stat().st_size)
+        shutil.copyfile(offline_install.__file__, target / "install.py")
+        wanted = {"requirement": _requirement(extras, version=True)}
+        (target / "bundle.json").write_text(json.dumps(wanted), encoding="utf-8")
+    except OSError as error:
+        raise write_error(error, target, sum(one.bytes for one in models)) from error
+
+
+def _place(entry: ModelEntry, models: Path) -> Path:
+    """Returns where wim-edge keeps the file of an entry below its folder of models."""
+    match entry.source:
+        case HubSource() as source:
+            return folder(source, models) / source.file
+        case PackageSource() as source:
+            return own_path(entry.name, source, models)
+        case PathSource(path=path):
+            return models / path.name
+
+
+def _requirement(extras: Iterable[str], *, version: bool) -> str:
+    """Returns what pip is asked for: this version, or what we were installed from, if that is a folder or a wheel."""
+    found, named = distribution(_NAME), ",".join(extras)
+    what = f"{_NAME}[{named}]" if named else _NAME
+    url = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")
+    return f"{what}=={found.version}" if version or not url.startswith("file:") else f"{what} @ {url}"
+
+
+def _gather_wheels(wheels: Path, extras: Iterable[str]) -> int:
+    """Has pip fetch or build all wheels, in the versions that are installed; returns their bytes."""
+    bounds = (f"{one.metadata['Name']}=={one.version}\n" for one in distributions() if one.metadata["Name"] != _NAME)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-input"]
+    with tempfile.TemporaryDirectory() as scratch:
+        constraints = Path(scratch, "constraints.txt")
+        constraints.write_text("".join(bounds), encoding="utf-8")
+        command += ["--wheel-dir", str(wheels), "--constraint", str(constraints), _requirement(extras, version=False)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        why = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
+        raise DownloadError(f"pip could not gather the wheels: {why[-1]}", "Check pip and the network.")
+    return sum(one.stat().st_size for one in wheels.iterdir())

@@ -1,0 +1,37 @@
+"""`wim-edge bundle`: gathers what a machine without a network needs to install wim-edge and answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wim_edge.catalog.model_files import megabytes
+from wim_edge.cli.options import model_names
+from wim_edge.settings import Paths
+
+
+@click.command(short_help="Gather wheels, models and an installer for a machine without a network.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--model", "models", multiple=True, metavar="NAME", shell_complete=model_names,
+    help="A model to take along; may be given several times. Default: the one that is used here.",
+)  # fmt: skip
+@click.option("--extra", "extras", multiple=True, metavar="NAME", help="An extra of wim-edge, such as documents.")
+def bundle(folder: Path, models: tuple[str, ...], extras: tuple[str, ...]) -> None:
+    """Gather wheels, models and a script in FOLDER; on the other machine `python3 FOLDER/install.py` installs them.
+
+    It has to be of the same kind: system, processor, version of Python. llama.cpp's wheel is the one that pip has built
+    or fetches here: for other processors than this one, have it built with CMAKE_ARGS="-DGGML_NATIVE=off".
+    """
+    from wim_edge.bundle import make_bundle
+    from wim_edge.catalog import Catalog, resolve
+
+    paths = Paths.from_environment()
+    catalog = Catalog.load(paths)
+    named = [catalog.get(name) for name in models or (resolve(None, paths).name,)]
+    total = 0
+    for step in make_bundle(folder, named, extras, paths):
+        click.echo(f"{step.what}: {megabytes(step.nbytes)}", err=True)
+        total += step.nbytes
+    click.echo(f"{folder}: {megabytes(total)}; on the other machine: python3 {folder.name}/install.py")
