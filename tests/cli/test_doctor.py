@@ -128,3 +128,14 @@ def test_the_largest_context_is_what_free_memory_allows(
     assert 1024 < found["use"]["largest_context"] < 4096
     need = found["use"]["bytes_at_that_context"]
     assert need["kv"] + need["compute"] <= 40 * MIB < 1.1 * need["total"]
+
+
+def test_the_models_of_another_machine() -> None:
+    done = run("--as", "raspberry-pi-5")
+    assert done.exit_code == 0
+    assert "smollm2-135m" in done.stdout
+    assert "none was run there" in done.stdout
+    found = facts("--as", "raspberry-pi-5")
+    assert found["memory"] == 8 << 30
+    assert {"name", "nbytes", "context"} == set(found["models"][0])
+    assert run("--as", "toaster").exit_code == 2

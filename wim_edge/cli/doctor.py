@@ -24,12 +24,17 @@ if TYPE_CHECKING:
 @click.command(short_help="Show what this machine offers and how fast it is.")
 @engine_options
 @rpc_option
+@click.option("--as", "machine_name", metavar="MACHINE", help="Show instead which models another machine holds: "
+              "raspberry-pi-4 (4 GB), raspberry-pi-5 (8 GB), or its memory (16GB).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+def doctor(ctx: click.Context, /, machine_name: str | None, as_json: bool, **options: Any) -> None:
     """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
     options, and the prefill and decode speed, measured in some ten seconds."""
     configure_logging(ctx)
+    if machine_name is not None:
+        _show_held(machine_name, as_json)
+        return
     settings, paths = settings_from(options), Paths.from_environment()
     from wim_edge.engine import probe
 
@@ -55,6 +60,21 @@ def doctor(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         for name, setting in report["settings"].items():
             click.echo(f"  {name:<20} {setting_line(**setting)}")
         _show_speed(**report["speed"])
+
+
+def _show_held(machine_name: str, as_json: bool) -> None:
+    """Shows which models of the catalog a machine holds, the best first."""
+    from wim_edge.catalog.catalog import Catalog
+    from wim_edge.catalog.machines import held_by, memory_of
+
+    memory = memory_of(machine_name)
+    held = held_by(memory, Catalog.load(Paths.from_environment()))
+    if as_json:
+        click.echo(json.dumps({"memory": memory, "models": [asdict(one) for one in held]}, indent=2))
+        return
+    click.echo(f"{machine_name}: {megabytes(memory)} of memory, as the files' headers count; none was run there")
+    for one in held:
+        click.echo(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context")
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""Other machines than this one, by their memory: which models of the catalog they hold, with how much context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wim_edge.catalog.catalog import MEMORY_SHARE
+from wim_edge.catalog.entry import WORKING_SPACE, ModelEntry
+from wim_edge.errors import InvalidRequestError
+
+MACHINES = {"raspberry-pi-4": 4, "raspberry-pi-5": 8}
+"""The memory in GiB of machines by their names, of the kind that most people have."""
+_GIB = 1 << 30
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*G(?:i?B)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class HeldModel:
+    """A model that a machine holds: bytes of its file, and the most tokens of context beside it."""
+
+    name: str
+    nbytes: int
+    context: int
+
+
+def memory_of(machine: str) -> int:
+    """Returns the bytes of memory of a machine: one of `MACHINES`, or a size ("16GB"). Raises InvalidRequestError."""
+    size = _SIZE.fullmatch(machine.strip())
+    gib = MACHINES.get(machine.strip().lower()) or (float(size[1]) if size else 0)
+    if not gib:
+        raise InvalidRequestError(
+            f"{machine!r} is no machine that is known", f"It takes {', '.join(MACHINES)}, or its memory: 16GB."
+        )
+    return int(gib * _GIB)
+
+
+def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
+    """Returns the models that so many bytes of memory hold, as `wim-edge models list` counts, from the best one down:
+    file, working space and an f16 KV cache within the share of memory that models may take."""
+    found = []
+    for entry in catalog:
+        left = int(MEMORY_SHARE * memory) - entry.bytes - WORKING_SPACE
+        per_token = entry.kv_bytes_per_token or 0
+        context = min(entry.context, left // per_token if per_token else entry.context)
+        if entry.rank and left >= 0 and context >= 512:
+            found.append((entry.rank, HeldModel(entry.name, entry.bytes, context)))
+    return [held for _, held in sorted(found, key=lambda one: -one[0])]
