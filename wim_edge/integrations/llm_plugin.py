@@ -1,0 +1,123 @@
+"""A plugin of `llm` (llm.datasette.io): `llm -m wim-edge -a report.pdf "Who signed it?"`.
+
+Documents come as fragments (`-f notes.md`, and `-f wim:report.pdf` for what is no plain text) or as attachments; a
+file is read where it lies, so that its pages are named and what was read of it is kept. Where wim-edge is installed
+beside llm, llm finds it by its entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import llm
+
+from wim_edge import Document, Runtime, Settings, events, followup
+from wim_edge.documents import document_of, read_document, read_documents
+
+_TYPES = (
+    "application/pdf", "application/rtf", "text/rtf", "application/epub+zip", "text/html", "text/plain", "text/csv",
+    "text/markdown", "message/rfc822", "application/json",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.spreadsheet",
+    "application/vnd.oasis.opendocument.presentation",
+)  # fmt: skip
+
+
+@llm.hookimpl
+def register_models(register: Any) -> None:
+    """Registers the model `wim-edge`."""
+    register(DocumentModel())
+
+
+@llm.hookimpl
+def register_fragment_loaders(register: Any) -> None:
+    """Registers the prefix `wim:` for fragments that are files of any format that wim-edge reads."""
+    register("wim", load_fragment)
+
+
+def load_fragment(path: str) -> llm.Fragment:
+    """Returns a file's text, with its path as the source. Raises DocumentError."""
+    return llm.Fragment(read_document(path).text, str(Path(path).absolute()))
+
+
+class DocumentModel(llm.Model):
+    """The model that wim-edge would take, or the one that the option `model` names."""
+
+    model_id = "wim-edge"
+    can_stream = True
+    attachment_types: ClassVar[set[str]] = set(_TYPES)
+
+    class Options(llm.Options):
+        model: str | None = None
+        """A name of wim-edge's catalog, or a GGUF file."""
+        pattern: str | None = None
+
+    def __init__(self) -> None:
+        self._runtimes: dict[Settings, Runtime] = {}
+
+    def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
+        """Yields the answer as it comes, and then its sources; `response_json` has all that is known of it. Documents
+        of earlier turns count, and a question that goes on from those is completed by them."""
+        earlier = [] if conversation is None else list(conversation.responses)
+        given = [one for turn in (*(one.prompt for one in earlier), prompt) for one in _documents(turn)]
+        turns = [followup.Turn(_question(one.prompt), one.text().partition("\n")[0]) for one in earlier]
+        question = followup.completed(_question(prompt), turns)
+        asked = self._runtime(prompt.options).stream(list(dict.fromkeys(given)), question)
+        text, finished = "", None
+        for event in asked:
+            if isinstance(event, events.AnswerDelta):
+                text += event.text
+                if stream:
+                    yield event.text
+            elif isinstance(event, events.AnswerFinished):
+                finished = event
+        assert finished is not None
+        sources = _sources(finished)
+        yield ("" if stream and text else finished.text) + (f"\n\n{sources}" if sources else "")
+        told = {name: getattr(finished, name) for name in ("status", "short", "support", "model")}
+        response.response_json = {**told, "sources": [asdict(one) for one in finished.sources]}
+
+    def _runtime(self, options: Any) -> Runtime:
+        chosen = {name: getattr(options, name) for name in ("model", "pattern") if getattr(options, name)}
+        settings = Settings(**chosen)
+        if settings not in self._runtimes:
+            self._runtimes[settings] = Runtime(settings)
+        return self._runtimes[settings]
+
+
+def _question(prompt: Any) -> str:
+    """Returns a prompt without its fragments."""
+    said = "\n".join(prompt.fragments)
+    return str(prompt.prompt.removeprefix(said).strip())
+
+
+def _documents(prompt: Any) -> Iterator[Document]:
+    """Yields the documents of a prompt: those that are files as they lie on the disk."""
+    for number, one in enumerate(prompt.fragments, 1):
+        source = str(getattr(one, "source", "") or "")
+        if source and Path(source).is_file():
+            yield from read_documents([source])
+        else:
+            yield Document(source or f"fragment {number}", str(one))
+    for one in prompt.attachments:
+        if one.path:
+            yield from read_documents([one.path])
+        else:
+            yield _document_of(one)
+
+
+def _document_of(attachment: Any) -> Document:
+    """Returns the document that an address, or bytes, hold. Raises DocumentError."""
+    return replace(document_of(Path(attachment.url or "attachment"), attachment.content_bytes()), path=None)
+
+
+def _sources(finished: events.AnswerFinished) -> str:
+    """Returns what opens each place that the answer draws on, a line each."""
+    if finished.status == "not_found":
+        return ""
+    return "\n".join(dict.fromkeys(f"source: {one.opens or one.document}" for one in finished.sources))
