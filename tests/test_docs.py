@@ -160,7 +160,7 @@ def test_the_lines_of_the_worker_are_understood(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.chdir(tmp_path)
     Path("contract.pdf").write_text(TEXT)
-    lines = [line for line in DOCS["embedding"].splitlines() if line.startswith('{"id"')]
+    lines = [line for line in DOCS["worker"].splitlines() if line.startswith('{"id"')]
     out = io.StringIO()
 
     def asked() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Any
@@ -23,13 +24,19 @@ from wim_edge.cli.options import (
 @reading_options
 @engine_options
 @rpc_option
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the lines and end.")
 @click.pass_context
-def worker(ctx: click.Context, /, **options: Any) -> None:
+def worker(ctx: click.Context, /, schema: bool, **options: Any) -> None:
     """Take requests as JSON lines on standard input, and answer with events as JSON lines on standard output.
 
     For applications that keep the model in a process of its own; from Python, wim_edge.worker.Worker starts it and
-    speaks with it. docs/embedding.md describes the lines.
+    speaks with it. docs/worker.md describes the lines.
     """
+    if schema:
+        from wim_edge.server.worker_schema import worker_schema
+
+        click.echo(json.dumps(worker_schema(), indent=2))
+        return
     settings = settings_from(options)
     configure_logging(ctx)
     from wim_edge.engine import rpc

@@ -32,7 +32,7 @@ from wim_edge.settings import Settings, from_dict
 from wim_edge.wim.events import Event
 
 _WAITING = 1000
-_CONTROLS = ("answer_now", "cancel", "judge")
+CONTROLS = ("answer_now", "cancel", "judge")
 
 
 class _Request(Struct, kw_only=True):
@@ -40,7 +40,9 @@ class _Request(Struct, kw_only=True):
     judged: dict[int, bool] = {}
 
 
-class _Read(_Request, kw_only=True):
+class WorkerRead(_Request, kw_only=True):
+    """Reads documents ahead."""
+
     documents: list[str | Document]
 
     def __post_init__(self) -> None:
@@ -53,7 +55,9 @@ class _Read(_Request, kw_only=True):
         return runtime.read(self.documents)
 
 
-class _Ask(_Read, kw_only=True):
+class WorkerAsk(WorkerRead, kw_only=True):
+    """Asks a question of documents, of a library, or of both."""
+
     question: str
     library: str | None = None
     read_on: bool = False
@@ -64,7 +68,9 @@ class _Ask(_Read, kw_only=True):
         )
 
 
-class _Complete(_Request, kw_only=True):
+class WorkerComplete(_Request, kw_only=True):
+    """Goes straight on from a prompt, or answers messages of (role, text)."""
+
     prompt: str | list[tuple[str, str]]
     top_logprobs: Annotated[int, Meta(ge=0, le=20, description="0 to 20")] | None = None
 
@@ -72,12 +78,16 @@ class _Complete(_Request, kw_only=True):
         return runtime.complete(self.prompt, top_logprobs=self.top_logprobs)
 
 
-class _Judge(Struct):
+class WorkerJudge(Struct):
+    """Tells whether an answer shall draw on a segment."""
+
     segment: int
     accepted: bool
 
 
-_REQUESTS: dict[object, type[_Read | _Complete]] = {"ask": _Ask, "read": _Read, "complete": _Complete}
+REQUESTS: dict[object, type[WorkerRead | WorkerComplete]] = {
+    "ask": WorkerAsk, "read": WorkerRead, "complete": WorkerComplete,
+}  # fmt: skip
 
 
 def serve(
@@ -99,7 +109,7 @@ def serve(
     def forget(number: Any) -> None:
         jobs.pop(number, None)
 
-    def begin(number: Any, request: _Read | _Complete) -> None:
+    def begin(number: Any, request: WorkerRead | WorkerComplete) -> None:
         job = Job(request.run, settings.with_changes(**from_dict(request.settings)))
         job.on_event = lambda event: write(number, event)
         job.on_end = lambda _: forget(number)
@@ -112,10 +122,10 @@ def serve(
             try:
                 request = json.loads(line)
                 number, what = request.get("id"), request.get("do")
-                if what in _REQUESTS:
+                if what in REQUESTS:
                     given = {name: value for name, value in request.items() if value is not None}
-                    begin(number, convert(given, _REQUESTS[what]))
-                elif what not in _CONTROLS:
+                    begin(number, convert(given, REQUESTS[what]))
+                elif what not in CONTROLS:
                     raise InvalidRequestError(f"nothing is called {what!r}", "ask, read, complete, or a control.")
                 elif number in jobs:  # else it is over
                     _control(queue, *jobs[number], request)
@@ -123,7 +133,7 @@ def serve(
                 write(number, Failed(**error.to_dict()).to_dict())
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ArithmeticError) as error:
                 why = f"the request cannot be understood: {type(error).__name__}: {error}"
-                write(number, Failed(InvalidRequestError.__name__, why, "See docs/embedding.md.").to_dict())
+                write(number, Failed(InvalidRequestError.__name__, why, "See docs/worker.md.").to_dict())
     finally:
         queue.close()
 
@@ -135,6 +145,6 @@ def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict
         case "cancel":
             queue.cancel(job)
         case "judge":
-            judged = convert(request, _Judge)
+            judged = convert(request, WorkerJudge)
             verdicts[judged.segment] = judged.accepted
             queue.judge(job, judged.segment, judged.accepted)
