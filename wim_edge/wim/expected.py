@@ -11,6 +11,7 @@ import re
 from wim_edge.documents.segments import MONTH
 from wim_edge.kinds import kind_of
 
+NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _COUNT = re.compile(
@@ -99,7 +100,7 @@ _CLOCK = re.compile(
     r"\d ?[:.h] ?\d\d|\d ?(?:[ap]\.?m\b|uhr\b|h\b|o'clock)|\d[点時时]"
     r"|\b(?:noon|midday|midnight|mittags?|mitternacht|midi|minuit|mediodía|medianoche|dusk|dawn|sunset|sunrise"
     r"|before|after|when|while|as soon as|any ?time|half past|quarter (?:past|to)|o'clock"
-    r"|(?:at|by|from|until|till) (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2}))\b",
+    rf"|(?:at|by|from|until|till) (?:{NUMBERS}|\d{{1,2}}))\b",
     re.IGNORECASE,
 )
 _WEEKDAY = (
@@ -131,7 +132,7 @@ _UNIT = (
 )
 _UNITS = re.compile(rf"\b{_UNIT}\b|[%£€$]", re.IGNORECASE)
 _MEASURED = re.compile(
-    r"[£€$]\s*\d[\d.,]*|(?:\d[\d.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+    rf"[£€$]\s*\d[\d.,]*|(?:\d[\d.,]*|an?|{NUMBERS})"
     rf"[\s-]*(?:{_UNIT}|%|GBP|USD|EUR)",
     re.IGNORECASE,
 )
@@ -145,8 +146,8 @@ _PHONE = re.compile(
     re.IGNORECASE,
 )
 _BARE = (
-    rf"[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|[ap]\.?m|one|two|three|four|five|six|seven|eight|nine"
-    r"|ten|eleven|twelve|GBP|USD|EUR)?[\W\d]*"
+    rf"[\W\d]*(?:{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|[ap]\.?m|{NUMBERS}"
+    r"|GBP|USD|EUR)?[\W\d]*"
 )
 """A date, a time or a number alone."""
 _WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)

@@ -11,6 +11,7 @@ import re
 from itertools import pairwise
 
 from wim_edge import words
+from wim_edge.wim.expected import NUMBERS
 
 _VALUE = r"(?:[£€$] ?)?\d[\d.,]*\d?(?: ?%| [^\W\d]+){0,2}?|nil|none|nothing|free"
 _PAIR = re.compile(
@@ -21,7 +22,7 @@ _PAIR = re.compile(
 _AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
 _AMOUNT = re.compile(
     r"(?<![\w.,])(?:(?P<money>[£€$]) ?)?"
-    r"(?:\d(?:[\d.,]*\d)?|(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b)"
+    rf"(?:\d(?:[\d.,]*\d)?|(?:{NUMBERS})\b)"
     r"(?: ?(?P<unit>%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
     r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
     re.IGNORECASE,
