@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from wim_edge import subprocesses
 from wim_edge.subprocesses import command, environment
 
 
@@ -32,3 +33,26 @@ def test_a_module_of_the_working_directory_is_not_run(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     done = subprocess.run(command("json.tool", "--help"), env=environment(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_frozen_program_runs_the_module_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(subprocesses, "_runs_modules", False)
+    assert not subprocesses.has_python()
+    with pytest.raises(RuntimeError, match="run_if_asked"):
+        command("json.tool")
+    monkeypatch.setattr(sys, "argv", ["app", "report.pdf"])
+    subprocesses.run_if_asked()  # it was not started for that
+    assert subprocesses.has_python()
+    asked = command("json.tool", "--help")
+    assert asked[0] == sys.executable
+    monkeypatch.setattr(sys, "argv", ["app", *asked[1:]])
+    with pytest.raises(SystemExit):
+        subprocesses.run_if_asked()
+    assert "usage" in capsys.readouterr().out
+
+
+def test_python_is_there_unless_frozen() -> None:
+    assert subprocesses.has_python()

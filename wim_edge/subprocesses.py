@@ -1,4 +1,8 @@
-"""Processes of our own: this Python, this package, and nothing of the working directory."""
+"""Processes of our own: this Python, this package, and nothing of the working directory.
+
+In a program that was frozen (PyInstaller and the like) there is no Python: it starts itself, and runs the module in its
+place if it calls `run_if_asked` first of all, as the hook for PyInstaller has it do.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,35 @@ import contextlib
 import os
 import sys
 
+_MODULE = "--wim-edge-module"
+_runs_modules = False
+
+
+def has_python() -> bool:
+    """Tells whether a process of our own can be started: not in a frozen program that does not run modules."""
+    return _runs_modules or not getattr(sys, "frozen", False)
+
+
+def run_if_asked() -> None:
+    """Runs a module of ours and ends this process, if a frozen program has started itself for that."""
+    global _runs_modules
+    _runs_modules = True
+    if sys.argv[1:2] == [_MODULE]:
+        import runpy
+
+        module, sys.argv[1:] = sys.argv[2], sys.argv[3:]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        sys.exit()
+
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Returns the command that runs a module of ours; -P keeps out modules of the working directory."""
-    return [sys.executable, "-P", "-m", module, *arguments]
+    """Returns the command that runs a module of ours; -P keeps out modules of the working directory. Raises
+    RuntimeError in a frozen program that does not run them."""
+    if not getattr(sys, "frozen", False):
+        return [sys.executable, "-P", "-m", module, *arguments]
+    if not _runs_modules:
+        raise RuntimeError("call wim_edge.subprocesses.run_if_asked() first of all in a frozen program")
+    return [sys.executable, _MODULE, module, *arguments]
 
 
 def environment() -> dict[str, str]:

@@ -9,7 +9,6 @@ import queue
 import re
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -58,7 +57,7 @@ class ScannedPage:
 
 def engine() -> str:
     """Returns the name of the engine that recognises text on this machine; empty if there is none."""
-    if getattr(sys, "frozen", False):  # sys.executable is no Python, which the process needs
+    if not subprocesses.has_python():
         return ""
     if find_spec("rapidocr") and find_spec("onnxruntime"):
         return "rapidocr"

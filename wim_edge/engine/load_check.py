@@ -35,8 +35,8 @@ def check(path: Path, *, embeds: bool = False) -> None:
 
     ``embeds``: True if it is used as an embedding model.
     """
-    # Frozen, sys.executable is no Python; and unlike Path.exists these never raise
-    if getattr(sys, "frozen", False) or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
+    # Unlike Path.exists these never raise
+    if not subprocesses.has_python() or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return
     read_header(path, embeds=embeds)  # which refuses most without a process
     known = _known(path, embeds)

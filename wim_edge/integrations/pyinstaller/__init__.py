@@ -1,0 +1,10 @@
+"""Hooks for PyInstaller, which finds them by an entry point: what a frozen program with wim-edge has to take along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def hook_folders() -> list[str]:
+    """Returns the folders with hooks, for PyInstaller."""
+    return [str(Path(__file__).parent)]

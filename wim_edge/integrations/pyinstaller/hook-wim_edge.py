@@ -1,0 +1,16 @@
+"""PyInstaller's hook: modules that are imported by name, templates and models.toml, llama.cpp's libraries."""
+
+from PyInstaller.utils.hooks import (
+    collect_data_files,
+    collect_dynamic_libs,
+    collect_submodules,
+    copy_metadata,
+)
+
+_LEFT_OUT = ("wim_edge.evaluation", "wim_edge.integrations", "wim_edge.batch", "wim_edge.ray_cluster")
+
+hiddenimports = collect_submodules("wim_edge", filter=lambda name: not name.startswith(_LEFT_OUT))
+hiddenimports += ["snowballstemmer"]
+datas = collect_data_files("wim_edge") + copy_metadata("wim-edge") + copy_metadata("llama-cpp-python")
+binaries = collect_dynamic_libs("llama_cpp")
+excludedimports = ["ray", "matplotlib", "torch"]
