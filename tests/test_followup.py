@@ -57,6 +57,7 @@ def test_a_question_that_stands_for_itself(question: str) -> None:
         (FILTER, "the pump?", "How often must the pump be cleaned?"),
         (Turn("Who checks the oil filter of the pump?", "staff"), "what about the hose?",
          "Who checks the oil filter of the pump? (staff) what about the hose?"),
+        (Turn("When is the next meeting?", "9 May"), "and the open day?", "When is the open day?"),
         (Turn("Who is it?", "x" * 300), "Why?", "Who is it? Why?"),
         (Turn("Wann beginnt der Vertrag?", "am 1. Mai"), "und warum?",
          "Wann beginnt der Vertrag? (am 1. Mai) und warum?"),

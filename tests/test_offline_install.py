@@ -57,7 +57,34 @@ def test_it_says_how_to_ask(
     assert "wim-edge ask FILE" in capsys.readouterr().out
 
 
+def test_a_model_that_is_there_is_left_alone_and_another_one_is_replaced_whole(
+    run: list[list[str]], made: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "kept" / "m" / "m.gguf"
+    target.parent.mkdir(parents=True)
+    target.write_text("SAME")
+    with target.open() as opened:
+        offline_install.install(made, tmp_path / "we")
+        assert target.read_text() == "SAME"  # of the same size
+        target.write_text("an old one")
+        offline_install.install(made, tmp_path / "we")
+        assert target.read_text() == "GGUF"
+        assert opened.read() == "an old one"  # whoever has it open keeps it
+    assert [one.name for one in target.parent.iterdir()] == ["m.gguf"]
+
+
+def test_help_installs_nothing(
+    run: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["install.py", "--help"])
+    with pytest.raises(SystemExit):
+        offline_install.main()
+    assert "without a network" in capsys.readouterr().out
+    assert run == []
+
+
 def test_an_old_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["install.py"])
     monkeypatch.setattr(sys, "version_info", (3, 9))
     with pytest.raises(SystemExit, match=r"3\.11"):
         offline_install.main()

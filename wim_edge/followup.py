@@ -210,6 +210,11 @@ def _joins(question: str, turns: Sequence[Turn]) -> bool:
     return bool(turns) and not stands_for_itself(question) and _replaced(question, turns[-1].question) is None
 
 
+_NOUN = re.compile(r"(?:the|my|our|your|his|her|its|their|der|die|das)(?: [\w’'-]+){1,3}", re.IGNORECASE)
+_SUBJECT = re.compile(rf"(?P<asks>.*\b(?:is|are|was|were|ist|sind|war|waren)\s+){_NOUN.pattern}\W*", re.IGNORECASE)
+"""A question that ends with what it asks about: "When is the next meeting?"."""
+
+
 def _replaced(question: str, last: str) -> str | None:
     """Returns the last question with the fragment in the place of what it replaces; None if that is not clear."""
     rest = _rest(question).strip(" ?!.,")
@@ -225,6 +230,9 @@ def _replaced(question: str, last: str) -> str | None:
         # The one that is named now stands as if in a sentence, so that its first word counts as a name too
         if kind.fullmatch(f"x {rest}", 2) and len(found := list(kind.finditer(last))) == 1:
             return last[: found[0].start()] + rest + last[found[0].end() :]
+    subject = _SUBJECT.fullmatch(last.strip())
+    if subject and _NOUN.fullmatch(rest):
+        return f"{subject['asks']}{rest}?"
     return None
 
 

@@ -4,6 +4,7 @@ It makes a virtual environment in FOLDER (default: wim-edge in the home folder),
 models where wim-edge keeps them. Python 3.11 or newer is all that it needs.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -25,16 +26,29 @@ def install(bundle: Path, target: Path) -> Path:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
     subprocess.run([*pip, "--find-links", wheels, wanted], check=True)
     kept = subprocess.run([python, "-c", _MODELS], check=True, capture_output=True, text=True).stdout.strip()
-    if (bundle / "models").is_dir():
-        shutil.copytree(bundle / "models", kept, dirs_exist_ok=True)
+    for file in (one for one in (bundle / "models").rglob("*") if one.is_file()):
+        _copy(file, Path(kept, file.relative_to(bundle / "models")))
     return programs / f"wim-edge{ending}"
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copies a model beside its place and renames it: one that a running program has open stays whole for it."""
+    if target.is_file() and target.stat().st_size == file.stat().st_size:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    shutil.copyfile(file, part)
+    os.replace(part, target)
 
 
 def main() -> None:
     """Installs into the folder that is named, and says how to ask."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default="~/wim-edge", help="default: %(default)s")
+    given = parser.parse_args()
     if sys.version_info < (3, 11):  # noqa: UP036  # no pip has checked that before
         sys.exit("wim-edge needs Python 3.11 or newer")
-    target = Path(sys.argv[1] if len(sys.argv) > 1 else "~/wim-edge").expanduser().absolute()
+    target = Path(given.folder).expanduser().absolute()
     command = install(Path(__file__).resolve().parent, target)
     sys.stdout.write(f'installed; now: {command} ask FILE "QUESTION"\n')
 

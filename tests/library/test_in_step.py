@@ -46,6 +46,8 @@ def test_what_may_be_on_a_disk_that_is_not_there_stays(home: Path, library: Libr
     told = "library papers: not there, but still in the library: alone.txt, a.txt, b.txt and 2 more"
     assert InStep().bring(library, Limits()) == f"{told}; wim-edge library sync papers"
     assert len(library) == 5
+    folder.rename(home / "away")
+    assert "not there, but still in the library: alone.txt, papers" in InStep().bring(library, Limits())
 
 
 def test_what_is_gone_stays_while_another_file_waits(

@@ -44,6 +44,8 @@ def test_it_is_looked_for_where_the_answer_was_found() -> None:
         ("Name: Ann Lee\nAge: 7", "Name", "What is the name?", "Ann Lee"),
         ("Name:\nAnn", "Name", "What is the name?", None),
         ("Port of Hull: 1904", "Hull", "Which port?", None),
+        ('"night_setpoint_c": 15.0,', "night_setpoint_c", "What is the night temperature setpoint?", "15.0"),
+        ('"every_minutes": 5,', "every_minutes", "how many days are logs kept", None),
     ],
 )
 def test_the_value_after_a_label(line: str, label: str, question: str, found: str | None) -> None:

@@ -50,7 +50,7 @@ def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSou
         where = ", ".join(filter(None, [format_place(source, several), sure]))
         relevance = max(found[where].relevance if where in found else 0.0, source.relevance)
         opened, path = source.opens or "", source.path or ""
-        leads = clean(opened if several or opened != path else "").replace("\n", " ")
+        leads = clean(opened).replace("\n", " ")
         found[where] = ShownSource(where, relevance, leads, link(opened, path) if opened else "")
     return list(found.values())
 

@@ -34,8 +34,10 @@ class InStep:
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""
         files: dict[str, list[str]] = {}
+        roots = set(map(str, library.roots()))
         for one in sync(library, limits=limits, seconds=SECONDS):
-            files.setdefault(one.state, []).append(PurePath(one.path).name)
+            state = "gone" if one.state == "failed" and one.path in roots else one.state
+            files.setdefault(state, []).append(PurePath(one.path).name)
         self._compared[library.name] = time.monotonic()
         told, left = ([f"{words}: {_names(files[one])}" for one, words in of.items() if one in files]
                       for of in (_DONE, _LEFT))  # fmt: skip

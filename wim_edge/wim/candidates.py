@@ -31,7 +31,7 @@ _UNIT = re.compile(
 _BEFORE = re.compile(r"[£€$]?\d[\d.,]*\s\Z")
 _IS = re.compile(r"(?:is|are|was|were)\s+(?=\w)")
 """The verb that leads from a sentence's subject to an answer, and is no part of the answer."""
-_CARRIERS, _NEAR = 12, 0.05
+_CARRIERS, _NEAR = 8, 0.05
 """The runs whose carriers are compared, and the nats a token of the question by which two are told apart."""
 _BEST = 3
 """The likeliest rows of which one may answer."""

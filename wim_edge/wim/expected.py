@@ -45,12 +45,14 @@ _QUANTITY = re.compile(
     r"(?:what(?:'s|\s+(?:is|was|are|were))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
     r"(?:price|cost|fee|rent|deposit|amount|total|salary|wage|rate|percentage|age|height|weight|length|width|depth"
     r"|thickness|distance|duration|temperature|speed|capacity|number(?= of\b))s?"
-    r"(?:\s+(?:due|owed|owing|payable|outstanding|to pay|of|for|per)\b|\W*$)",
+    r"(?:\s+(?:due|owed|owing|payable|outstanding|to pay|of|for|per|with|without|including|excluding|before|after)\b"
+    r"|\W*$)",
     re.IGNORECASE,
 )
 """A quantity by its name: "unit price of the harness"."""
 _COST = re.compile(
-    r"how much\b.*\b(?:costs?|pay|paid|charged?|charges|price)\b"
+    r"how much\b.*\b(?:costs?|pay|paid|charged?|charges|price)\b|was kostet\w*\b|wie teuer\b|combien coûte\w*\b"
+    r"|cuánto cuesta\w*\b|wie hoch (?:ist|sind|war|waren)\b.*(?:gebühr|preis|miete|kaution|betrag|kosten|entgelt|summe)"
     r"|what (?:do|does|did|would|will|must|should)\b.*\b(?:cost|pay|charge|come to)\b(?! (?:for|with)\W*$)"
     r"|(?:what(?:'s|\s+(?:is|was))\s+)?(?:the\s+)?(?:\w+\s+){0,2}"
     r"(?:(?:price|cost|fee)\b|(?:amount|total|balance)\s+(?:due|owed|owing|payable|outstanding|to pay)\b)",
@@ -66,7 +68,7 @@ _SPAN = re.compile(
 _MONEY = re.compile(
     r"(?<![^\W_])\d|[£€$]|\b(?:free|nothing|none|no (?:charge|fee)|included?|hundred"
     r"|thousand|million|half|quarter|third"
-    r"|pounds?|euros?|dollars?|pence|cents?|marks?|francs?|same)\b",
+    r"|pounds?|euros?|dollars?|pence|cents?|marks?|francs?|same|kostenlos|umsonst|frei|gratis|gratuit\w*)\b",
     re.IGNORECASE,
 )
 _WHEN = re.compile(
@@ -124,11 +126,19 @@ _DATES = re.compile(
     r"|\b\d{1,2}([./-])\d{1,2}\1\d{2,4}\b|\b\d{4}-\d\d-\d\d\b"
 )
 _CODES = re.compile(r"\b(?!(?:GBP|USD|EUR|CHF)\b)[A-Z]{1,6}[-_/]?\d[\w/-]*")
+_PROGRAM = re.compile(r"\b[^\W\d]\w*_\w*")
 _DIGITS = 3
 _MONEY_OR_SHARE = re.compile(r"[£€$%]")
 _UNIT = (
     r"(?:per ?cent(?:age)?|seconds?|minutes?|mins?|hours?|days?|nights?|weeks?|months?|years?|pounds?|euros?|dollars?"
     r"|pence|cents?|(?:centi|milli|kilo)?(?:met(?:re|er)|gram|lit(?:re|er))s?|miles?|feet|inch(?:es)?|kWh|[kmc]?m|k?g|m?l)"
+)
+_HOW_MUCH = re.compile(r"how much\b", re.IGNORECASE)
+_LASTING_WORD = re.compile(
+    r"\b(?:time|notice|leave|holiday|vacation|sick|longer|later|earlier|delay|warning)\b", re.IGNORECASE
+)
+_LASTING = re.compile(
+    rf"(?:\d[\d.,]*|{NUMBERS})[\s-]*(?:second|minute|hour|day|night|week|month|year)s?", re.IGNORECASE
 )
 _UNITS = re.compile(rf"\b{_UNIT}\b|[%£€$]", re.IGNORECASE)
 _MEASURED = re.compile(
@@ -195,6 +205,8 @@ def fits(question: str, answer: str) -> bool:
         return len(re.findall(r"\d", answer)) >= _DIGITS
     if _HOW_MANY.match(asked) and (_ARTICLE.fullmatch(answer.strip()) or _of_another_unit(asked, answer)):
         return False
+    if _HOW_MUCH.match(asked) and _LASTING.fullmatch(answer.strip()) and not _LASTING_WORD.search(asked):
+        return False
     if _HOW_LONG.match(asked):
         return _LASTS.search(answer) is not None and not _MONEY_OR_SHARE.search(answer)
     if _COST.match(asked) and (_SPAN.search(answer) or not _MONEY.search(_without_names(answer))):
@@ -204,8 +216,8 @@ def fits(question: str, answer: str) -> bool:
 
 
 def _without_names(answer: str) -> str:
-    """Returns an answer without dates and codes, whose numbers count nothing."""
-    return _CODES.sub("", _DATES.sub("", answer))
+    """Returns an answer without dates, codes and names of a program's parts, whose numbers count nothing."""
+    return _CODES.sub("", _DATES.sub("", _PROGRAM.sub("", answer)))
 
 
 def _of_another_unit(question: str, answer: str) -> bool:

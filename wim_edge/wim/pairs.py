@@ -53,10 +53,14 @@ def paired_value(text: str, start: int, end: int, at: int, question: str) -> tup
 
 def labelled_value(text: str, start: int, end: int, question: str) -> tuple[int, int] | None:
     """Returns the value, as characters, that the line gives after the label ``[start, end)``, if the question has all
-    of the label's words; else None."""
-    said = words.without_endings(text[start:end])
+    of the label's words, or some of a key of JSON or of a program; else None."""
+    label, asked = text[start:end], words.without_endings(question)
+    said = {word for word in words.without_endings(label.replace("_", " ")) if len(word) > 1}
     found = _AFTER_LABEL.match(text, end)
-    return found.span("value") if found and said and said <= words.without_endings(question) else None
+    if found is None or not said or said.isdisjoint(asked):
+        return None
+    is_key = "_" in label or text[start - 1 : start] + text[end : end + 1] == '""'
+    return found.span("value") if is_key or said <= asked else None
 
 
 def nearest_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:

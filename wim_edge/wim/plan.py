@@ -301,7 +301,7 @@ def source_label(document: Document, start: int, end: int, several: bool, *, lin
     parts = [document.name] if several else []
     if place.page is not None:
         parts.append(f"page {place.page}")
-    elif place.section:
+    elif place.section and [place.section] != parts:
         parts.append(place.section[:60])
     elif lines and place.line is not None and "\n" in document.text.strip():
         parts.append(f"line {place.line}")
