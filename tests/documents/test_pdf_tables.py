@@ -57,6 +57,22 @@ def test_sums_below_rows_are_rows() -> None:
     assert found.cells[-1] == ["", "Total", "32.90"]
 
 
+def test_a_heading_parts_two_tables_of_other_columns() -> None:
+    first = [("Meter", 20), ("Units (kWh)", 150), ("Charge", 300)], [("E17K", 20), ("746", 150), ("204.03", 300)]
+    rows = [*first, [("Standing charge", 20), ("91 days", 150), ("27.84", 300)]]
+    lines = [line(text, number, left) for number, row in enumerate(rows) for text, left in row]
+    lines += [line("Gas", 4, 0)]
+    lines += [line(text, 5 + number, left + 15) for number, row in enumerate(rows) for text, left in row]
+    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
+    assert found is not None
+    assert (found.end, found.cells) == (3, [[text for text, _ in row] for row in rows])
+    lines = [one for one in lines if one.text != "Gas"]
+    lines += [line("Gas", 4, 20)]  # where the table's rows begin it is the title of some
+    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
+    assert found is not None
+    assert found.end > 3
+
+
 def test_a_cell_that_touches_the_next_column_is_cut() -> None:
     rows = ("Name", "Room"), ("Ann", "12"), ("Bo", "13")
     wide = [line("Margarethe von Hohenlohe-Ba 14", 3)]

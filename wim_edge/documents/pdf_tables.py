@@ -18,7 +18,7 @@ _VALUE = re.compile(r"[^\w\s]{0,2}\d")
 _SINGLE = 4
 """The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
 _APART = 2.5  # heights of a line between two rows
-_CLOSE, _PARTED = 0.4, 0.25
+_CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1
 _LONG = 60
 """The characters of a row's only cell, from which that is a paragraph and not of the table."""
 _TITLE = 45
@@ -91,12 +91,22 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
     while at < len(rows) and at - end <= _SINGLE and _follows(rows[at - 1], rows[at]):
         if len(rows[at]) > 1:
             end = at + 1
-        elif len(rows[at][0].text) >= _LONG:
+        elif len(rows[at][0].text) >= _LONG or _stands_above(rows[at][0], rows[start:at]):
             break
         at += 1
     while end < at and end < len(rows) and _is_rest(rows[end - 1], rows[end]):  # of the last row's cell
         end += 1
     return end
+
+
+def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
+    """Tells whether a line is the heading of what comes next: it begins left of all of the table, with more room above
+    it than there is between the table's rows, or in larger letters."""
+    if line.left > min(cell.left for row in table for cell in row) - line.height / 2:
+        return False
+    usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
+    heights = median(cell.height for row in table for cell in row)
+    return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
 
 
 def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
