@@ -15,7 +15,7 @@ from wim_edge.engine.sampling import log_likelihoods
 from wim_edge.wim.likely_cells import LabelledRow
 from wim_edge.wim.reading import Reading
 
-MOST = 32
+MOST = 16
 """The rows that are asked of a question, at most: each is some 40 tokens to read."""
 _LONGEST, _AT_ONCE = 300, N_SEQUENCES // 2
 """The characters of a row that are read, and the rows in a batch: the reading holds some sequences itself."""
