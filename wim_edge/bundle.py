@@ -19,10 +19,8 @@ from importlib.metadata import distribution, distributions
 from pathlib import Path
 
 from wim_edge import offline_install
-from wim_edge.catalog import HubSource, ModelEntry, PackageSource, PathSource, fetch
-from wim_edge.catalog.hub import folder
+from wim_edge.catalog import ModelEntry, PathSource, fetch, own_copy
 from wim_edge.catalog.model_files import write_error
-from wim_edge.catalog.packages import own_path
 from wim_edge.errors import DownloadError, InvalidRequestError
 from wim_edge.settings import Paths
 
@@ -56,7 +54,7 @@ def make_bundle(
         (target / "wheels").mkdir(parents=True)
         yield BundleStep("wheels", _gather_wheels(target / "wheels", extras))
         for entry in models:
-            found, place = fetch(entry, paths), _place(entry, target / "models")
+            found, place = fetch(entry, paths), own_copy(entry, target / "models")
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(found, place)
             yield BundleStep(entry.name, place.stat().st_size)
@@ -65,17 +63,6 @@ def make_bundle(
         (target / "bundle.json").write_text(json.dumps(wanted), encoding="utf-8")
     except OSError as error:
         raise write_error(error, target, sum(one.bytes for one in models)) from error
-
-
-def _place(entry: ModelEntry, models: Path) -> Path:
-    """Returns where wim-edge keeps the file of an entry below its folder of models."""
-    match entry.source:
-        case HubSource() as source:
-            return folder(source, models) / source.file
-        case PackageSource() as source:
-            return own_path(entry.name, source, models)
-        case PathSource(path=path):
-            return models / path.name
 
 
 def _requirement(extras: Iterable[str], *, version: bool) -> str:

@@ -55,15 +55,6 @@ _EMPTY = frozenset(
         "wer wen wem wann wo warum wie und quand où pourquoi comment cuándo dónde cómo"
     )
 )
-_PRONOUN = re.compile(
-    r"\b(?:he|she|it|they|him|her|them|his|hers|its|their|theirs|himself|herself|itself|themselves)\b"
-    r"|(?<!are )(?<!is )(?<!were )\bthere(?=\W*$)|\bthen(?=\W*$)"
-    r"|\b(?:is|was|are|were|does|do|did|can|of|about|for|with|by|after|before|like|on|mean)\s+(?:this|that|these|those)"
-    r"(?=\W*$|\s+(?:is|was|mean\w*|appl\w+|cost\w*|happen\w*|work\w*|take\w*|allowed|possible|true|correct|right)\b)"
-    r"|^(?:this|that|these|those)(?=\s+(?:is|was|are|were)\b)",
-    re.IGNORECASE,
-)
-_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 _NOUN = re.compile(r"\b(?:the|an?|this|that|each|every|any|my|our|your|no)\s+(?!same\b)\w|(?<=\w )[A-ZÀ-ÖØ-Þ]\w|\d{2,}")
 _IMPERSONAL = re.compile(
     r"\bit (?:possible|necessary|allowed|required|true|say|mention|state|give|list)\b|\bis it\b.*\b(?:to|that)\b",
@@ -213,8 +204,15 @@ def _joins(question: str, turns: Sequence[Turn]) -> bool:
 _NOUN = re.compile(r"(?:the|my|our|your|his|her|its|their|der|die|das)(?: [\w’'-]+){1,3}", re.IGNORECASE)
 _SUBJECT = re.compile(rf"(?P<asks>.*\b(?:is|are|was|were|ist|sind|war|waren)\s+){_NOUN.pattern}\W*", re.IGNORECASE)
 """A question that ends with what it asks about: "When is the next meeting?"."""
-
-
+_PRONOUN = re.compile(
+    r"\b(?:he|she|it|they|him|her|them|his|hers|its|their|theirs|himself|herself|itself|themselves)\b"
+    r"|(?<!are )(?<!is )(?<!were )\bthere(?=\W*$)|\bthen(?=\W*$)"
+    r"|\b(?:is|was|are|were|does|do|did|can|of|about|for|with|by|after|before|like|on|mean)\s+(?:this|that|these|those)"
+    r"(?=\W*$|\s+(?:is|was|mean\w*|appl\w+|cost\w*|happen\w*|work\w*|take\w*|allowed|possible|true|correct|right)\b)"
+    r"|^(?:this|that|these|those)(?=\s+(?:is|was|are|were)\b)",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 def _replaced(question: str, last: str) -> str | None:
     """Returns the last question with the fragment in the place of what it replaces; None if that is not clear."""
     rest = _rest(question).strip(" ?!.,")

@@ -51,6 +51,8 @@ def test_flags_of_a_processor(tmp_path: Path, line: str, flag: str) -> None:
 
 @pytest.mark.real
 def test_the_build_that_is_installed() -> None:
-    found = this_build()
+    from wim_edge.engine.bindings import devices
+
+    found = this_build(devices())
     assert found.features
     assert all(name.isupper() for name in (*found.features, *found.libraries))

@@ -40,10 +40,10 @@ def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
     """Returns the models that so many bytes of memory hold, as `wim-edge models list` counts, from the best one down:
     file, working space and an f16 KV cache within the share of memory that models may take."""
     found = []
-    for entry in catalog:
+    for entry in sorted(catalog, key=lambda entry: -entry.rank):
         left = int(MEMORY_SHARE * memory) - entry.bytes - WORKING_SPACE
         per_token = entry.kv_bytes_per_token or 0
         context = min(entry.context, left // per_token if per_token else entry.context)
         if entry.rank and left >= 0 and context >= 512:
-            found.append((entry.rank, HeldModel(entry.name, entry.bytes, context)))
-    return [held for _, held in sorted(found, key=lambda one: -one[0])]
+            found.append(HeldModel(entry.name, entry.bytes, context))
+    return found

@@ -10,7 +10,7 @@ from wim_edge.catalog.model_files import Progress, check_sha256, silent
 from wim_edge.errors import DownloadError, ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, is_offline
 
-__all__ = ["Progress", "fetch", "locate", "removable", "remove"]
+__all__ = ["Progress", "fetch", "locate", "own_copy", "removable", "remove"]
 
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
@@ -22,6 +22,17 @@ def locate(entry: ModelEntry, paths: Paths) -> Path | None:
             return packages.locate(entry.name, source, paths.models)
         case PathSource(path=path):
             return path if path.is_file() else None
+
+
+def own_copy(entry: ModelEntry, models: Path) -> Path:
+    """Returns where our copy of the entry's file lies, or would, in a folder of models; the user's own file itself."""
+    match entry.source:
+        case HubSource() as source:
+            return hub.folder(source, models) / source.file
+        case PackageSource() as source:
+            return packages.own_path(entry.name, source, models)
+        case PathSource(path=path):
+            return path
 
 
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:

@@ -92,7 +92,11 @@ class Document:
         rows = _latest(self._rows, at)
         row = None if rows is None or rows.row is None else rows.row + self.text.count("\n", rows.start, at)
         cells = _cells(self.text, at, end, row, rows.column or 1) if rows and row else None
-        return Place((start, end), page, _latest(self._sections, at), line, row, confidence, cells)
+        return Place((start, end), page, self.section(at), line, row, confidence, cells)
+
+    def section(self, at: int) -> str | None:
+        """Returns the section of a character, without the rest of its place, which takes longer to tell."""
+        return _latest(self._sections, at)
 
     @cached_property
     def _has_lines(self) -> bool:

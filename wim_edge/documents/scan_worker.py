@@ -97,8 +97,9 @@ def _rapidocr() -> Engine:
     read = RapidOCR(params=more)
 
     def boxes(pixels: Pixels) -> list[Box]:
+        coloured = np.repeat(pixels[:, :, None], 3, axis=2)
         try:
-            found = read(np.repeat(pixels[:, :, None], 3, axis=2))
+            found = read(coloured)
         except Exception:  # noqa: BLE001 - the engine's own, on a page of a size or form that it cannot take
             return []
         if found.boxes is None or found.txts is None:

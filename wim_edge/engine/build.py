@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wim_edge.engine.bindings import Device
 
 _FEATURE = re.compile(r"(\w+) = (\d+)")
 _NONE = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
@@ -43,11 +48,11 @@ def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], has_nv
     return Build(features, tuple(name for name in found if name in _NONE), backends, tuple(unused))
 
 
-def this_build() -> Build:
-    """Returns the build that is installed here, seen from this machine."""
-    from wim_edge.engine.bindings import devices, system_info
+def this_build(devices: Iterable[Device]) -> Build:
+    """Returns the build that is installed here, which has these devices, seen from this machine."""
+    from wim_edge.engine.bindings import system_info
 
-    backends = tuple(device.name for device in devices() if device.is_gpu)
+    backends = tuple(device.name for device in devices if device.is_gpu)
     return build_of(system_info(), backends, processor_flags(), shutil.which("nvidia-smi") is not None)
 
 

@@ -27,13 +27,14 @@ class Machine:
 
 
 def machine() -> Machine:
+    found = tuple(devices())
     return Machine(
         f"{platform.system()} {platform.machine()}",
         platform.python_version(),
         version("llama-cpp-python"),
-        this_build(),
+        this_build(found),
         physical_cores(),
         available_memory.available(),
         bool(lib.llama_supports_gpu_offload()),
-        tuple(devices()),
+        found,
     )

@@ -17,7 +17,7 @@ import llm
 from wim_edge import Document, Runtime, Settings, events, followup
 from wim_edge.documents import document_of, read_document, read_documents
 
-_TYPES = (
+_TYPES = {
     "application/pdf", "application/rtf", "text/rtf", "application/epub+zip", "text/html", "text/plain", "text/csv",
     "text/markdown", "message/rfc822", "application/json",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -25,7 +25,7 @@ _TYPES = (
     "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     "application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.spreadsheet",
     "application/vnd.oasis.opendocument.presentation",
-)  # fmt: skip
+}  # fmt: skip
 
 
 @llm.hookimpl
@@ -50,7 +50,7 @@ class DocumentModel(llm.Model):
 
     model_id = "wim-edge"
     can_stream = True
-    attachment_types: ClassVar[set[str]] = set(_TYPES)
+    attachment_types: ClassVar[set[str]] = _TYPES
 
     class Options(llm.Options):
         model: str | None = None

@@ -114,8 +114,9 @@ def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
         job.tell(Failed(**error.to_dict()))
         job.end("failed")
     except Exception as error:  # noqa: BLE001 - the library that downloads may wrap ours
+        # Of one that was abandoned that is how it ends; a fault of ours is to be found all the same
+        _LOG.log(logging.DEBUG if job.abandoned else logging.ERROR, "a download failed", exc_info=True)
         if not job.abandoned:
-            _LOG.exception("a download failed")
             job.tell(Failed(DownloadError.__name__, f"{entry.name}: {type(error).__name__}", "See the server's log."))
         job.end("cancelled" if job.abandoned else "failed")
 

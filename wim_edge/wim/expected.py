@@ -142,8 +142,7 @@ _LASTING = re.compile(
 )
 _UNITS = re.compile(rf"\b{_UNIT}\b|[%£€$]", re.IGNORECASE)
 _MEASURED = re.compile(
-    rf"[£€$]\s*\d[\d.,]*|(?:\d[\d.,]*|an?|{NUMBERS})"
-    rf"[\s-]*(?:{_UNIT}|%|GBP|USD|EUR)",
+    rf"[£€$]\s*\d[\d.,]*|(?:\d[\d.,]*|an?|{NUMBERS})[\s-]*(?:{_UNIT}|%|GBP|USD|EUR)",
     re.IGNORECASE,
 )
 """A number with its unit, alone."""
@@ -163,7 +162,7 @@ _BARE = (
 _WHO = re.compile(r"(?:(?:by|to|with|for|from|of) )?(?:who|whom|wer|wen|wem|qui|quién(?:es)?)\b", re.IGNORECASE)
 _NOBODY = re.compile(
     r"(?:as|when|while|if|after|before|during|because|since|although|between|until|till|in|on|at|zwischen|als|wenn|nach|weil|im|am|quand|après"
-    r"|pendant|dans|cuando|después|durante|en)\b.*|[\W\d]*"
+    r"|pendant|dans|cuando|después|durante|en)\b.*"
     rf"|{_BARE}",
     re.IGNORECASE | re.DOTALL,
 )

@@ -235,6 +235,6 @@ def _each_row(document: Document) -> Iterator[LabelledRow]:
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
         named = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
-        above = f"{document.place(start, end).section or ''} {group}"
+        above = f"{document.section(start) or ''} {group}"
         there = tuple(frozenset(words.without_endings(one)) for one in (*texts, above))
         yield LabelledRow(tuple(cells), texts, named, group, there, " ".join((*texts, *named, above)).casefold())

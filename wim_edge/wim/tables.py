@@ -234,7 +234,7 @@ def told_above(document: Document, start: int, end: int) -> set[str]:
     """Returns the words that a question need not find in a table: the titles above have them, that of a section if
     all of it is one, or they tell nothing."""
     section = document.place(start, end).section
-    if section != document.place(max(start, end - 1), end).section:
+    if section != document.section(max(start, end - 1)):
         section = None
     first = document.text[:_TITLE].lstrip().partition("\n")[0]  # a sheet's title stands in its first row
     return words.without_endings(f"{document.title} {section or ''} {first}") | TELLS_NOTHING
