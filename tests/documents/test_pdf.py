@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import io
+
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.make import ENCRYPTED, pdf
 
@@ -49,6 +52,20 @@ def test_a_page_without_text_is_noted(read) -> None:
     assert document.notes == ("pages 1, 3 have no text layer",)
     assert read("b.pdf", pdf(b"one", b"")).notes == ("page 2 has no text layer",)
     assert read("c.pdf", pdf(b"one", *[b""] * 9)).notes == ("pages 2, 3, 4, 5, 6 and 4 more have no text layer",)
+
+
+def test_what_was_filled_in_is_text(read) -> None:
+    data = io.BytesIO()
+    canvas = Canvas(data)
+    for number, name in enumerate(["Alice Lee", ""]):
+        canvas.drawString(72, 700, "Tenant:")
+        canvas.acroForm.textfield(name=f"field {number}", value=name, x=150, y=696, width=200, height=14, fontSize=10)
+        canvas.linkURL("https://example.org", (72, 600, 200, 620))
+        canvas.showPage()
+    canvas.save()
+    document = read("form.pdf", data.getvalue())
+    assert document.text.split() == ["Tenant:", "Alice", "Lee", "Tenant:"]
+    assert document.place(document.text.index("Alice"), len(document.text)).page == 1
 
 
 def test_refused(refuse) -> None:

@@ -106,6 +106,8 @@ def _pages(
     try:
         if len(pdf) > most:
             raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
+        if pdf.get_formtype():
+            pdf.init_forms()  # which draws what was filled in where the file does not
         pages = [_page(pdf, index, library) for index in range(len(pdf))]
         few = [at for at, lines in enumerate(pages) if lines is not None and _letters(lines) < _STAMP]
         drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
@@ -127,12 +129,19 @@ def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
 
 
 def _page(pdf: Any, index: int, library: type[Exception]) -> list[Line] | None:
+    """Returns the lines of a page, with those of its fields and notes; None if PDFium cannot load it."""
+    import pypdfium2.raw as raw
+
     try:
-        page = pdf[index]
-        try:
+        with closing(pdf[index]) as page:
+            drawn_into = (
+                raw.FPDFPage_GetAnnotCount(page.raw) > 0
+                and raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS
+            )
+            if not drawn_into:
+                return page_lines(page)
+        with closing(pdf[index]) as page:
             return page_lines(page)
-        finally:
-            page.close()
     except library:
         return None
 
