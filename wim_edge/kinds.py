@@ -36,11 +36,14 @@ _YESNO = re.compile(
     re.IGNORECASE,
 )
 _WAS = re.compile(
-    r"was (?:alles|bedeutet|bekomm\w+|brauch\w+|darf|für|genau|geschieht|gibt|hat|haben|heißt|ist|kann|kommt"
-    r"|koste\w*|mach\w+|muss|müssen|passiert|sagt|sind|soll\w*|steht|tun|tut|verdien\w*|wiegt|wird|wurde|zahl\w*)\b",
+    r"was (?:alles|bedeutet|bekomm\w+|brauch\w+|darf|für|genau|geschieht|gibt|hat|haben|heißt|kann|kommt"
+    r"|koste\w*|mach\w+|muss|müssen|passiert|sagt|sind|soll\w*|steht|tun|tut|verdien\w*|wiegt|zahl\w*"
+    r"|\w+ (?:die|du|er|es|ich|wir))\b"
+    r"|was\b.*\b(?:das|dem|den|der|des|durch|eine?[mnrs]?|für|ihre?[mnrs]?|im|ist|mit|nach|nicht|seine?[mnrs]?|sich|sie"
+    r"|und|vo[mn]|werden|wird|wurden?|zu[mr]?)\b",
     re.IGNORECASE,
-)  # fmt: skip
-"""The beginning of a question in German, which asks what."""
+)
+"""The beginning, or a word, of a question in German, which asks what."""
 _CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _OPEN = re.compile(r"(?:can|could|will|would) you (?:tell|say|list|name|explain|find|give)\b", re.IGNORECASE)
 _LIST = re.compile(

@@ -192,6 +192,16 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
     assert [json.loads(line)["state"] for line in run("library", "sync", "papers", "--json").stdout.splitlines()] == [
         "unchanged"
     ]
+    folder.rename(tmp_path / "away")
+    gone = run("library", "sync", "papers")
+    assert (gone.exit_code, "not there" in gone.stderr) == (3, True)
+    assert "1 document" in gone.stdout
+
+
+def test_what_is_not_there_is_not_remembered(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The lighthouse was built in 1904.")
+    assert run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b")).exit_code == 3
+    assert run("library", "sync").exit_code == 0
 
 
 def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,9 @@ def test_sheets_are_sections_and_rows_lines(read) -> None:
     assert document.text == "| Item | Price\nRope | 24.5\n\nName | Room\nAnna |"  # a formula that was never reckoned
     assert [mark.section for mark in document.marks] == ["Prices", "Staff"]
     assert document.title == "The book"
+    assert document.notes == (
+        "sheet Staff: no value was kept of 1 formula; a spreadsheet program that opens and saves the file keeps them",
+    )
 
 
 def test_hidden_sheets_are_told(read) -> None:

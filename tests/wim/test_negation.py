@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.negation import negates
+from wim_edge.wim.negation import negates, stated
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,26 @@ from wim_edge.wim.negation import negates
 def test_what_is_negated(question: str, sentence: str, run: str, does: bool) -> None:
     at = sentence.index(run)
     assert negates(question, sentence, at, at + len(run)) is does
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "run", "answer"),
+    [
+        ("Is the block plane in stock?", "| Block plane | 64.50 | 0 |", "0", False),
+        ("Is the block plane in stock?", "| Block plane | 64.50 | 10 |", "10", True),
+        ("Is the block plane new?", "| Block plane | 64.50 | 10 |", "10", None),
+        ("Is the block plane sold out?", "| Block plane | 64.50 | 0 |", "0", True),
+        ("Is telemetry off?", '"telemetry": "off",', "off", True),
+        ("Is breakfast included?", "Breakfast: yes", "yes", True),
+        ("Is telemetry on?", '"telemetry": false,', "false", False),
+        ("May I bring a case of 25 kg?", "Each passenger may bring up to 20 kg of luggage.", "20 kg", False),
+        ("Can I bring 18kg?", "Each passenger may bring up to 20 kg of luggage.", "20 kg", True),
+        ("Can I bring 1,500 g?", "No more than 1,000 g may be taken.", "1,000 g", False),
+        ("Can I stay 25 days?", "Each passenger may bring up to 20 kg.", "20 kg", None),
+        ("Darf ich 3 Tage bleiben?", "Gäste dürfen höchstens 2 Tage bleiben.", "2 Tage", False),
+        ("Is the limit 20 kg?", "Each passenger may bring up to 30 kg.", "30 kg", None),
+    ],
+)
+def test_what_is_stated(question: str, sentence: str, run: str, answer: bool | None) -> None:
+    at = sentence.rindex(run)
+    assert stated(question, sentence, at, at + len(run)) is answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.pairs import labelled_value, nearest_value, paired_value
+from wim_edge.wim.pairs import changed_value, labelled_value, nearest_value, paired_value
 
 EXCESS = "The excess is 125 pounds on Essential, 75 pounds on Classic and nil on Premier, unless it says otherwise."
 ENTRY = "Entry costs £12 for adults, £8.50 for students and £4 for children."
@@ -79,4 +79,23 @@ STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand
 def test_the_amount_among_the_words_of_the_question(text: str, question: str, pointed: str, found: str | None) -> None:
     at = text.index(pointed)
     value = nearest_value(text, 0, len(text), (at, at + len(pointed)), question)
+    assert (text[slice(*value)] if value else None) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "pointed", "found"),
+    [
+        ("Your payment goes up from £96.00 to £104.00, starting in May.", "What will I pay from May on?", "£96.00",
+         "£104.00"),
+        ("Your payment goes up from £96.00 to £104.00.", "What did I pay before?", "£96.00", None),
+        ("Your payment goes up from £96.00 to £104.00.", "What will I pay?", "£104.00", None),
+        ("The meeting has been moved from 3 May to 10 May.", "When is the meeting?", "3 May", "10 May"),
+        ("Die Miete steigt von 540 Euro auf 565 Euro.", "Wie hoch ist die Miete?", "540 Euro", "565 Euro"),
+        ("The shop is open from 9 to 5.", "When is it open?", "9", None),
+        ("The fee rises from two pounds to three pounds on Monday.", "What is the fee?", "two pounds", "three pounds"),
+    ],
+)
+def test_the_value_after_a_change(text: str, question: str, pointed: str, found: str | None) -> None:
+    at = text.index(pointed)
+    value = changed_value(text, 0, len(text), (at, at + len(pointed)), question)
     assert (text[slice(*value)] if value else None) == found

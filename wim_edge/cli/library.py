@@ -143,6 +143,9 @@ def sync_library(name: str, watch: bool, index: bool | None, model: str | None, 
             _sum_up(name, len(library), found)
         if len(library) and _wants_index(index, model):
             _index(library, model)
+        roots = set(map(str, library.roots()))
+        if not watch and any(one.state == "failed" and one.path in roots for one in found):
+            raise DocumentError("what was added to the library is not there", "See above; it may be on another disk.")
 
     changes = _watched(library) if watch else iter(())
     once()

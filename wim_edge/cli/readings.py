@@ -20,6 +20,8 @@ from wim_edge.settings import Settings
 if TYPE_CHECKING:
     from wim_edge.library import ReadingRecord, ReadingStore
 
+_WIDE = 100
+"""The columns of a terminal that has room for a reading's model and its way of reading, which `info` tells as well."""
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -48,16 +50,18 @@ def list_readings(as_json: bool) -> None:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for heading in ("Id", "Documents", "Model", "Read", "Tokens", "Size", "Last used"):
+        console, table = Console(highlight=False), Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        wide = ("Model", "Read") if console.width >= _WIDE else ()
+        for heading in ("Id", "Documents", *wide, "Tokens", "Size", "Last used"):
             numeric, title = heading in ("Id", "Tokens", "Size"), heading == "Documents"
             table.add_column(heading, no_wrap=not title, overflow="fold", min_width=12 if title else None,
                              justify="right" if numeric else "left")  # fmt: skip
         for row in rows:
             part = "" if row["tokens"] >= row["of_tokens"] else f" of {row['of_tokens']:,}"
-            table.add_row(str(row["id"]), one_line(row["title"]), row["model"], row["shape"],
-                          f"{row['tokens']:,}{part}", megabytes(row["bytes"]), row["used"])  # fmt: skip
-        Console(highlight=False).print(table, markup=False)
+            how = (row["model"], row["shape"]) if wide else ()
+            table.add_row(str(row["id"]), one_line(row["title"]), *how, f"{row['tokens']:,}{part}",
+                          megabytes(row["bytes"]), row["used"])  # fmt: skip
+        console.print(table, markup=False)
     click.echo(f"{len(rows)} readings, {megabytes(total)} of at most {megabytes(limit)}")
 
 

@@ -19,6 +19,7 @@ from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
 from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN
 from wim_edge.documents.html import read_html
+from wim_edge.documents.key_paths import key_paths
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.documents.mail import read_mail
 from wim_edge.documents.markdown import markdown
@@ -181,6 +182,8 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in MARKDOWN.endings:
         document = markdown(name, text, limits)
         return replace(document, notes=(*notes, *document.notes))
+    if ending == ".json":
+        return Document(name, text, key_paths(text), notes=notes)
     return plain(name, text, limits, notes) if ending in _PROSE else Document(name, text, notes=notes)
 
 

@@ -22,6 +22,11 @@ _CELLS = 5_000_000
 """The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
 _CURRENCY = re.compile(r"[€$£¥]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
+_VALUELESS = re.compile(
+    rb"""<(?:\w+:)?c(?:\s(?![^<>]*\bt="str")[^<>]*)?><(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"""
+    rb"""(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"""
+)
+"""A formula's cell without the value that it had; that of a text may be empty."""
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
@@ -42,7 +47,14 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
                 draft.notes.append(f"sheet {sheet.title} is hidden, and was not read")
                 continue
             draft.mark(section=sheet.title)
-            rows = _Rows(sheet, left, _merged(archive, getattr(sheet, "_worksheet_path", "")))
+            member = getattr(sheet, "_worksheet_path", "")
+            markup = archive.read(member) if member in archive.names else b""
+            if empty := sum(1 for _ in islice(_VALUELESS.finditer(markup), _MERGES)):
+                draft.notes.append(
+                    f"sheet {sheet.title}: no value was kept of {empty:,} formula{'s' * (empty > 1)}; a spreadsheet "
+                    "program that opens and saves the file keeps them"
+                )
+            rows = _Rows(sheet, left, _merged(markup))
             add_rows(draft, rows, are_numbered=True)
             left = rows.left
             if left <= 0:
@@ -80,13 +92,10 @@ class _Rows:
             yield texts
 
 
-def _merged(archive: Archive, member: str) -> dict[int, list[tuple[int, int]]]:
+def _merged(markup: bytes) -> dict[int, list[tuple[int, int]]]:
     """Returns the cells of a sheet that go over several rows, as `_Rows` takes them: openpyxl tells of them only where
     it loads the whole sheet."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    if member not in archive.names:
-        return found
-    markup = archive.read(member)
     for one in islice(_MERGED.finditer(markup, markup.rfind(b"</sheetData>")), _MERGES):
         column = 0
         for letter in one[1]:

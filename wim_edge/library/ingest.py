@@ -59,7 +59,8 @@ def add(
     what it has of it. ``prune``: removes what it has of files that are gone from these folders, or left out of them.
     """
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
-        library.add_root(root)
+        if os.path.exists(root):
+            library.add_root(root)
         yield from _add_root(library, root, prune, limits, math.inf)
 
 

@@ -29,7 +29,7 @@ from wim_edge.wim.candidates import (
 )
 from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
-from wim_edge.wim.negation import LOSS, is_negation, negates
+from wim_edge.wim.negation import LOSS, is_negation, negates, stated
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.quotation import (
@@ -108,7 +108,7 @@ def pointed_answer(
             support = max(support, _UNSURE)
         elif likely:
             candidates, support = [likely], _UNSURE
-    kind = reading.kind if not cells else "list" if len(cells) > 1 else "fact"
+    kind = reading.kind if not cells or reading.kind == "yesno" else "list" if len(cells) > 1 else "fact"
     answer = _pointed(reading, used, found, candidates, support, kind, question)
     return replace(answer, evidence=evidence)
 
@@ -150,7 +150,7 @@ def _pointed(
             best = replace(best, start=quotes[0].chars[0], end=quotes[0].chars[1])
     short, span = best.text, (best.start, best.end)
     if kind == "yesno":
-        short = "Yes" if _yes(reading, found) > (LOSS if _negated(reading, best, quotes[0]) else 0.0) else "No"
+        short = "Yes" if _is_yes(reading, found, best, quotes[0]) else "No"
         text = f"{short}."
     else:
         text = on_one_line(short)
@@ -234,10 +234,14 @@ def _is_in_nats(reading: Reading) -> bool:
     return reading.relevance is not None and reading.relevance.scores_in_nats
 
 
-def _negated(reading: Reading, run: AnswerCandidate, quote: events.Quote) -> bool:
-    """Tells whether the sentence that carries the run says no."""
-    start = quote.chars[0]
-    return negates(reading.plan.query, quote.text, run.start - start, run.end - start)
+def _is_yes(reading: Reading, found: dict[int, Pointed], run: AnswerCandidate, quote: events.Quote) -> bool:
+    """Tells whether the answer is Yes: by the words of the sentence that carries the run, or else by the model."""
+    query, at = reading.plan.query, quote.chars[0]
+    value = aligned(reading, run, query)
+    if (is_stated := stated(query, quote.text, value.start - at, value.end - at)) is not None:
+        return is_stated
+    start, end = run.start - at, run.end - at
+    return _yes(reading, found) > (LOSS if negates(query, quote.text, start, end) else 0.0)
 
 
 def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:

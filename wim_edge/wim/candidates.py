@@ -14,7 +14,8 @@ from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
 from wim_edge.wim.likely_cells import cell_of_row, is_of_tables, likely_cell, rows_of
 from wim_edge.wim.likely_rows import MOST, likely_rows, question_likelihoods
-from wim_edge.wim.pairs import labelled_value, nearest_value, paired_value
+from wim_edge.wim.negation import stated
+from wim_edge.wim.pairs import changed_value, labelled_value, nearest_value, paired_value
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import AnswerRun, Pointed
 from wim_edge.wim.quotation import on_one_line, quotation, whole_value
@@ -86,11 +87,13 @@ def likelier(reading: Reading, candidates: Seq[AnswerCandidate], question: str) 
 
 def looked_up(reading: Reading, found: Iterable[int], question: str) -> list[AnswerCandidate]:
     """Returns the cell of a table that the question names by its row and its column, or by a superlative (several cells
-    if their rows have the same value)."""
+    if their rows have the same value). To a question for yes or no it must be one of these."""
     for index in sorted(found, key=lambda index: -reading.ranking.relevance(index)):
         segment = reading.plan.segments[index].segment
         document = reading.plan.documents[segment.document]
-        cell = table_cell(document, segment, question) if reading.kind in ("fact", "list") else None
+        cell = table_cell(document, segment, question) if reading.kind in ("fact", "list", "yesno") else None
+        if cell and reading.kind == "yesno" and stated(question, document.text, *cell) is None:
+            cell = None
         cells = [cell] if cell else []
         if reading.kind == "fact" and not cells:
             cells = extreme_cells(document, segment, question)
@@ -127,7 +130,8 @@ def aligned(reading: Reading, run: AnswerCandidate, question: str) -> AnswerCand
     if found is None and number and _UNIT.fullmatch(run.text):
         found = number.start(), run.end  # "euros" of "2 euros"
     if found is None and not is_in_table(run):
-        found = nearest_value(text, around.start, around.end, (run.start, run.end), question)
+        bounds = around.start, around.end, (run.start, run.end)
+        found = changed_value(text, *bounds, question) or nearest_value(text, *bounds, question)
     return replace(run, start=found[0], end=found[1]) if found else run
 
 

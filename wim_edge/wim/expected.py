@@ -20,6 +20,18 @@ _COUNT = re.compile(
     r"|cu[aá]nt[oa]s?|كم)\b|.*\bhow (?:many|much)\W*$|.*(?:多少|多大|几[个名次人岁位]|何[人個回歳]|いくつ)",
     re.IGNORECASE,
 )
+_FUNCTION_WORDS = frozenset(
+    _WORD.findall(
+        "a an and as at but by for from if in into it its of on or than that the their them then they this to was were "
+        "with which who he she his her him we us our you your i me my "
+        "aber als am an auf aus bei das dass dem den der des die durch ein eine einem einen einer er es für gegen ihr "
+        "ihre im in ist mit nach oder sein seine sich sie so über um und unter vom von vor war was wie wir zu zum zur "
+        "à au aux avec ce ces cette dans de des du elle en est et il ils la le les leur lui mais ou par pour que qui "
+        "sa se ses son sur un une al con del el ella es las lo los para pero por sin su sus y ya "
+        "che da di e gli il nel o per una com do dos em na os een het van voor met op"
+    )
+)
+"""Articles, prepositions, pronouns and the like of some languages, which are no answer alone."""
 _VERSION = re.compile(r"(?:(?:in|since|from|with|until) )?(?:which|what) version\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b|.*\bhow many\W*$", re.IGNORECASE)
 _ARTICLE = re.compile(
@@ -173,7 +185,7 @@ _NUMBER = re.compile(
     r"|at once|daily|weekly|monthly|yearly|ein|eine[nmrs]?|jede\w?"
     r"|une?|deux|dix|cent|mille|chaque|gratuit|uno?|una|dos|tres|diez|cien|mil|cada|gratis)\b"
     r"|\b(?:two|twi|thr|four|five|fift|six|seven|eight|nine|ten(?!\w)|eleven|twel|thirt|twent|fort|hundred|thousand|million"
-    r"|billion|dozen|quarter|every|annual|unlimited|several|immediately|zwei|drei|vier|fünf|sechs|sieb|acht|neun|zehn|elf"
+    r"|billion|dozen|quarter|every|annual|unlimited|several|many|few|mehrere|viele|plusieurs|much[oa]s|vari[oa]s|immediately|zwei|drei|vier|fünf|sechs|sieb|acht|neun|zehn|elf"
     r"|zwölf|hundert|tausend|täglich|sofort|kostenlos|trois|quatre|quatorze|cinq|sept|huit|neuf|onze|douze|treize|vingt"
     r"|cuatro|cinco|seis|siete|ocho|nueve|once|doce|trece|catorce|quince|veint)",
     re.IGNORECASE,
@@ -181,8 +193,11 @@ _NUMBER = re.compile(
 
 
 def fits(question: str, answer: str) -> bool:
-    """Tells whether an answer has the form that the question asks for; True if it asks for none in particular. One
-    of the question's own words alone has none, unless the question offers a choice."""
+    """Tells whether an answer has the form that the question asks for; True if it asks for none in particular. Words
+    like "of the" alone have none, nor has one of the question's own words, unless the question offers a choice."""
+    # "IT" and "A" are names of something
+    if all(word.casefold() in _FUNCTION_WORDS and not word.isupper() for word in _WORD.findall(answer)):
+        return False
     said = set(_WORD.findall(answer.casefold()))
     if said <= set(_WORD.findall(question.casefold())) and kind_of(question) == "fact" and not _CHOICE.search(question):
         return False

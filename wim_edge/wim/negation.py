@@ -1,7 +1,7 @@
-"""Negation in a sentence: a small model reads "cars are not carried" as a yes to "are cars carried".
+"""The yes or no that a sentence's words tell: to a small model "cars are not carried" says yes to "are cars carried".
 
-Rules in four languages find it, which can be read and tested. The words behind a "but" or a semicolon, or in another
-cell, are another matter.
+Rules in four languages find negation, which can be read and tested; the words behind a "but" or a semicolon, or in
+another cell, are another matter. A cell that says no, or 0, and a limit that a number exceeds, are told as well.
 """
 
 from __future__ import annotations
@@ -33,3 +33,49 @@ def negates(question: str, sentence: str, start: int, end: int) -> bool:
     left = max((match.end() for match in _OTHERWISE.finditer(sentence, 0, max(start, 0))), default=0)
     right = next((match.start() for match in _OTHERWISE.finditer(sentence, min(end, len(sentence)))), len(sentence))
     return _NEGATION.search(sentence, left, right) is not None and _NEGATION.search(question) is None
+
+
+_TRUE = re.compile(r"yes|ja|oui|sí|true|on|enabled|included|available|✓", re.IGNORECASE)
+_FALSE = re.compile(
+    r"no|nein|non|false|off|disabled|none|nil|0(?:[.,]0+)?(?: [^\W\d]+)?|sold out|out of stock"
+    r"|not (?:included|available)|ausverkauft|épuisé|agotado|✗",
+    re.IGNORECASE,
+)
+_STOCK = re.compile(r"\b(?:in stock|available|left|vorrätig|lieferbar|verfügbar|en stock|disponibles?)\b", re.I)
+_ASKS_FALSE = re.compile(rf"(?<!\w)(?:{_FALSE.pattern})(?!\w)", re.IGNORECASE)
+_VALUE_ENDS = re.compile(r"[|\t\n;·]|: |,\s")
+_MAY = re.compile(
+    r"(?:can|may|could|am i|are we|is it (?:ok|possible)|darf|dürfen|kann|können|puedo|se puede|puis-je|peut-on)\b",
+    re.IGNORECASE,
+)
+_THOUSANDS = re.compile(r"[.,](?=\d{3}\b)")
+_AMOUNT = r"(?P<number>\d[\d.,]*)[\s-]*(?P<unit>%|[^\W\d_]+)"
+_ASKED = re.compile(_AMOUNT)
+_SOME = re.compile(rf"\d[\d.,]*|{_AMOUNT}")
+_AT_MOST = re.compile(
+    r"\b(?:up to|at most|max(?:imum|\.)?(?: of)?|not? (?:more|longer|heavier|larger|later) than"
+    r"|(?:not|never) exceed(?:ing)?|limit(?:ed)?(?: of| to)?|bis zu|höchstens|maximal"
+    r"|jusqu['’]à|au plus|hasta|como máximo)\s+" + _AMOUNT,
+    re.IGNORECASE,
+)
+
+
+def stated(question: str, sentence: str, start: int, end: int) -> bool | None:
+    """Returns the yes or no that the value around a sentence's characters ``[start, end)`` is, or that the sentence's
+    upper limit gives to a number in the question; None if neither is there."""
+    left = max((mark.end() for mark in _VALUE_ENDS.finditer(sentence, 0, max(start, 0))), default=0)
+    right = next((mark.start() for mark in _VALUE_ENDS.finditer(sentence, min(end, len(sentence)))), len(sentence))
+    value = sentence[left:right].strip(' .,"')
+    is_some = _STOCK.search(question) and _SOME.fullmatch(value)
+    if is_some or _TRUE.fullmatch(value) or _FALSE.fullmatch(value):
+        return (_FALSE.fullmatch(value) is None) is (_ASKS_FALSE.search(question) is None)
+    limit, asked = _AT_MOST.search(sentence), _ASKED.search(question)
+    if not (limit and asked and _MAY.match(question) and not is_negation(question)):
+        return None
+    if limit["unit"].casefold()[:2] != asked["unit"].casefold()[:2]:
+        return None
+    return _number(asked["number"]) <= _number(limit["number"])
+
+
+def _number(text: str) -> float:
+    return float(_THOUSANDS.sub("", text.rstrip(".,")).replace(",", "."))

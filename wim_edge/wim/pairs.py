@@ -1,8 +1,8 @@
 """Values that a sentence gives to several things in turn: "125 pounds on Essential, 75 on Classic and nil on Premier",
-and those after a label, "port: 8123".
+those after a label, "port: 8123", and the one that takes another's place, "from £118 to £131".
 
-A small model takes the last one, whichever is asked for, or the label; the question names the thing whose value is
-meant.
+A small model takes the last one, whichever is asked for, or the label, or the old one; the question names the thing
+whose value is meant.
 """
 
 from __future__ import annotations
@@ -32,6 +32,26 @@ _SUBJECT = re.compile(
     r"(?:(?:how much (?:is|was|are|were)|what(?:'s|\s+(?:is|was|are|were))|wie hoch (?:ist|war|sind)) (?P<what>.+?)"
     r"(?:\s(?:of|for|in|on|per|at|to|with|from|by|für|von|im|pro)\b|\W*$)"
     r"|(?:.*\b)?(?:what|which|welche\w?) (?P<which>\w+(?: \w+)?) (?:is|are|was|were|will|must|ist|sind|wird)\b)",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:ris(?:es?|en|ing)|rose|go(?:es|ing)?|went|increas\w+|falls?|fell|drop\w*|reduc\w+|lower\w*|rais\w+|chang\w+"
+    r"|mov\w+|postponed|rescheduled|brought|put|cut|up|down|extended|shortened|steig\w+|stieg\w*|erhöh\w+|sink\w*|sank"
+    r"|gesenkt|änder\w+|geändert|verlegt|verschoben|angehoben|augment\w+|pass\w+|baiss\w+|sub\w+|aument\w+|baj\w+)\b",
+    re.IGNORECASE,
+)
+_LONE = (
+    rf"(?:[£€$] ?)?(?:\d(?:[\d.,:]*\d)?|(?:{NUMBERS})\b)(?: ?[%€£$]| ?[ap]\.?m\b"
+    r"| (?!(?:from|to|on|as|in|with|at|per|and|for|after|when|this|next|by|because|starting|since|an?|each|auf|ab|für"
+    r"|im|pro|à|par|por|con)\b)[^\W\d]+)?"
+)
+_FROM_TO = re.compile(
+    rf"\b(?:from|von|vom|de|du|del) (?P<old>{_LONE}) (?:to|auf(?: den)?|à|au|al?) (?P<new>{_LONE})", re.IGNORECASE
+)
+"""A change, with the value before and the one after it."""
+_BEFORE = re.compile(
+    r"\b(?:was|were|did|had|used to|before|old|previous\w*|formerly|former|until|originally|war|waren|vorher"
+    r"|bisher\w*|alte\w?|früher\w*|by how much|um wie ?viel)\b",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
@@ -89,6 +109,15 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
     ]  # fmt: skip
     best = max(same, key=scores.__getitem__)
     return amounts[best].span() if scores[best] > scores[at_own] else None
+
+
+def changed_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:
+    """Returns the value after a change that the sentence ``[start, end)`` tells, as characters, where the run is the
+    one before it and the question does not ask for what was; else None."""
+    for one in () if _BEFORE.search(question) else _FROM_TO.finditer(text, start, end):
+        if one.start("old") <= run[0] and run[1] <= one.end("old") and _CHANGES.search(text, start, one.start()):
+            return one.span("new")
+    return None
 
 
 def _in_turn(text: str, start: int, end: int) -> list[list[re.Match[str]]]:

@@ -9,9 +9,10 @@ are known. A model that writes badly may point well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -25,6 +26,7 @@ from wim_edge.engine.sampling import log_softmax
 from wim_edge.wim.token_offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
+_WORD = re.compile(r"\S{1,40}")
 _LEAST = 1e-9
 OTHER_FORM = 3.0
 """The nats that a run loses if it lacks the form that is asked for."""
@@ -141,6 +143,11 @@ class Pointer:
             lost=lambda place, n: _lost(text, chars[place], chars[place + n], fits),
         )  # fmt: skip
         found, spent = self._search(sequence, ground)
+        if not any(fits(text[chars[place] : chars[place + n]]) for place, n, _ in found):
+            # The likeliest words have another form, and leave those no beam that have it
+            words = [place for place in ground.places if fits(_word(text, inked[place]))]
+            other, more = self._search(sequence, replace(ground, places=tuple(words)))
+            found, spent = sorted([*found, *other], key=lambda run: -run[2]), spent + more
         runs: list[AnswerRun] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
@@ -209,6 +216,12 @@ def _lost(text: str, start: int, end: int, fits: Callable[[str], bool]) -> float
     if stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip()):
         return _ACROSS
     return 0.0 if fits(text[start:end]) else OTHER_FORM
+
+
+def _word(text: str, start: int) -> str:
+    """Returns the word that begins at a character, with what stands around it up to the next blanks."""
+    found = _WORD.match(text, start)
+    return found[0] if found else ""
 
 
 def _inked(text: str, start: int) -> int:
