@@ -56,3 +56,12 @@ def test_a_frozen_program_runs_the_module_itself(
 
 def test_python_is_there_unless_frozen() -> None:
     assert subprocesses.has_python()
+
+
+def test_pip_is_this_environments_or_uvs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert subprocesses.pip() == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr(subprocesses, "find_spec", lambda name: None)
+    monkeypatch.setattr("shutil.which", {"uv": "/bin/uv"}.get)
+    assert subprocesses.pip() == ["/bin/uv", "tool", "run", "--quiet", "--python", sys.executable, "pip"]
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert subprocesses.pip() == [sys.executable, "-m", "pip"]  # whose error says that there is none

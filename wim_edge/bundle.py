@@ -11,14 +11,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import distribution, distributions
 from pathlib import Path
 
-from wim_edge import offline_install
+from wim_edge import offline_install, subprocesses
 from wim_edge.catalog import ModelEntry, PathSource, fetch, own_copy
 from wim_edge.catalog.model_files import write_error
 from wim_edge.errors import DownloadError, InvalidRequestError
@@ -76,12 +75,12 @@ def _requirement(extras: Iterable[str], *, version: bool) -> str:
 def _gather_wheels(wheels: Path, extras: Iterable[str]) -> int:
     """Has pip fetch or build all wheels, in the versions that are installed; returns their bytes."""
     bounds = (f"{one.metadata['Name']}=={one.version}\n" for one in distributions() if one.metadata["Name"] != _NAME)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [*subprocesses.pip(), "wheel", "--quiet", "--disable-pip-version-check", "--no-input"]
     with tempfile.TemporaryDirectory() as scratch:
         constraints = Path(scratch, "constraints.txt")
         constraints.write_text("".join(bounds), encoding="utf-8")
         command += ["--wheel-dir", str(wheels), "--constraint", str(constraints), _requirement(extras, version=False)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(command, capture_output=True, encoding="locale", errors="replace", check=False)
     if done.returncode:
         why = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
         raise DownloadError(f"pip could not gather the wheels: {why[-1]}", "Check pip and the network.")

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import subprocess
 import sys
+from importlib.util import find_spec
+from typing import Any
 
 _MODULE = "--wim-edge-module"
 _runs_modules = False
@@ -41,6 +45,13 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, _MODULE, module, *arguments]
 
 
+def pip() -> list[str]:
+    """Returns pip's command: this environment's, or the one that uv runs, whose environments have none."""
+    if find_spec("pip") is None and (uv := shutil.which("uv")):
+        return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
+    return [sys.executable, "-m", "pip"]
+
+
 def environment() -> dict[str, str]:
     """Returns an environment with the packages found here, where llama.cpp says in one line that it ends a process."""
     found = os.pathsep.join(filter(None, sys.path))
@@ -49,16 +60,24 @@ def environment() -> dict[str, str]:
 
 def limit(address_space: int, seconds: int) -> None:
     """Limits this process if the system can: its memory in bytes, and its processor time, all threads together."""
-    try:
+    if sys.platform != "win32":
         import resource
-    except ImportError:
-        return
-    seconds *= os.cpu_count() or 1
-    limits = (
-        (resource.RLIMIT_AS, address_space, address_space),
-        (resource.RLIMIT_CORE, 0, 0),
-        (resource.RLIMIT_CPU, seconds, seconds + 1),
-    )
-    for what, soft, hard in limits:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (soft, hard))
+
+        seconds *= os.cpu_count() or 1
+        limits = (
+            (resource.RLIMIT_AS, address_space, address_space),
+            (resource.RLIMIT_CORE, 0, 0),
+            (resource.RLIMIT_CPU, seconds, seconds + 1),
+        )
+        for what, soft, hard in limits:
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(what, (soft, hard))
+
+
+def own_group() -> dict[str, Any]:
+    """Returns arguments of Popen for a process that Ctrl-C does not reach, because its parent tells it what to do."""
+    if sys.platform == "win32":
+        group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    else:
+        group = {"process_group": 0}
+    return group

