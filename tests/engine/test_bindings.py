@@ -36,3 +36,33 @@ def test_no_code_for_amx_is_used(monkeypatch: pytest.MonkeyPatch, features: str,
 
     monkeypatch.setattr(bindings, "system_info", lambda: features)
     assert bindings.model_params().use_extra_bufts is uses
+
+
+@pytest.mark.parametrize(
+    ("machine", "there", "used"),
+    [
+        ("x86_64", [("CPU", 0), ("CUDA0", 1), ("CUDA1", 2)], {"CUDA0": False}),
+        ("x86_64", [("CPU", 0), ("Vulkan0", 2)], {"Vulkan0": True}),
+        ("x86_64", [("CPU", 0), ("RPC0", 1), ("Vulkan0", 2)], {"RPC0": False, "Vulkan0": True}),
+        ("arm64", [("CPU", 0), ("BLAS", 3), ("MTL0", 1)], {"MTL0": True}),
+        ("x86_64", [("CPU", 0), ("MTL0", 1)], {"MTL0": False}),
+    ],
+)
+def test_gpus_are_those_that_llama_cpp_uses_and_some_share_main_memory(
+    monkeypatch: pytest.MonkeyPatch, machine: str, there: list[tuple[str, int]], used: dict[str, bool]
+) -> None:
+    from wim_edge.engine import bindings
+
+    class Library:
+        """ggml's devices, by their index."""
+
+        ggml_backend_dev_count = staticmethod(lambda: len(there))
+        ggml_backend_dev_get = staticmethod(lambda index: index)
+        ggml_backend_dev_name = ggml_backend_dev_description = staticmethod(lambda index: there[index][0].encode())
+        ggml_backend_dev_type = staticmethod(lambda index: there[index][1])
+        ggml_backend_dev_memory = staticmethod(lambda *_: None)
+
+    for library in ("ggml_library", "base_library"):
+        monkeypatch.setattr(bindings, library, Library)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert {one.name: one.shares_memory for one in bindings.devices() if one.is_gpu} == used

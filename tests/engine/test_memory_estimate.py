@@ -24,6 +24,7 @@ NEED = MemoryNeed(weights=80, kv=20, compute=10)
         (FreeMemory(109), ("memory", 110, 109)),
         (FreeMemory(0, 110, 1.0), None),  # nothing of it is in main memory
         (FreeMemory(999, 109, 1.0), ("GPU memory", 110, 109)),
+        (FreeMemory(109, 999, 1.0, 1.0), ("memory", 110, 109)),  # the GPU shares it
         (FreeMemory(35, 85, 0.75), None),
         (FreeMemory(34, 85, 0.75), ("memory", 35, 34)),
         (FreeMemory(35, 84, 0.75), ("GPU memory", 85, 84)),
@@ -59,13 +60,13 @@ def test_kv_cache_of_windows_with_shorter_heads_and_of_layers_that_share() -> No
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Gives this machine a GPU with so many free bytes, of which llama.cpp knows nothing."""
     from wim_edge.engine import preflight
     from wim_edge.engine.bindings import Device
 
-    def give(free: int, total: int = 8192 * MIB) -> None:
-        monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, free, total)])
+    def give(free: int, total: int = 8192 * MIB, shares: bool = False) -> None:
+        monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, free, total, shares)])
 
     return give
 
@@ -120,6 +121,29 @@ def test_main_memory_does_not_matter_where_all_is_on_the_gpu(
         monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 0)
         assert model.largest_n_ctx() == 8192
         assert model.context(8192).n_ctx == 8192
+
+
+@pytest.mark.real
+def test_a_gpu_that_shares_main_memory_has_no_more_than_that(
+    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Apple silicon, where Metal tells of a share of the memory, whatever other programs hold of it."""
+    from wim_edge.engine.gguf import read_header
+    from wim_edge.engine.model import Model
+    from wim_edge.engine.preflight import gpu_layers
+
+    header = read_header(smollm2)
+    gpu(4096 * MIB, shares=True)
+    assert gpu_layers(header, None) == -1
+    with Model(smollm2) as model:
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 400 * MIB)
+        assert 0 < gpu_layers(header, None) < header.number("block_count")
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 100 * MIB)
+        assert model.largest_n_ctx() < 8192
+        with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB of memory"):
+            model.context(8192)
+    with pytest.raises(MemoryBudgetError, match="for its weights, 100 MiB are free"):
+        Model(smollm2)
 
 
 @pytest.mark.real

@@ -169,7 +169,7 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
     _line("files in", f"{paths.models}, {paths.config}")
 
 
-def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int, total: int) -> None:
+def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int, total: int, **_: object) -> None:
     from wim_edge.engine.memory_estimate import readable
 
     size = f", {readable(free)} of {readable(total)} free" if total else ""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import platform
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -56,6 +57,7 @@ log.propagate = True
 # ggml_log_level; llama-cpp-python's own table is off by one (see ggml.h)
 _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
+_GPU, _IGPU = 1, 2  # enum ggml_backend_dev_type
 _errors: deque[str] = deque(maxlen=4)
 _line = ""
 _level = logging.INFO
@@ -95,8 +97,11 @@ class Device:
     name: str
     description: str
     is_gpu: bool
+    """True for a GPU that llama.cpp puts layers on."""
     free: int
     total: int
+    shares_memory: bool = False
+    """True for an integrated GPU, and on Apple silicon: its memory is main memory."""
 
 
 @cache
@@ -133,22 +138,25 @@ def devices() -> list[Device]:
     """Returns every device of this build: the CPU, GPUs where a backend for them was built, and registered ones of
     other machines."""
     ggml, base = ggml_library(), base_library()
-    found = []
+    found, kinds = [], []
     for index in range(ggml.ggml_backend_dev_count()):
         device = ggml.ggml_backend_dev_get(index)
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         base.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
-        found.append(
-            Device(
-                base.ggml_backend_dev_name(device).decode("utf-8", "replace"),
-                base.ggml_backend_dev_description(device).decode("utf-8", "replace"),
-                # enum ggml_backend_dev_type: CPU 0, GPU 1, IGPU 2, ACCEL 3
-                base.ggml_backend_dev_type(device) in (1, 2),
-                free.value,
-                total.value,
-            )
-        )
-    return found
+        name = base.ggml_backend_dev_name(device).decode("utf-8", "replace")
+        description = base.ggml_backend_dev_description(device).decode("utf-8", "replace")
+        kinds.append(base.ggml_backend_dev_type(device))
+        found.append(Device(name, description, kinds[-1] in (_GPU, _IGPU), free.value, total.value,
+                            kinds[-1] == _IGPU or is_apple_silicon(name)))  # fmt: skip
+    # llama.cpp puts nothing on an integrated GPU where there is another one, unless that is another machine's
+    others = any(kind == _GPU and not one.name.startswith("RPC") for one, kind in zip(found, kinds, strict=True))
+    return [replace(one, is_gpu=one.is_gpu and not (others and kind == _IGPU))
+            for one, kind in zip(found, kinds, strict=True)]  # fmt: skip
+
+
+def is_apple_silicon(device: str) -> bool:
+    """Tells whether a device is Metal's on Apple silicon, which it calls a GPU like any other."""
+    return device.startswith("MTL") and platform.machine() == "arm64"
 
 
 def model_params() -> Any:

@@ -42,11 +42,14 @@ class FreeMemory:
     gpu: int = 0
     offloaded: float = 0.0
     """The share of the layers that is on the GPUs, 0 to 1."""
+    in_main: float | None = None
+    """The share of them that takes main memory; None: what is not on the GPUs. All of them do where GPUs share it."""
 
     def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
         """Returns the memory that does not hold its part, the bytes needed of it and those free; None if all fits."""
         layers = need.weights + need.kv
-        parts = (("memory", 1 - self.offloaded, self.main), ("GPU memory", self.offloaded, self.gpu))
+        in_main = 1 - self.offloaded if self.in_main is None else self.in_main
+        parts = (("memory", in_main, self.main), ("GPU memory", self.offloaded, self.gpu))
         for name, share, free in parts:
             if share and layers * share + need.compute > free:
                 return name, int(layers * share) + need.compute, free

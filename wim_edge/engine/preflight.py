@@ -30,7 +30,7 @@ def check_weights(path: Path, settings: Settings) -> None:
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
     need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
-    if need > free and not any(device.is_gpu for device in devices()):
+    if need > free and not any(one.is_gpu and not one.shares_memory for one in devices()):
         raise MemoryBudgetError(
             f"{path.name} needs {readable(need)} for its weights, {readable(free)} are free",
             "Use a smaller model or a smaller quantization (`wim-edge models list`), or "
@@ -59,7 +59,10 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
         weights[min(index, n_layers)] += tensor.nbytes or 0
     cache = estimate(header, min(8192, header.number("context_length", 8192)))
     # A tenth and the compute buffer stay free for the driver and the desktop
-    room = sum(gpu.free for gpu in gpus) * 0.9 - cache.compute - weights[n_layers]
+    free = sum(gpu.free for gpu in gpus)
+    if any(gpu.shares_memory for gpu in gpus):
+        free = min(free, available_memory.available())
+    room = free * 0.9 - cache.compute - weights[n_layers]
     per_layer = weights[:n_layers].max() + cache.kv / n_layers
     fits = int(room // per_layer) if per_layer else 0
     return -1 if fits >= n_layers else max(0, fits)
@@ -75,10 +78,12 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
     loaded = 0 if mapped is None else header.nbytes
     gpus = [device for device in devices() if device.is_gpu]
     free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # not every driver says it
+    in_main = 1.0 if any(gpu.shares_memory for gpu in gpus) else 1 - offloaded
     return FreeMemory(
-        available_memory.available(int((mapped or 0) * (1 - offloaded))) + int(loaded * (1 - offloaded)),
+        available_memory.available(int((mapped or 0) * in_main)) + int(loaded * in_main),
         free + int(loaded * offloaded),
         offloaded,
+        in_main,
     )
 
 
