@@ -20,7 +20,6 @@ import json
 import os
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -35,6 +34,7 @@ from table_documents import DOCUMENTS, FORMATS, write
 from wim_edge.documents import read_document
 from wim_edge.documents.blocks import blocks
 from wim_edge.evaluation.split import take_part
+from wim_edge.wim.timings import peak_rss_bytes
 from wim_edge.words import scores
 
 Row = dict[str, Any]
@@ -94,7 +94,7 @@ def measure_pdf(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
     yield {
         "pages": pages, "characters": len(document.text), "blocks": len(found), "seconds_text": text,
         "seconds": time.perf_counter() - before,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+        "peak_mb": peak_rss_bytes() / 1024 / 1000,
     }  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from tests.windows import Windows
+
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED_SKIPS = (
     "no Chromium on this machine",
@@ -32,6 +34,10 @@ _SKIPS_ARE_LISTED = os.environ.get("SKIPS") == "listed"
 
 
 _MEMORY_DISK = Path("/dev/shm")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--as-windows", action="store_true", help="Let each test meet what Windows refuses.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,6 +80,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "attack" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
         items[:] = [item for item in items if not item.get_closest_marker("attack")]
+    if config.option.as_windows:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("skipif")])
+        items[:] = [item for item in items if not item.get_closest_marker("skipif")]
     fast = config.option.markexpr == FAST
     long = {item.path for item in items if ("server" in item.path.parts if fast else
                                             item.get_closest_marker("real"))}  # fmt: skip
@@ -111,6 +120,19 @@ def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
         cache = tmp_path / "home" / "cache"
         cache.mkdir(parents=True)
         (cache / "usable").symlink_to(request.getfixturevalue("shared") / "cache" / "usable")
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
+    """Windows' ways from here to the end of the test, see tests/windows.py."""
+    return Windows(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def as_windows(request: pytest.FixtureRequest, clean_environment: None) -> None:
+    """Has every test meet them, where that is asked for."""
+    if request.config.option.as_windows:
+        request.getfixturevalue("windows")
 
 
 @pytest.fixture(scope="session")

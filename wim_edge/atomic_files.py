@@ -18,6 +18,8 @@ from pathlib import Path
 PART = ".part"
 """The ending of a file that is being written."""
 _NAME = re.compile(rf"[0-9a-f]{{32}}{re.escape(PART)}")
+_IN_USE = (5, 32)  # Windows' codes: access denied, a sharing violation
+_WAITS = (0.01, 0.04, 0.15, 0.3, 0.5, 0.0)  # seconds before each further try; after the last one there is none
 _ABANDONED = 3600.0  # seconds without a change after which such a file is a killed process's
 
 
@@ -35,7 +37,7 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
         yield part
         with part.open("r+b") as file:
             os.fsync(file.fileno())
-        part.replace(path)
+        move_over(part, path)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -44,12 +46,33 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     """Writes a text file; characters that UTF-8 cannot hold, as in some paths, are escaped. Raises OSError."""
     with replace_file(path) as part:
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def write_json(path: Path, data: object) -> None:
     """Writes JSON for people to read. Raises OSError."""
     write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def move_over(source: Path, target: Path) -> None:
+    """Renames a file, in the place of another one if there is one. Windows refuses that while anybody has either open:
+    then it waits for a second. Raises OSError."""
+    for seconds in _WAITS:
+        try:
+            source.replace(target)
+            return
+        except PermissionError as error:
+            if not is_in_use(error):
+                raise
+            if seconds == _WAITS[-1]:
+                error.strerror, error.filename = "another program has it open, or it may not be replaced", str(target)
+                raise
+        time.sleep(seconds)
+
+
+def is_in_use(error: OSError) -> bool:
+    """Tells whether Windows refused because somebody may have the file open."""
+    return getattr(error, "winerror", None) in _IN_USE
 
 
 def _sweep(folder: Path) -> None:

@@ -122,11 +122,14 @@ class Journal(Generic[R]):
     def write(self, rows: Sequence[R]) -> None:
         """Writes the file anew, with these rows; all of it changes, or nothing."""
         self._rows = {row.key: row for row in rows}
-        with replace_file(self.path) as part:
-            with part.open("wb") as file:
-                file.writelines(map(_line, rows))
+        try:
+            with replace_file(self.path) as part:
+                with part.open("wb") as file:
+                    file.writelines(map(_line, rows))
+                self._file.close()
+        finally:
             self._file.close()
-        self._file = self.path.open("ab")
+            self._file = self.path.open("ab")
 
     def _identify(self, identity: dict[str, Any], may_change: MayChange) -> None:
         path = self.folder / RUN

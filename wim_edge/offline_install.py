@@ -25,7 +25,8 @@ def install(bundle: Path, target: Path) -> Path:
     wheels = str(bundle / "wheels")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
     subprocess.run([*pip, "--find-links", wheels, wanted], check=True)
-    kept = subprocess.run([python, "-c", _MODELS], check=True, capture_output=True, text=True).stdout.strip()
+    asked = subprocess.run([python, "-X", "utf8", "-c", _MODELS], check=True, capture_output=True, encoding="utf-8")
+    kept = asked.stdout.strip()
     for file in (one for one in (bundle / "models").rglob("*") if one.is_file()):
         _copy(file, Path(kept, file.relative_to(bundle / "models")))
     return programs / f"wim-edge{ending}"
@@ -37,8 +38,11 @@ def _copy(file: Path, target: Path) -> None:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    shutil.copyfile(file, part)
-    os.replace(part, target)
+    try:
+        shutil.copyfile(file, part)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def main() -> None:

@@ -268,6 +268,10 @@ def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"stop": tuple(found["stop"])} if isinstance(found.get("stop"), list) else {})
 
 
+NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z))"
+"""A pattern's beginning for names that become files': Windows keeps these for devices, whatever the ending."""
+
+
 @dataclass(frozen=True)
 class Paths:
     """The folders in which wim-edge keeps things; ``WIM_EDGE_HOME`` moves all of them into one folder."""

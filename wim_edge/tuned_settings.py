@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wim_edge.atomic_files import replace_file
+from wim_edge.atomic_files import move_over, replace_file
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, read_small_file
 
@@ -67,7 +67,7 @@ def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
         with replace_file(_store(paths)) as part:
             part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
             if damaged:
-                _store(paths).replace(_store(paths).with_name("tuned.json.damaged"))
+                move_over(_store(paths), _store(paths).with_name("tuned.json.damaged"))
     except OSError as error:
         raise LibraryError(
             f"{_store(paths)}: what tune found cannot be kept ({error.strerror})", "Free some space, and tune again."

@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import os
 import subprocess
 import threading
 import time
@@ -32,7 +31,6 @@ from wim_edge.wim.control import Decision, Policy
 
 _SECONDS = 10.0  # in which a worker that is let go must end by itself
 _PATIENCE = 5.0
-_NEW_GROUP = 0x200  # CREATE_NEW_PROCESS_GROUP
 
 
 class Worker:
@@ -171,11 +169,9 @@ class Worker:
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None or not self.running:
             self.close()
-            # In a group of its own: Ctrl-C is heard here, and told by what is written
-            apart: dict[str, Any] = {"process_group": 0} if os.name != "nt" else {"creationflags": _NEW_GROUP}
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
-                env=subprocesses.environment(), **apart,
+                env=subprocesses.environment(), **subprocesses.own_group(),
             )  # fmt: skip
         return self._process
 

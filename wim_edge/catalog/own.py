@@ -73,7 +73,7 @@ def add(entry: ModelEntry, paths: Paths) -> Path:
         raise InvalidRequestError(f"{file} has a model {entry.name}", "Give another --name, or edit that entry.")
     file.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(file) as part:
-        part.write_text(f"{before.rstrip()}\n\n{as_toml(entry)}".lstrip(), encoding="utf-8")
+        part.write_text(f"{before.rstrip()}\n\n{as_toml(entry)}".lstrip(), encoding="utf-8", newline="\n")
     read_models(file)
     return file
 

@@ -14,10 +14,10 @@ from msgspec.structs import asdict
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource, Source
 from wim_edge.convert import T, convert
 from wim_edge.errors import InvalidRequestError, ModelError
-from wim_edge.settings import Settings, read_small_file
+from wim_edge.settings import NO_DEVICE, Settings, read_small_file
 from wim_edge.support import SupportWeights
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+NAME = re.compile(rf"{NO_DEVICE}[a-z0-9][a-z0-9._-]*(?<!\.)")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
 """A relative path with forward slashes that stays inside its folder."""
@@ -104,7 +104,7 @@ def read_models(file: Path) -> dict[str, ModelEntry]:
     models = _table(data, _File, f"{file}: ").models
     for name in models:
         if not NAME.fullmatch(name) or name.endswith(".gguf"):
-            hint = "Use lower-case letters, digits, '.', '_' and '-'."
+            hint = "Use lower-case letters, digits, '.', '_' and '-', no '.' at the end, and no device of Windows."
             raise ModelError(f"{file}: models.{name}: not a model name", hint)
     return {name: _entry(name, data, file) for name, data in models.items()}
 

@@ -70,9 +70,9 @@ class CommandGroup(click.Group):
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:  # closed by who started us
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-        for stream in (sys.stdout, sys.stderr):
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
-                stream.reconfigure(errors="replace")
+                stream.reconfigure(encoding=_encoding(stream), errors="replace")
         try:
             available_memory.require_minimum()
             return super().invoke(ctx)
@@ -81,6 +81,8 @@ class CommandGroup(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends quietly when nobody reads our output any more
+            if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:  # as Windows says that
+                raise BrokenPipeError(errno.EPIPE, error.strerror) from error
             if error.filename is None:
                 _drop_output()
             where = error.filename or ("the working directory" if error.errno == errno.ENOENT else "while writing")
@@ -93,6 +95,12 @@ class CommandGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)
             sys.exit(130)
+
+
+def _encoding(stream: io.TextIOWrapper) -> str | None:
+    """Returns UTF-8 for a file or a pipe on Windows, where Python before 3.15 takes a code page that lacks most
+    characters, unless the user has chosen; None: as it is."""
+    return "utf-8" if os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty() else None
 
 
 def _drop_output() -> None:

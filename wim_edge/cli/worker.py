@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -47,5 +48,7 @@ def worker(ctx: click.Context, /, schema: bool, **options: Any) -> None:
     # What a native library prints must not stand among the lines
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # whatever the system's own is
         lines = iter(sys.stdin.readline, "")
         serve(lines, out, settings)

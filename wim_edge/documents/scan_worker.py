@@ -113,7 +113,7 @@ def _rapidocr() -> Engine:
 
 
 def _tesseract() -> Engine:
-    listed = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["tesseract", "--list-langs"], capture_output=True, encoding="locale", check=True).stdout
     languages = [one for one in listed.split("\n")[1:] if one and one != "osd"]
     some = sorted(languages, key=lambda one: one != "eng")[:_LANGUAGES]
     command = ["tesseract", "-", "-", "--dpi", str(_DPI), "-l", "+".join(some), "tsv"]

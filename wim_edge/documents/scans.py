@@ -177,7 +177,7 @@ def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[
     command = subprocesses.command("wim_edge.documents.scan_worker", engine(), given, str(os.getpid()))
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=subprocesses.environment(), start_new_session=True,  # Ctrl-C is for the reader, who ends it
+        env=subprocesses.environment(), **subprocesses.own_group(),
     )  # fmt: skip
     said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_converse, args=(process, data, said), daemon=True).start()

@@ -7,6 +7,7 @@ llama.cpp ends it, so both are looked at beforehand.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def total() -> int:
 
 def require_minimum() -> None:
     """Raises MemoryBudgetError if memory is too small to read anything: threads and libraries would end silently."""
-    with suppress(ImportError):  # Windows
+    if sys.platform != "win32":
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -90,7 +91,7 @@ def _limits() -> list[tuple[int, int]]:
 def _of_cgroups() -> Iterator[tuple[int, int]]:
     """Yields each limit of its control groups with what of it is used, in bytes."""
     with suppress(OSError, ValueError):  # not Linux
-        for line in _OWN.read_text().splitlines():
+        for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
             for controller in controllers.split(","):
                 if version := _VERSIONS.get(controller):
@@ -102,13 +103,13 @@ def _of_groups(root: Path, path: Path, version: _Version) -> Iterator[tuple[int,
     """Yields those of a group and the groups around it; in a container, whose path may be the host's, of the root."""
     for folder in (root / path, *(root / parent for parent in path.parents)):
         with suppress(OSError, ValueError):  # "max" is no limit
-            limit, used = int((folder / version.limit).read_text()), int((folder / version.used).read_text())
-            stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            limit, used = int((folder / version.limit).read_bytes()), int((folder / version.used).read_bytes())
+            stat = dict(line.split() for line in (folder / "memory.stat").read_text(encoding="utf-8").splitlines())
             yield limit, used - sum(int(stat.get(name, 0)) for name in version.cached)
 
 
 def _of_address_space() -> Iterator[tuple[int, int]]:
-    with suppress(ImportError):  # Windows
+    if sys.platform != "win32":
         import resource
 
         import psutil
@@ -116,3 +117,4 @@ def _of_address_space() -> Iterator[tuple[int, int]]:
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY:
             yield limit - _SLACK, int(psutil.Process().memory_info().vms)
+    yield from ()

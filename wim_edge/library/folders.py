@@ -9,16 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.settings import Paths
+from wim_edge.settings import NO_DEVICE, Paths
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAME = re.compile(rf"{NO_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}(?<!\.)")
 
 
 def folder_of(name: str, paths: Paths | None = None) -> Path:
     """Returns the folder of a library of this name. Raises InvalidRequestError for a name that is not allowed."""
     if not _NAME.fullmatch(name):
         raise InvalidRequestError(
-            f"{name!r} is no name for a library", "Letters, digits, dots, dashes and underscores, 64 at most."
+            f"{name!r} is no name for a library",
+            "Letters, digits, dots, dashes and underscores, 64 at most, no dot at the end, and no device of Windows.",
         )
     return (paths or Paths.from_environment()).libraries / name
 
@@ -45,7 +46,8 @@ def remove_library(name: str) -> int:
         else:
             shutil.rmtree(away)
     except OSError as error:
-        raise LibraryError(f"library {name}: {error.strerror or error}", "Check the disk, or try again.") from error
+        hint = "Close what uses it, or check the disk."
+        raise LibraryError(f"library {name}: {error.strerror or error}", hint) from error
     return freed
 
 

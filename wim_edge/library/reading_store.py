@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from wim_edge.atomic_files import move_over
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Sequence as Cached
 from wim_edge.engine.protocols import Snapshot, Vector
@@ -83,7 +84,7 @@ class ReadingStore:
         self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
                           f"{aside.name}")  # fmt: skip
         with suppress(FileNotFoundError):  # another process was faster
-            path.replace(aside)
+            move_over(path, aside)
         for name in (path.name + "-wal", path.name + "-shm"):
             path.with_name(name).unlink(missing_ok=True)
         self.delete([old for old in os.listdir(self.folder) if old.endswith(state_file.ENDING)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,6 @@ from wim_edge.library.ingest import files_of
 
 MOST_BYTES = 64 * 1024**2
 MOST_FILES = 1000  # that are listed
-_WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class AllowedFolders:
@@ -55,15 +55,16 @@ class AllowedFolders:
 def _opened(folder: Path, inside: Path) -> int:
     """Opens a file and returns its descriptor. No link is followed on the way, even one that came after the path was
     resolved, and a pipe that has taken the file's place is not waited for."""
-    if not _WALKS:
-        return os.open(folder / inside, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for name in inside.parts[:-1]:
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    if sys.platform == "win32":
+        return os.open(folder / inside, os.O_RDONLY | os.O_BINARY)
+    else:  # noqa: RET505  # as mypy tells the systems apart
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name in inside.parts[:-1]:
+                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+                os.close(at)
+                at = below
+            name = inside.name or "."
+            return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+        finally:
             os.close(at)
-            at = below
-        name = inside.name or "."
-        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
-    finally:
-        os.close(at)

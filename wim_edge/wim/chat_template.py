@@ -81,13 +81,13 @@ def _refuse(message: str) -> NoReturn:
 
 def _limit() -> None:
     """Limits the time and memory of this process, if the system knows such limits."""
-    try:
+    if sys.platform != "win32":
         import resource
-    except ImportError:
-        return
-    for what, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (most, most))
+
+        limits = (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)
+        for what, most in limits:
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(what, (most, most))
 
 
 if __name__ == "__main__":

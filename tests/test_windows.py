@@ -1,0 +1,241 @@
+"""What is written when Windows has its say (tests/windows.py), and that the layer which stands for it refuses."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.test_journal import Done, opened
+from tests.windows import ACCESS_DENIED, INVALID_NAME, SHARING_VIOLATION, Windows, refuses_name
+from wim_edge import offline_install, tuned_settings
+from wim_edge.atomic_files import replace_file, write_json, write_text
+from wim_edge.catalog import Catalog, ModelEntry, PathSource, own
+from wim_edge.catalog.catalog import own_file
+from wim_edge.cli import main
+from wim_edge.cli.main import CommandGroup
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError, LibraryError, ModelError
+from wim_edge.journal import read_rows
+from wim_edge.library import temporary
+from wim_edge.library.folders import folder_of, remove_library
+from wim_edge.library.library import Library
+from wim_edge.recall.index import load_index, load_or_build_index
+from wim_edge.settings import Paths
+from wim_edge.testing import FakeModel
+
+pytestmark = pytest.mark.usefixtures("windows")
+
+
+# The layer
+
+
+@pytest.mark.parametrize(
+    ("do", "code"),
+    [
+        (lambda file: os.replace(file.with_name("new"), file), ACCESS_DENIED),
+        (lambda file: os.rename(file, file.with_name("other")), SHARING_VIOLATION),
+        (lambda file: file.unlink(), SHARING_VIOLATION),
+        (lambda file: file.parent.rename(file.parent.with_name("away")), ACCESS_DENIED),
+    ],
+)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_is_open_or_mapped_stays(tmp_path: Path, do: Callable[[Path], object], code: int, mapped: bool) -> None:
+    file = tmp_path / "folder" / "file"
+    file.parent.mkdir()
+    file.write_bytes(b"old")
+    file.with_name("new").write_bytes(b"new")
+    with file.open("rb") as held:
+        holder = mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ) if mapped else held.read
+        if mapped:
+            held.close()
+        with pytest.raises(PermissionError) as refused:
+            do(file)
+        assert refused.value.winerror == code  # type: ignore[attr-defined, unused-ignore]
+    assert file.read_bytes() == b"old"
+    del holder
+    do(file)
+
+
+@pytest.mark.parametrize("name", ["con", "NUL.txt", "com1.part", "a:b", "what?", "dot.", "space ", "tab\t"])
+def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    for make in (lambda: (tmp_path / name).write_bytes(b""), lambda: (tmp_path / name).mkdir()):
+        with pytest.raises(OSError, match="syntax") as refused:
+            make()
+        assert refused.value.winerror == INVALID_NAME  # type: ignore[attr-defined, unused-ignore]
+    assert not any(map(refuses_name, ["console", "nula.txt", "a.b", ".hidden", "naïve name"]))
+
+
+def test_text_has_the_lines_of_windows_and_a_rename_takes_no_place(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\ntwo\n", encoding="utf-8")
+    assert (tmp_path / "a").read_bytes() == b"one\r\ntwo\r\n"
+    (tmp_path / "b").touch()
+    with pytest.raises(FileExistsError):
+        (tmp_path / "a").rename(tmp_path / "b")
+    (tmp_path / "b").chmod(0o400)
+    with pytest.raises(PermissionError):
+        (tmp_path / "b").unlink()
+
+
+# What is written
+
+
+def test_a_reader_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    write_text(file, "old")
+    reader = file.open("rb")
+    threading.Timer(0.2, reader.close).start()
+    write_text(file, "new")
+    assert file.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_reader_who_stays_is_told_of_and_the_old_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    write_text(file, "old")
+    with file.open("rb"), pytest.raises(PermissionError, match="another program has it open") as refused:
+        write_json(file, {"new": 1})
+    assert refused.value.filename == str(file)
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_lines_end_as_they_were_given(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "one\ntwo\n")
+    assert (tmp_path / "file").read_bytes() == b"one\ntwo\n"
+
+
+def entry(name: str) -> ModelEntry:
+    return ModelEntry(name, "A model", "mit", "1M", 512, 1, 100, PathSource(Path("/m.gguf")), None)
+
+
+def test_models_are_added_one_after_the_other() -> None:
+    paths = Paths.from_environment()
+    own_file(paths).parent.mkdir(parents=True)
+    own_file(paths).write_text("# mine\n", encoding="utf-8")  # by an editor, with its lines
+    for name in ("one", "two", "three"):
+        own.add(entry(name), paths)
+    catalog = Catalog.load(paths)
+    assert [catalog.get(name).name for name in ("one", "two", "three")] == ["one", "two", "three"]
+
+
+def test_a_damaged_file_of_tuned_settings_goes_aside(tmp_path: Path) -> None:
+    pytest.importorskip("llama_cpp")
+    paths, model = Paths.from_environment(), tmp_path / "m.gguf"
+    model.write_bytes(b"GGUF")
+    paths.config.mkdir(parents=True)
+    (paths.config / "tuned.json").write_text("rubbish", encoding="utf-8")
+    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
+    assert tuned_settings.load(paths, model).settings == {"n_threads": 1}
+    assert (paths.config / "tuned.json.damaged").exists()
+
+
+def test_rows_that_a_spreadsheet_has_open_are_kept_and_the_run_goes_on(tmp_path: Path) -> None:
+    with opened(tmp_path) as journal:
+        for name in "ab":
+            journal.add(Done(name, 1))
+        with (tmp_path / "rows.jsonl").open("rb"), pytest.raises(PermissionError, match="another program"):
+            journal.write([Done("b", 1), Done("a", 1)])
+        journal.add(Done("c", 1))
+        assert len(read_rows(tmp_path / "rows.jsonl", Done)) == 3
+        journal.write([Done("b", 2), Done("a", 2)])
+    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", Done)] == ["b", "a"]
+
+
+def test_a_library_in_use_stays_whole() -> None:
+    folder = Library("papers", create=True).folder
+    with (folder / "documents.sqlite").open("rb"), pytest.raises(LibraryError) as refused:
+        remove_library("papers")
+    assert "Close what uses it" in refused.value.hint
+    assert Library("papers").entries() == []
+    remove_library("papers")
+    assert not folder.exists()
+    assert list(folder.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["con", "Aux", "nul.old", "COM1", "lpt9.x", "papers."])
+def test_no_name_that_a_user_gives_is_a_device(name: str) -> None:
+    with pytest.raises(InvalidRequestError, match="no name for a library"):
+        folder_of(name)
+    with pytest.raises(InvalidRequestError, match="no name for a model"):
+        own.name_for(name.lower(), "x.gguf")
+    assert folder_of("console.1").name == "console.1"
+
+
+def test_a_model_in_models_toml_is_no_device() -> None:
+    file = own_file(Paths.from_environment())
+    file.parent.mkdir(parents=True)
+    file.write_text(own.as_toml(entry("aux")), encoding="utf-8")
+    with pytest.raises(ModelError, match="not a model name"):
+        Catalog.load(Paths.from_environment())
+
+
+def test_a_failure_leaves_no_part_behind(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), replace_file(tmp_path / "file") as part, part.open("wb"):
+        raise KeyError("while it is open")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Consoles
+
+
+def test_a_console_of_few_characters_ends_nothing(tmp_path: Path) -> None:
+    asked = CliRunner(charset="cp1252", env={"PYTHONIOENCODING": "cp1252"})
+    shown = asked.invoke(main, ["ask", str(tmp_path / "日本語 Ω.txt"), "何?"])
+    assert shown.exit_code == 3
+    assert "??? ?.txt" in shown.stderr
+    assert shown.exception is None or isinstance(shown.exception, SystemExit)
+
+
+def test_what_is_piped_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    shown = CliRunner(charset="cp1252").invoke(main, ["ask", str(tmp_path / "日本語.txt"), "x"])
+    assert "日本語.txt" in (shown.stderr_bytes or b"").decode("utf-8")
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.EINVAL])
+def test_a_pipe_that_nobody_reads_ends_quietly(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def write(*_: object) -> None:
+        raise OSError(number, "Invalid argument")
+
+    monkeypatch.setattr("wim_edge.engine.available_memory.require_minimum", write)
+    done = CliRunner().invoke(main, ["models", "list"])
+    assert (done.exit_code, done.output) == (1, "")
+    assert isinstance(main, CommandGroup)
+
+
+def test_the_layer_goes_with_the_test(windows: Windows) -> None:
+    assert not hasattr(temporary.os, "getuid")  # type: ignore[attr-defined]
+    windows._patch.undo()
+    assert temporary.os is os  # type: ignore[attr-defined]
+
+
+def test_an_index_that_another_process_has_mapped_is_made_and_not_kept() -> None:
+    library, model = Library("papers", create=True), FakeModel()
+    library.put("a", 0, 0, [("Ferry", Document("Ferry", "The ferry sails at noon."))])
+    load_or_build_index(library, model)
+    mapped = load_index(library, model)
+    assert mapped is not None
+    library.put("b", 0, 0, [("Buoy", Document("Buoy", "It floats."))])
+    assert len(load_or_build_index(library, model).ids) == 2
+    assert load_index(library, model) is None
+    del mapped
+    load_or_build_index(library, model)
+    assert load_index(library, model) is not None
+
+
+def test_a_model_that_a_program_has_open_is_not_replaced_and_no_part_is_left(tmp_path: Path) -> None:
+    new, target = tmp_path / "new.gguf", tmp_path / "kept" / "m.gguf"
+    target.parent.mkdir()
+    new.write_bytes(b"GGUF new")
+    target.write_bytes(b"GGUF")
+    with target.open("rb"), pytest.raises(PermissionError):
+        offline_install._copy(new, target)
+    assert target.read_bytes() == b"GGUF"
+    assert list(target.parent.iterdir()) == [target]
