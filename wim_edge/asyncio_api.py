@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from typing import Any
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any, Protocol
 
-from wim_edge.runtime import Runtime
 from wim_edge.wim.events import Event
 
 
-async def astream(runtime: Runtime, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
+class Streaming(Protocol):
+    """A `Runtime`, a `Worker`, or whatever else tells a question's events and can be stopped."""
+
+    def stream(self, *given: Any, **more: Any) -> Iterator[Event]: ...
+
+    def cancel(self) -> None: ...
+
+
+async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
     """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread of its own.
 
     Raises the errors that it raises. Leaving the loop, or cancelling the task, cancels the reading within a

@@ -8,14 +8,14 @@ beside llm, llm finds it by its entry point.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import llm
 
 from wim_edge import Document, Runtime, Settings, events, followup
-from wim_edge.documents import document_of, read_document, read_documents
+from wim_edge.documents import read_document, read_documents
+from wim_edge.integrations.document_reader import answer_facts, document_from
 
 _TYPES = {
     "application/pdf", "application/rtf", "text/rtf", "application/epub+zip", "text/html", "text/plain", "text/csv",
@@ -79,8 +79,7 @@ class DocumentModel(llm.Model):
         assert finished is not None
         sources = _sources(finished)
         yield ("" if stream and text else finished.text) + (f"\n\n{sources}" if sources else "")
-        told = {name: getattr(finished, name) for name in ("status", "short", "support", "model")}
-        response.response_json = {**told, "sources": [asdict(one) for one in finished.sources]}
+        response.response_json = answer_facts(finished)
 
     def _runtime(self, options: Any) -> Runtime:
         chosen = {name: getattr(options, name) for name in ("model", "pattern") if getattr(options, name)}
@@ -108,12 +107,7 @@ def _documents(prompt: Any) -> Iterator[Document]:
         if one.path:
             yield from read_documents([one.path])
         else:
-            yield _document_of(one)
-
-
-def _document_of(attachment: Any) -> Document:
-    """Returns the document that an address, or bytes, hold. Raises DocumentError."""
-    return replace(document_of(Path(attachment.url or "attachment"), attachment.content_bytes()), path=None)
+            yield document_from(one.url or "attachment", one.content_bytes())
 
 
 def _sources(finished: events.AnswerFinished) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 from wim_edge import followup
+from wim_edge.documents import Document
 from wim_edge.documents.opening import opens
 from wim_edge.engine.protocols import Sequence
 from wim_edge.wim import events
@@ -22,6 +23,17 @@ from wim_edge.wim.whole import counted_answer, summary
 
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
+
+
+def source_of(
+    document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
+) -> events.Source:
+    """Returns the source that a segment is, with its margin's text and where that stands word for word."""
+    place, path = document.place(*(quote or chars)), document.path
+    return events.Source(
+        segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,
+        place.line, place.row, opens(path, place) if path else None, place.confidence,
+    )  # fmt: skip
 
 
 @dataclass
@@ -166,14 +178,7 @@ class AnswerStage:
             shown = next((one for one in self.answer.quotes if self._holds(index, one)), None) if self.answer else None
             if shown is not None:  # the answer's quotation, which may be another sentence than the margin
                 text, quote = shown.text, shown.chars
-            place, relevance = document.place(*(quote or chars)), ranking.relevance(index)
-            found.append(
-                events.Source(
-                    index, document.name, place.page, place.section, chars, relevance, text, quote,
-                    str(document.path) if document.path else None, place.line, place.row,
-                    opens(document.path, place) if document.path else None, place.confidence,
-                )
-            )
+            found.append(source_of(document, index, chars, ranking.relevance(index), text, quote))
         return tuple(found)
 
     def _holds(self, index: int, quote: events.Quote) -> bool:

@@ -40,6 +40,12 @@ def test_what_becomes_of_messages() -> None:
     assert [document.name for document in found.documents] == ["message", "d"]
     assert (found.question, found.left_out) == ("Who is it?", 2)
     assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
+    asked = as_request(turns[-1:], count, read=None, asks_library=True)
+    assert (asked.question, asked.messages) == ("Who is it?", [])
+    short = [MessageTurn("user", (MessagePart("Who is it?"),))]
+    assert as_request(short, count, read=None).messages == [("user", "Who is it?")]
+    found = as_request(short, count, read=None, asks_library=True)
+    assert (found.question, found.messages, found.documents) == ("Who is it?", [], [])
     with pytest.raises(InvalidRequestError, match="no question"):
         as_request([MessageTurn("user", (MessagePart(document=Document("d", "words")),))], count, read=None)
     with pytest.raises(InvalidRequestError, match="not the user's"):

@@ -97,9 +97,12 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
     return MessagePart(document=kept.document)
 
 
-def as_request(turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None) -> RoutedRequest:
+def as_request(
+    turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False
+) -> RoutedRequest:
     """Returns the request of these turns. ``count``: counts the tokens of a text. ``read``: True if texts are read as
-    documents, None if only long ones are. Raises InvalidRequestError without a question."""
+    documents, None if only long ones are. ``asks_library``: True if a library is asked, with or without documents.
+    Raises InvalidRequestError without a question."""
     if not turns or turns[-1].role != "user":
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
 
@@ -131,7 +134,7 @@ def as_request(turns: Sequence[MessageTurn], count: Callable[[str], int], *, rea
                 documents.append(_document(found.body, len(documents)))
             else:
                 beside.append(part.text.strip())
-    if not documents:
+    if not documents and not asks_library:
         return RoutedRequest(messages=[(turn.role, turn.text) for turn in turns])
     question = _question("\n\n".join(beside), found, others)
     if not question.question:

@@ -1,0 +1,252 @@
+"""Documents and a library as programs of others ask them: one question at a time, and places that cite.
+
+A `DocumentReader` holds what is asked; each question to it is a `ReadingRequest`, which waits until the model is free:
+such programs ask from several threads at once. `citation` and `answer_facts` say in plain data what is known of a place
+and of an answer.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from wim_edge.asyncio_api import astream
+from wim_edge.documents import Document, document_of, read_document, with_unique_names
+from wim_edge.documents.readers import find_scans
+from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.library.ingest import files_of
+from wim_edge.library.library import Library
+from wim_edge.runtime import Runtime, Source
+from wim_edge.settings import Settings
+from wim_edge.wim import events
+from wim_edge.wim.answer import source_of
+
+_FACTS = (
+    "status", "short", "support", "unsupported", "finish_reason", "model", "pattern", "read_segments", "segments",
+    "unread_probability",
+)  # fmt: skip
+_runtimes: dict[Settings, Runtime] = {}
+_turns: WeakKeyDictionary[Runtime, threading.Lock] = WeakKeyDictionary()
+_asking: WeakKeyDictionary[Runtime, int] = WeakKeyDictionary()
+"""The thread whose request is under way."""
+_guard = threading.Lock()
+
+
+@dataclass(frozen=True)
+class CitedPassage:
+    """The text of a passage, and the place that it is from."""
+
+    text: str
+    score: float
+    """The relevance to the question, 0 to 1; of a passage that was only recalled from a library, BM25's or as recall
+    scores it."""
+    metadata: dict[str, Any]
+    """The place, as `citation` tells it."""
+
+
+class DocumentReader:
+    """Documents (paths, folders, texts) and a library (its name) to be asked, by several threads if need be.
+
+    ``settings``: those of `Runtime`; all readers with the same ones share one runtime, and its model. ``runtime``: an
+    opened one instead, which the caller closes. Raises InvalidRequestError if both are given.
+    """
+
+    def __init__(
+        self, documents: Source | Iterable[Source] = (), library: str | None = None,
+        settings: Settings | None = None, runtime: Runtime | None = None,
+    ) -> None:  # fmt: skip
+        if settings is not None and runtime is not None:
+            raise InvalidRequestError("both settings and a runtime are given", "A runtime has its own settings.")
+        self.documents = [documents] if isinstance(documents, str | Path | Document) else list(documents)
+        self.library = library
+        self.runtime = runtime or runtime_of(settings or Settings.from_environment())
+        self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
+
+    def load(self) -> list[Document]:
+        """Returns the documents as they are now; a file is read again once it has changed. Raises DocumentError; of a
+        folder a file that cannot be read is left out, with a warning of Python's."""
+        found: list[Document] = []
+        for one in self.documents:
+            if isinstance(one, Document):
+                found.append(one)
+            elif Path(one).is_dir():
+                found += self._folder(Path(one))
+            else:
+                found.append(self._file(Path(one)))
+        return with_unique_names(found)
+
+    def _folder(self, folder: Path) -> Iterator[Document]:
+        for path in files_of(folder):
+            if isinstance(path, Path):
+                try:
+                    yield self._file(path)
+                except DocumentError as error:
+                    warnings.warn(f"left out: {error}", stacklevel=2)
+
+    def _file(self, path: Path) -> Document:
+        limits = self.runtime.settings
+        try:
+            stat = path.stat()
+        except OSError:
+            return read_document(path, limits=limits)  # which says what is wrong
+        known = (stat.st_mtime_ns, stat.st_size)
+        if path not in self._read or self._read[path][0] != known:
+            for scan in find_scans([path], limits):
+                for _ in scan.recognise(limits, keep=limits.save):
+                    pass
+            self._read[path] = known, read_document(path, limits=limits)
+        return self._read[path][1]
+
+    def ask(self, question: str) -> ReadingRequest:
+        """Returns the request that reads and answers."""
+
+        def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
+            request.documents = self.load()
+            return runtime.stream(request.documents, question, library=self.library)
+
+        return ReadingRequest(self, begin)
+
+    def rank(self, question: str) -> ReadingRequest:
+        """Returns the request that goes as far as the passages are known; `ReadingRequest.passages` has them then."""
+
+        def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
+            request.documents = self.load()
+            if request.documents:
+                return _until_ranked(runtime.stream(request.documents, question, library=self.library))
+            if self.library is None:
+                raise InvalidRequestError("there is nothing to read", "Give documents or a library.")
+            return runtime.recall(self.library, question)
+
+        return ReadingRequest(self, begin)
+
+
+class ReadingRequest:
+    """One request to a runtime that others use as well. It has what `wim_edge.asyncio_api.astream` asks of one."""
+
+    def __init__(
+        self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]]
+    ) -> None:
+        self.reader, self.begin, self.runtime = reader, begin, reader.runtime
+        self.documents: Sequence[Document] = ()
+        """The documents that are read, once it has begun, without those of the library."""
+        self._runs = self._is_cancelled = False
+        self._margins: dict[int, events.MarginJudged] = {}
+        self._last: events.Event | None = None
+
+    def stream(self) -> Generator[events.Event]:
+        """Yields the events, once no other request is under way. Closing it abandons the reading."""
+        with _turn(self.reader.runtime):
+            self._runs = True
+            try:
+                if self._is_cancelled:
+                    return
+                with closing(self.begin(self, self.runtime)) as found:  # type: ignore[type-var]
+                    for event in found:
+                        if isinstance(event, events.MarginJudged):
+                            self._margins[event.segment] = event
+                        self._last = event
+                        yield event
+            finally:
+                self._runs = False
+
+    def astream(self) -> AsyncGenerator[events.Event]:
+        """Yields the events likewise, for asyncio; a task that is cancelled cancels the reading within a batch."""
+        return astream(self)
+
+    def cancel(self) -> None:
+        """Stops it, or lets it not begin."""
+        self._is_cancelled = True
+        if self._runs:
+            self.runtime.cancel()
+
+    def passages(self, most: int | None = None) -> list[CitedPassage]:
+        """Returns the passages that a finished request is about, the best first: those that its answer draws on, or
+        those that `DocumentReader.rank` found; ``most`` of them, of a ranking even if fewer would be chosen."""
+        last, found = self._last, list[CitedPassage]()
+        if isinstance(last, events.AnswerFinished):
+            found = [CitedPassage(self._text(one), one.relevance, citation(one)) for one in last.sources]
+        elif isinstance(last, events.ReadingRanked):
+            found = [self._ranked(one) for one in last.ranking if one.chosen or most is not None]
+        elif isinstance(last, events.PassagesRecalled):
+            found = [self._recalled(one) for one in last.passages if one.chosen or most is not None]
+        return found[:most]
+
+    def _text(self, source: events.Source) -> str:
+        document = self._document(source.document)
+        return document.text[slice(*source.chars)] if document else source.margin
+
+    def _ranked(self, one: events.RankedSegment) -> CitedPassage:
+        margin, document = self._margins.get(one.segment), self._document(one.document)
+        assert document is not None  # it was read just now
+        text, quote = (margin.text, margin.quote) if margin else ("", None)
+        place = citation(source_of(document, one.segment, one.chars, one.relevance, text, quote))
+        return CitedPassage(document.text[slice(*one.chars)], one.relevance, place)
+
+    def _recalled(self, one: events.RecalledPassage) -> CitedPassage:
+        document = self._document(one.document) or Document(one.document, "", path=Path(one.path))
+        place = citation(source_of(document, 0, one.chars, one.score, "", None))
+        kept = {name: value for name, value in place.items() if name not in ("segment", "relevance")}
+        return CitedPassage(one.text, one.score, {**kept, "title": one.title, "score": one.score})
+
+    def _document(self, name: str) -> Document | None:
+        """Returns a document of this name; None if there is none, or it has left the library meanwhile."""
+        own = next((one for one in self.documents if one.name == name), None)
+        if own is not None or self.reader.library is None:
+            return own
+        kept = Library(self.reader.library).find(name)
+        return kept.document if kept else None
+
+
+def citation(source: events.Source) -> dict[str, Any]:
+    """Returns what is known of a place, by the names of `events.Source`; what is not known is left out."""
+    return {name: value for name, value in asdict(source).items() if value not in (None, "")}
+
+
+def answer_facts(finished: events.AnswerFinished) -> dict[str, Any]:
+    """Returns what is known of an answer beside its text: how sure it is, what was read, and its sources."""
+    facts = {name: getattr(finished, name) for name in _FACTS}
+    return {**facts, "quotes": [*map(asdict, finished.quotes)], "sources": [*map(citation, finished.sources)]}
+
+
+def document_from(name: str, data: bytes) -> Document:
+    """Returns the document that the bytes of an attachment hold, which is no file here. Raises DocumentError."""
+    return replace(document_of(Path(name), data), path=None)
+
+
+def runtime_of(settings: Settings) -> Runtime:
+    """Returns the runtime with these settings, opened once."""
+    with _guard:
+        if settings not in _runtimes:
+            _runtimes[settings] = Runtime(settings)
+        return _runtimes[settings]
+
+
+@contextmanager
+def _turn(runtime: Runtime) -> Iterator[None]:
+    """Waits until no other request is under way. Raises InvalidRequestError if that is one of the same thread."""
+    here = threading.get_ident()
+    with _guard:
+        lock = _turns.setdefault(runtime, threading.Lock())
+        if _asking.get(runtime) == here:
+            raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
+    with lock:
+        _asking[runtime] = here
+        try:
+            yield
+        finally:
+            del _asking[runtime]
+
+
+def _until_ranked(stream: Iterator[events.Event]) -> Iterator[events.Event]:
+    """Yields events until the passages are known: no answer is asked for."""
+    with closing(stream):  # type: ignore[type-var]
+        for event in stream:
+            yield event
+            if isinstance(event, events.ReadingRanked):
+                return

@@ -1,0 +1,208 @@
+"""Parts of LangChain: a retriever whose documents cite their place, and a chat model that answers from documents.
+
+    WimEdgeRetriever(documents="report.pdf").invoke("What were the costs?")[0].metadata["opens"]
+    ChatWimEdge(documents="contract.pdf").invoke("Who may end it?").response_metadata["sources"]
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr
+
+from wim_edge.documents import Document
+from wim_edge.errors import InvalidRequestError
+from wim_edge.integrations.document_reader import (
+    CitedPassage,
+    DocumentReader,
+    ReadingRequest,
+    answer_facts,
+    document_from,
+)
+from wim_edge.runtime import Runtime
+from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request
+from wim_edge.settings import Settings
+from wim_edge.wim import events
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system"}
+
+
+class WimEdgeRetriever(BaseRetriever):
+    """Retrieves the passages of documents, or of a library, that a question is about, the best first.
+
+    Documents are read by the model, which tells what matters; of a library without documents passages are recalled by
+    their words. Metadata: what `document_reader.citation` tells, with LangChain's ``source``.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    documents: Any = ()
+    """Paths of files and folders, or texts (`wim_edge.Document`), one or several."""
+    library: str | None = None
+    settings: InstanceOf[Settings] | None = None
+    runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
+    k: int | None = None
+    """The number of passages; None: those that an answer would be given from."""
+    _reader: DocumentReader = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[LangChainDocument]:
+        asked = self._reader.rank(query)
+        for _ in asked.stream():
+            pass
+        return [_passage(one) for one in asked.passages(self.k)]
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[LangChainDocument]:
+        asked = self._reader.rank(query)
+        async for _ in asked.astream():
+            pass
+        return [_passage(one) for one in asked.passages(self.k)]
+
+
+class ChatWimEdge(BaseChatModel):
+    """A chat model that reads documents: those that it is given here, a library's, and files and long texts in the
+    messages. Without any the messages go straight to the model.
+
+    The question is the last message, completed by those before it. ``response_metadata`` has what
+    `document_reader.answer_facts` tells; of ``usage_metadata`` the input is what was read now or kept from before.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    documents: Any = ()
+    """Paths of files and folders, or texts (`wim_edge.Document`), one or several."""
+    library: str | None = None
+    settings: InstanceOf[Settings] | None = None
+    runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
+    read: bool | None = None
+    """True: texts of messages are read as documents; False: only files are; None: files and long texts."""
+    _reader: DocumentReader = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
+
+    @property
+    def _llm_type(self) -> str:
+        return "wim-edge"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        documents = [str(one) for one in self._reader.documents]
+        return {"settings": str(self._reader.runtime.settings), "documents": documents, "library": self.library}
+
+    def _request(self, messages: Sequence[BaseMessage], stop: list[str] | None) -> ReadingRequest:
+        turns = [_turn(message) for message in messages]
+
+        def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
+            if stop:
+                with runtime.with_changes(stop=tuple(stop)) as request.runtime:
+                    yield from self._answer(request, turns)
+            else:
+                yield from self._answer(request, turns)
+
+        return ReadingRequest(self._reader, begin)
+
+    def _answer(self, request: ReadingRequest, turns: Sequence[MessageTurn]) -> Iterator[events.Event]:
+        runtime, library, given = request.runtime, self.library, self._reader.load()
+        own = [MessageTurn("user", tuple(MessagePart(document=one) for one in given))] if given else []
+        tokenize = runtime.open().tokenize
+        asked = as_request(
+            [*own, *turns], lambda text: len(tokenize(text)), read=self.read, asks_library=library is not None
+        )
+        if asked.messages:
+            yield from runtime.complete(asked.messages)
+            return
+        request.documents = asked.documents
+        if asked.why:
+            yield events.QuestionSettled(asked.question, asked.asked_as, asked.why)
+        yield from runtime.stream(asked.documents, asked.asked_as, library=library)
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None, **_: Any,
+    ) -> Iterator[ChatGenerationChunk]:  # fmt: skip
+        told = _MessageChunks()
+        for event in self._request(messages, stop).stream():
+            yield from told.chunks(event)
+
+    async def _astream(
+        self, messages: list[BaseMessage], stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None, **_: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:  # fmt: skip
+        told = _MessageChunks()
+        async for event in self._request(messages, stop).astream():
+            for chunk in told.chunks(event):
+                yield chunk
+
+    def _generate(self, messages: list[BaseMessage], stop: list[str] | None = None, *_: Any, **__: Any) -> ChatResult:
+        return generate_from_stream(self._stream(messages, stop))
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: list[str] | None = None, *_: Any, **__: Any
+    ) -> ChatResult:
+        return await agenerate_from_stream(self._astream(messages, stop))
+
+
+class _MessageChunks:
+    """Makes chunks of a message out of events."""
+
+    def __init__(self) -> None:
+        self.beside: dict[str, Any] = {}
+
+    def chunks(self, event: events.Event) -> Iterator[ChatGenerationChunk]:
+        if isinstance(event, events.AnswerDelta | events.CompletionDelta):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=event.text))
+        elif isinstance(event, events.QuestionSettled):
+            self.beside["asked_as"] = event.asked_as
+        elif isinstance(event, events.Warning):
+            self.beside.setdefault("warnings", []).append(event.text)
+        elif isinstance(event, events.AnswerFinished):
+            read, kept = event.usage.prefilled_tokens, event.usage.reused_tokens
+            yield self._last(answer_facts(event), read + kept, kept, event.usage.decoded_tokens)
+        elif isinstance(event, events.CompletionFinished):
+            facts = {"finish_reason": event.finish_reason, "model": event.model}
+            yield self._last(facts, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
+
+    def _last(self, facts: dict[str, Any], n_input: int, n_cached: int, n_output: int) -> ChatGenerationChunk:
+        usage = {"input_tokens": n_input, "output_tokens": n_output, "total_tokens": n_input + n_output,
+                 "input_token_details": {"cache_read": n_cached}}  # fmt: skip
+        metadata = {**facts, **self.beside, "model_name": facts["model"]}
+        return ChatGenerationChunk(message=AIMessageChunk(
+            content="", usage_metadata=usage, response_metadata=metadata, chunk_position="last"
+        ))  # fmt: skip
+
+
+def _passage(one: CitedPassage) -> LangChainDocument:
+    source = one.metadata.get("path") or one.metadata["document"]
+    return LangChainDocument(one.text, metadata={"source": source, **one.metadata})
+
+
+def _turn(message: BaseMessage) -> MessageTurn:
+    """Returns a message with its files. Raises InvalidRequestError, DocumentError."""
+    if message.type not in _ROLES:
+        raise InvalidRequestError(f"a message of type {message.type} cannot be shown to the model", "Leave it out.")
+    if message.type != "human":
+        return MessageTurn(_ROLES[message.type], (MessagePart(str(message.text)),))
+    return MessageTurn("user", tuple(_part(dict(block)) for block in message.content_blocks))
+
+
+def _part(block: dict[str, Any]) -> MessagePart:
+    if block["type"] == "text":
+        return MessagePart(block["text"])
+    name = block.get("title") or (block.get("extras") or {}).get("filename") or block.get("filename") or "attachment"
+    if block["type"] == "text-plain" and "text" in block:
+        return MessagePart(document=Document(Path(name).name, block["text"]))
+    if "base64" in block:
+        return MessagePart(document=document_from(Path(name).name, base64.b64decode(block["base64"])))
+    raise InvalidRequestError(f"a part of type {block['type']} holds no file", "Send its bytes, in base64.")

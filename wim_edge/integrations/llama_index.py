@@ -1,0 +1,127 @@
+"""Parts of LlamaIndex: a query engine that reads documents and cites them, and a retriever of passages that matter.
+
+    WimEdgeQueryEngine("contract.pdf").query("Who may end it?").source_nodes[0].metadata["opens"]
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from wim_edge.integrations.document_reader import CitedPassage, DocumentReader, ReadingRequest, answer_facts
+from wim_edge.runtime import Runtime, Source
+from wim_edge.settings import Settings
+from wim_edge.wim import events
+
+_SHOWN = ("document", "page", "section", "line")
+"""The metadata that a model is shown with a passage."""
+
+
+class WimEdgeQueryEngine(BaseQueryEngine):
+    """Answers from documents (paths of files and folders, or texts, one or several), or from a library.
+
+    ``source_nodes`` are the passages that the answer draws on, with their relevance and what
+    `document_reader.citation` tells; the response's metadata is what `document_reader.answer_facts` tells.
+    ``streaming``: a response whose nodes and metadata are there once its text is read. ``settings`` or ``runtime``:
+    see `DocumentReader`.
+    """
+
+    def __init__(
+        self, documents: Source | Iterable[Source] = (), library: str | None = None, *,
+        settings: Settings | None = None, runtime: Runtime | None = None, streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(callback_manager)
+        self._reader, self._streaming = DocumentReader(documents, library, settings, runtime), streaming
+
+    def _get_prompt_modules(self) -> dict[str, Any]:
+        return {}
+
+    def _query(self, query_bundle: QueryBundle) -> Response | StreamingResponse:
+        response = StreamingResponse(iter(()), [], {})
+        response.response_gen = self._texts(query_bundle, response)
+        return response if self._streaming else response.get_response()
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Response | AsyncStreamingResponse:
+        response = AsyncStreamingResponse(None, [], {})
+        response.response_gen = self._atexts(query_bundle, response)
+        return response if self._streaming else await response.get_response()
+
+    def _texts(self, query: QueryBundle, response: StreamingResponse) -> Iterator[str]:
+        asked = self._reader.ask(query.query_str)
+        for event in asked.stream():
+            yield from _told(event, asked, response)
+
+    async def _atexts(self, query: QueryBundle, response: AsyncStreamingResponse) -> AsyncIterator[str]:
+        asked = self._reader.ask(query.query_str)
+        async for event in asked.astream():
+            for text in _told(event, asked, response):
+                yield text
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Returns the passages that an answer would be given from, without one."""
+        return _ranked(self._reader, query_bundle, None)
+
+
+class WimEdgeNodeRetriever(BaseRetriever):
+    """Retrieves the passages that a question is about, for an engine of LlamaIndex's own.
+
+    Documents are read by the model, which tells what matters; of a library without documents passages are recalled by
+    their words. ``similarity_top_k``: their number; None: those that an answer would be given from.
+    """
+
+    def __init__(
+        self, documents: Source | Iterable[Source] = (), library: str | None = None, *,
+        settings: Settings | None = None, runtime: Runtime | None = None, similarity_top_k: int | None = None,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(callback_manager)
+        self._reader, self._most = DocumentReader(documents, library, settings, runtime), similarity_top_k
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return _ranked(self._reader, query_bundle, self._most)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        asked = self._reader.rank(query_bundle.query_str)
+        async for _ in asked.astream():
+            pass
+        return [_node(one) for one in asked.passages(self._most)]
+
+
+def _ranked(reader: DocumentReader, query: QueryBundle, most: int | None) -> list[NodeWithScore]:
+    asked = reader.rank(query.query_str)
+    for _ in asked.stream():
+        pass
+    return [_node(one) for one in asked.passages(most)]
+
+
+def _told(
+    event: events.Event, asked: ReadingRequest, response: StreamingResponse | AsyncStreamingResponse
+) -> Iterator[str]:
+    """Yields the text of an event; the last one fills in what the response tells beside its text."""
+    if isinstance(event, events.AnswerDelta):
+        yield event.text
+    elif isinstance(event, events.Warning):
+        response.metadata.setdefault("warnings", []).append(event.text)
+    elif isinstance(event, events.AnswerFinished):
+        response.metadata.update(answer_facts(event))
+        response.source_nodes += [_node(one) for one in asked.passages()]
+
+
+def _node(one: CitedPassage) -> NodeWithScore:
+    start, end = one.metadata["chars"]
+    place = f"{one.metadata.get('path') or one.metadata['document']} {start} {end}"
+    node = TextNode(
+        id_=hashlib.blake2b(place.encode(), digest_size=16).hexdigest(), text=one.text, metadata=one.metadata,
+        start_char_idx=start, end_char_idx=end,
+        excluded_llm_metadata_keys=[name for name in one.metadata if name not in _SHOWN],
+        excluded_embed_metadata_keys=list(one.metadata),
+    )  # fmt: skip
+    return NodeWithScore(node=node, score=one.score)
