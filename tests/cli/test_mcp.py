@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.scripted import run
+
 
 def text_of(result: Any) -> str:
     return "".join(part.text for part in result.content)
@@ -27,7 +29,7 @@ def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_tex
         args=["-m", "wim_edge", "mcp", str(tmp_path), "--model", str(smollm2), "--answer-tokens", "12"],
     )  # fmt: skip
 
-    async def run() -> None:
+    async def use() -> None:
         async with Client(command) as client:
             arguments = {"path": str(tmp_path / "gpl.txt"), "question": "Who may copy it?"}
             found = await client.call_tool("ask_document", arguments)
@@ -36,4 +38,11 @@ def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_tex
             readings = await client.call_tool("list_readings", {})
             assert json.loads(json.dumps(readings.structured_content))["result"]
 
-    asyncio.run(run())
+    asyncio.run(use())
+
+
+def test_something_must_be_named_that_is_there() -> None:
+    for given, code, why in (([], 2, "nothing is named"), (["--library", "papers"], 8, "no library papers")):
+        done = run("mcp", *given)
+        assert done.exit_code == code
+        assert why in done.output

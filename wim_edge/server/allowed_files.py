@@ -22,9 +22,13 @@ class AllowedFolders:
     def __init__(self, folders: Sequence[Path]) -> None:
         self.paths = [folder.resolve() for folder in folders]
 
-    def files(self) -> list[str]:
-        """Returns the paths of files that may hold text, `MOST_FILES` at most."""
-        found = (str(file) for folder in self.paths for file in files_of(folder) if isinstance(file, Path))
+    def files(self, within: str = "") -> list[str]:
+        """Returns the paths of files that may hold text, `MOST_FILES` at most: all, or those ``within`` a folder, which
+        is given by its path or its path in one of the folders."""
+        found = (
+            str(file) for folder in self.paths for file in files_of(folder)
+            if isinstance(file, Path) and (not within or (folder / within) in file.parents)
+        )  # fmt: skip
         return list(islice(found, MOST_FILES))
 
     def read(self, path: str) -> tuple[Path, bytes]:

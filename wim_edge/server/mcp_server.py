@@ -1,8 +1,14 @@
-"""The Model Context Protocol on standard input and output: documents of named folders as tools of an assistant.
+"""The Model Context Protocol on standard input and output: documents of named folders, and named libraries, as tools
+of an assistant.
 
     ask_document    read a document, answer from it; margins come as progress
+    ask_library     recall passages of a library, read them, answer from them
+    find_passages   recall them alone
+    get_text        the text of a document, or a part of it
     read_document   read ahead
     list_files      the files of the folders
+    list_libraries  the libraries
+    list_documents  the documents of a library
     list_readings   the documents that are read already
 
 One request is served at a time; one that is given up is cancelled within a batch.
@@ -14,7 +20,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -25,21 +31,30 @@ from wim_edge.documents import Document
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
+from wim_edge.library.library import Library
 from wim_edge.runtime import Runtime
 from wim_edge.server.job_queue import Job, JobQueue
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 from wim_edge.wim.events import Event
 
+_T = TypeVar("_T")
 _FILE = "its path, or its path in one of the folders. list_files lists those there are."
 File = Annotated[str, Field(description=f"A {ANY_OF_THEM} file: {_FILE}")]
+Name = Annotated[str, Field(description="The name of a library. list_libraries lists those there are.")]
+_MOST_DOCUMENTS = 1000  # that are listed
+_PART = 20_000
+"""The characters that `get_text` returns at most."""
 _ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
+Libraries of documents: {libraries}.
 Reading takes minutes the first time, much less afterwards. Sources give page and characters, and a word for word
 quotation where there is one; prefer what they quote to the answer's own words. Where the status is not_found, the
 document does not seem to answer."""
 
 
 class SourceView(BaseModel):
+    document: str
+    opens: str | None = Field(description="What opens its file at the place, for a person.")
     page: int | None
     section: str | None
     characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
@@ -49,6 +64,7 @@ class SourceView(BaseModel):
 
 class QuoteView(BaseModel):
     text: str = Field(description="A whole sentence, row of a table or item of a list.")
+    document: str
     page: int | None
     section: str | None
     characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
@@ -79,6 +95,35 @@ class ReadView(BaseModel):
     kept_tokens: int = Field(description="That need not be read again.")
 
 
+class PassageView(BaseModel):
+    document: str
+    title: str
+    page: int | None
+    section: str | None
+    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
+    text: str
+    score: float = Field(description="How well it suits the question: more is better, among these passages.")
+
+
+class TextView(BaseModel):
+    text: str
+    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
+    of: int = Field(description="The characters of the whole text; where it goes on, ask for the next start.")
+    page: int | None
+    section: str | None
+
+
+class AllowedLibrary(BaseModel):
+    name: str
+    documents: int
+
+
+class LibraryDocument(BaseModel):
+    name: str
+    path: str
+    characters: int
+
+
 class KeptView(BaseModel):
     title: str
     model: str
@@ -86,102 +131,162 @@ class KeptView(BaseModel):
     of_tokens: int
 
 
-def make_server(
-    settings: Settings, folders: Sequence[Path], *, open_runtime: Callable[[Settings], Runtime] = Runtime
-) -> MCPServer:
-    """Returns the server; its ``run()`` serves standard input and output. Raises LibraryError."""
-    store = Uploads(folders, settings)
-    queue: list[JobQueue] = []
+class AssistantTools:
+    """The tools: each method is one. ``folders`` and ``libraries`` are those that may be asked, and no others. Raises
+    LibraryError, InvalidRequestError for a library that is not there."""
+
+    def __init__(
+        self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str],
+        open_runtime: Callable[[Settings], Runtime],
+    ) -> None:  # fmt: skip
+        self._settings, self._open, self._store = settings, open_runtime, Uploads(folders, settings)
+        self._libraries = {name: Library(name) for name in libraries}
+        self._queue: JobQueue | None = None
+        self.about = _ABOUT.format(
+            folders=", ".join(map(str, self._store.folders.paths)) or "none", libraries=", ".join(libraries) or "none"
+        )
 
     @asynccontextmanager
-    async def lifespan(_server: MCPServer) -> AsyncIterator[None]:
-        queue.append(JobQueue(settings, open_runtime=open_runtime))
+    async def lifespan(self, _server: MCPServer) -> AsyncIterator[None]:
+        self._queue = queue = JobQueue(self._settings, open_runtime=self._open)
         try:
             yield
         finally:
-            await asyncio.to_thread(queue.pop().close)
+            await asyncio.to_thread(queue.close)
 
-    about = _ABOUT.format(folders=", ".join(map(str, store.folders.paths)))
-    server = MCPServer("wim-edge", instructions=about, version=wim_edge.__version__, lifespan=lifespan)
-
-    async def document(path: str) -> Document:
-        try:
-            kept, _ = await asyncio.to_thread(store.name, path)
-        except WimEdgeError as error:
-            raise _failure(str(error), error.hint) from error
-        return kept.document
-
-    @server.tool()
-    async def ask_document(path: File, question: str, ctx: Context) -> AnswerView:
+    async def ask_document(self, path: File, question: str, ctx: Context) -> AnswerView:
         """Reads a document, or the parts not read before, and answers a question from it, with sources."""
-        found = await document(path)
-        last = await _done(queue[0], settings, lambda runtime: runtime.stream(found, question), ctx)
-        return _answer_view(last)
+        found = await self._file(path)
+        return _answer_view(await self._done(lambda runtime: runtime.stream(found, question), ctx))
 
-    @server.tool()
-    async def read_document(path: File, ctx: Context) -> ReadView:
+    async def ask_library(self, library: Name, question: str, ctx: Context) -> AnswerView:
+        """Recalls passages of a library, reads them, and answers a question from them, with sources."""
+        name = self._allowed(library).name
+        return _answer_view(await self._done(lambda runtime: runtime.stream((), question, library=name), ctx))
+
+    async def find_passages(self, library: Name, question: str, ctx: Context) -> list[PassageView]:
+        """Finds the passages of a library that may answer a question, the best first, without reading them."""
+        name = self._allowed(library).name
+        last = await self._done(lambda runtime: runtime.recall(name, question), ctx)
+        return [PassageView(**one, characters=one["chars"]) for one in last["passages"]]
+
+    async def get_text(
+        self, path: Annotated[str, Field(description=f"{_FILE} With a library the name of a document of it.")],
+        library: str | None = None,
+        start: Annotated[int, Field(ge=0, description="The first character.")] = 0,
+        characters: Annotated[int, Field(ge=1, le=_PART)] = _PART,
+    ) -> TextView:  # fmt: skip
+        """Returns the text of a document, or a part of it, as `characters` of sources and quotations count it."""
+        document = await (self._file(path) if library is None else self._kept(library, path))
+        end = min(start + characters, len(document.text))
+        place = document.place(min(start, end), end)
+        return TextView(text=document.text[start:end], characters=(min(start, end), end), of=len(document.text),
+                        page=place.page, section=place.section)  # fmt: skip
+
+    async def read_document(self, path: File, ctx: Context) -> ReadView:
         """Reads a document ahead, so that questions about it need not wait."""
-        found = await document(path)
-        last = await _done(queue[0], settings, lambda runtime: runtime.read(found), ctx)
+        found = await self._file(path)
+        last = await self._done(lambda runtime: runtime.read(found), ctx)
         return ReadView(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
 
-    @server.tool()
-    async def list_files() -> list[str]:
-        """Lists the files that can be asked about, the first thousand of them."""
-        return await asyncio.to_thread(store.folders.files)
+    async def list_files(
+        self, folder: Annotated[str, Field(description="A folder in them, to list what is in it alone.")] = ""
+    ) -> list[str]:
+        """Lists the files of the folders that can be asked about, the first thousand of them."""
+        return await asyncio.to_thread(self._store.folders.files, folder)
 
-    @server.tool()
-    async def list_readings() -> list[KeptView]:
+    async def list_libraries(self) -> list[AllowedLibrary]:
+        """Lists the libraries that can be asked."""
+        return [AllowedLibrary(name=name, documents=await _told(one.__len__)) for name, one in self._libraries.items()]
+
+    async def list_documents(self, library: Name) -> list[LibraryDocument]:
+        """Lists the documents of a library, the first thousand of them."""
+        found = await _told(self._allowed(library).entries)
+        return [LibraryDocument(name=one.name, path=one.path, characters=one.chars) for one in found[:_MOST_DOCUMENTS]]
+
+    async def list_readings(self) -> list[KeptView]:
         """Lists the documents that are read already, wholly or in part."""
-        try:
-            readings = await asyncio.to_thread(lambda: ReadingStore.of(settings).readings())
-        except (*FAILURES, WimEdgeError) as error:
-            raise _failure(f"the readings cannot be listed: {error}", "Try again.") from error
-        return [KeptView(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in readings]
+        found = await _told(lambda: ReadingStore.of(self._settings).readings())
+        return [KeptView(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in found]
 
+    # What is allowed, and the work
+
+    async def _file(self, path: str) -> Document:
+        return (await _told(lambda: self._store.name(path)))[0].document
+
+    async def _kept(self, library: str, name: str) -> Document:
+        found = await _told(lambda: self._allowed(library).find(name))
+        if found is None:
+            raise _failure(f"library {library} has no document {name}", "list_documents lists those there are.")
+        return found.document
+
+    def _allowed(self, library: str) -> Library:
+        if library not in self._libraries:
+            allowed = ", ".join(self._libraries) or "none"
+            raise _failure("the library is none that may be asked", f"Libraries: {allowed}.")
+        return self._libraries[library]
+
+    async def _done(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:
+        """Runs a job and returns its last event; what happens until then is told as progress. Raises ToolError."""
+        assert self._queue is not None  # the server is running
+        job = Job(begin, self._settings)
+        try:
+            self._queue.submit(job)
+        except WimEdgeError as error:
+            raise _failure(str(error), error.hint) from error
+        at, of = 0, 0
+        try:
+            async for _, event in job.follow():
+                match event["type"]:
+                    case "reading.progress":
+                        at, of = event["tokens"], event["of"]
+                        await ctx.report_progress(at, of, f"{at:,} of {of:,} tokens")
+                    case "margin.judged" if event["relevant"] and event["text"]:
+                        await ctx.report_progress(at, of or None, f"margin: {' '.join(event['text'].split())}")
+                    case "error":
+                        raise _failure(event["message"], event["hint"])
+        finally:
+            self._queue.cancel(job)
+        last = job.events[-1]
+        if last.get("finish_reason") == "cancelled":
+            raise _failure("cancelled", "Ask again.")
+        return last
+
+
+def make_server(
+    settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = (), *,
+    open_runtime: Callable[[Settings], Runtime] = Runtime,
+) -> MCPServer:  # fmt: skip
+    """Returns the server; its ``run()`` serves standard input and output. Raises what `AssistantTools` does."""
+    tools = AssistantTools(settings, folders, libraries, open_runtime)
+    server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
+    for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):
+        server.add_tool(getattr(tools, name))
+    for name in ("ask_library", "find_passages", "list_libraries", "list_documents") if libraries else ():
+        server.add_tool(getattr(tools, name))
     return server
+
+
+async def _told(work: Callable[[], _T]) -> _T:
+    """Returns what a function does in a thread. Raises ToolError for what goes wrong."""
+    try:
+        return await asyncio.to_thread(work)
+    except WimEdgeError as error:
+        raise _failure(str(error), error.hint) from error
+    except FAILURES as error:
+        raise _failure(f"the libraries cannot be read: {error}", "Try again.") from error
 
 
 def _answer_view(last: dict[str, Any]) -> AnswerView:
     """Returns an answer as an assistant is told it, from the last event."""
     sources = [
-        SourceView(page=one["page"], section=one["section"], characters=one["quote"] or one["chars"],
-                   relevance=one["relevance"],
-                   quotation=one["margin"] if one["quote"] else "")
+        SourceView(**one, characters=one["quote"] or one["chars"], quotation=one["margin"] if one["quote"] else "")
         for one in last["sources"]
-    ]  # fmt: skip
+    ]
     quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]
     made = ("sources", "quotes")
     same = {name: last[name] for name in AnswerView.model_fields if name in last and name not in made}
     return AnswerView(answer=last["text"], sources=sources, quotes=quotes, **same)
-
-
-async def _done(
-    queue: JobQueue, settings: Settings, begin: Callable[[Runtime], Iterator[Event]], ctx: Context
-) -> dict[str, Any]:
-    """Runs a job and returns its last event; what happens until then is told as progress. Raises ToolError."""
-    job = Job(begin, settings)
-    try:
-        queue.submit(job)
-    except WimEdgeError as error:
-        raise _failure(str(error), error.hint) from error
-    at, of = 0, 0
-    try:
-        async for _, event in job.follow():
-            match event["type"]:
-                case "reading.progress":
-                    at, of = event["tokens"], event["of"]
-                    await ctx.report_progress(at, of, f"{at:,} of {of:,} tokens")
-                case "margin.judged" if event["relevant"] and event["text"]:
-                    await ctx.report_progress(at, of or None, f"margin: {' '.join(event['text'].split())}")
-                case "error":
-                    raise _failure(event["message"], event["hint"])
-    finally:
-        queue.cancel(job)
-    last = job.events[-1]
-    if last.get("finish_reason") == "cancelled":
-        raise _failure("cancelled", "Ask again.")
-    return last
 
 
 def _failure(message: str, hint: str) -> ToolError:
