@@ -76,6 +76,19 @@ def test_what_is_to_be_avoided_is_not_pointed_at() -> None:
     assert all(run.start >= 7 for run in avoided.runs)
 
 
+def test_words_of_the_asked_form_are_looked_at_where_the_likeliest_have_another() -> None:
+    model = FakeModel(lambda prompt: "The mill stood by the river")
+
+    def is_year(run: str) -> bool:
+        return re.search(r"\d{4}", run) is not None
+
+    pointed = point(model, STORY, fits=is_year)
+    told = [STORY[run.start : run.end] for run in pointed.runs]
+    assert "1921" in told
+    assert any(one.startswith("The mill") for one in told)
+    assert point(model, STORY, fits=lambda run: "years" not in run).n_tokens < pointed.n_tokens
+
+
 def test_where_the_words_of_the_question_are_a_run_is_preferred() -> None:
     text = "Ada came in 1921. Ben came in 1922."
     model = FakeModel(lambda prompt: "1921")
