@@ -40,6 +40,7 @@ def test_a_retriever_gives_documents_that_cite(langchain: Any, runtime: Runtime,
     assert found[0].metadata["section"] == "The wall"
     assert asyncio.run(retriever.ainvoke(QUESTION)) == found
     assert retriever.batch([QUESTION] * 3) == [found] * 3
+    assert retriever.invoke(QUESTION, k=1) == found[:1]
 
 
 def test_a_library_is_retrieved_from(langchain: Any, runtime: Runtime, library: str) -> None:
@@ -132,7 +133,10 @@ def test_without_documents_the_model_is_asked_itself(langchain: Any) -> None:
         assert answer.response_metadata["finish_reason"] == "stop"
         assert "sources" not in answer.response_metadata
         assert chat.invoke("Hello.", stop=[" and"]).content == "1"
-        assert chat.invoke("Hello.").content == "1 and more"  # the stop was for that question
+        assert chat.invoke("Hello.", answer_tokens=2).response_metadata["finish_reason"] == "length"
+        assert chat.invoke("Hello.").content == "1 and more"  # those were for one question each
+        with pytest.raises(TypeError, match="max_tokens"):
+            chat.invoke("Hello.", max_tokens=2)
 
 
 def test_a_library_is_asked(langchain: Any, library: str) -> None:

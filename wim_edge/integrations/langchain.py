@@ -51,30 +51,35 @@ class WimEdgeRetriever(BaseRetriever):
     settings: InstanceOf[Settings] | None = None
     runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
     k: int | None = None
-    """The number of passages; None: those that an answer would be given from."""
+    """The number of passages, unless a question brings its own; None: those that an answer would be given from."""
     _reader: DocumentReader = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
 
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[LangChainDocument]:
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: Any, k: int | None = None
+    ) -> list[LangChainDocument]:
         asked = self._reader.rank(query)
         for _ in asked.stream():
             pass
-        return [_passage(one) for one in asked.passages(self.k)]
+        return [_passage(one) for one in asked.passages(k or self.k)]
 
-    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[LangChainDocument]:
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: Any, k: int | None = None
+    ) -> list[LangChainDocument]:
         asked = self._reader.rank(query)
         async for _ in asked.astream():
             pass
-        return [_passage(one) for one in asked.passages(self.k)]
+        return [_passage(one) for one in asked.passages(k or self.k)]
 
 
 class ChatWimEdge(BaseChatModel):
     """A chat model that reads documents: those that it is given here, a library's, and files and long texts in the
     messages. Without any the messages go straight to the model.
 
-    The question is the last message, completed by those before it. ``response_metadata`` has what
+    The question is the last message, completed by those before it; settings that are named beside it
+    (``invoke("Who?", temperature=0.5)``) are for it alone. ``response_metadata`` has what
     `document_reader.answer_facts` tells; of ``usage_metadata`` the input is what was read now or kept from before.
     """
 
@@ -101,12 +106,21 @@ class ChatWimEdge(BaseChatModel):
         documents = [str(one) for one in self._reader.documents]
         return {"settings": str(self._reader.runtime.settings), "documents": documents, "library": self.library}
 
-    def _request(self, messages: Sequence[BaseMessage], stop: list[str] | None) -> ReadingRequest:
+    def _get_ls_params(self, stop: list[str] | None = None, **more: Any) -> Any:
+        settings = self._reader.runtime.settings  # its model is chosen, where None is named, once it is loaded
+        told = {"ls_model_name": settings.model or "default", "ls_temperature": settings.temperature}
+        return told | super()._get_ls_params(stop=stop, **more)
+
+    def _request(
+        self, messages: Sequence[BaseMessage], stop: list[str] | None, changes: dict[str, Any]
+    ) -> ReadingRequest:
         turns = [_turn(message) for message in messages]
+        if stop:
+            changes = {**changes, "stop": tuple(stop)}
 
         def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
-            if stop:
-                with runtime.with_changes(stop=tuple(stop)) as request.runtime:
+            if changes:
+                with runtime.with_changes(**changes) as request.runtime:
                     yield from self._answer(request, turns)
             else:
                 yield from self._answer(request, turns)
@@ -130,28 +144,32 @@ class ChatWimEdge(BaseChatModel):
 
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None, **_: Any,
+        run_manager: CallbackManagerForLLMRun | None = None, **changes: Any,
     ) -> Iterator[ChatGenerationChunk]:  # fmt: skip
         told = _MessageChunks()
-        for event in self._request(messages, stop).stream():
+        for event in self._request(messages, stop, changes).stream():
             yield from told.chunks(event)
 
     async def _astream(
         self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None, **_: Any,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None, **changes: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:  # fmt: skip
         told = _MessageChunks()
-        async for event in self._request(messages, stop).astream():
+        async for event in self._request(messages, stop, changes).astream():
             for chunk in told.chunks(event):
                 yield chunk
 
-    def _generate(self, messages: list[BaseMessage], stop: list[str] | None = None, *_: Any, **__: Any) -> ChatResult:
-        return generate_from_stream(self._stream(messages, stop))
+    def _generate(
+        self, messages: list[BaseMessage], stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None, **changes: Any,
+    ) -> ChatResult:  # fmt: skip
+        return generate_from_stream(self._stream(messages, stop, **changes))
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, *_: Any, **__: Any
-    ) -> ChatResult:
-        return await agenerate_from_stream(self._astream(messages, stop))
+        self, messages: list[BaseMessage], stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None, **changes: Any,
+    ) -> ChatResult:  # fmt: skip
+        return await agenerate_from_stream(self._astream(messages, stop, **changes))
 
 
 class _MessageChunks:
