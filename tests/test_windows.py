@@ -216,18 +216,19 @@ def test_the_layer_goes_with_the_test(windows: Windows) -> None:
     assert temporary.os is os  # type: ignore[attr-defined]
 
 
-def test_an_index_that_another_process_has_mapped_is_made_and_not_kept() -> None:
+def test_an_index_that_is_in_use_is_replaced_and_goes_with_its_library() -> None:
     library, model = Library("papers", create=True), FakeModel()
     library.put("a", 0, 0, [("Ferry", Document("Ferry", "The ferry sails at noon."))])
     load_or_build_index(library, model)
-    mapped = load_index(library, model)
-    assert mapped is not None
+    old = load_index(library, model)
+    assert old is not None
     library.put("b", 0, 0, [("Buoy", Document("Buoy", "It floats."))])
-    assert len(load_or_build_index(library, model).ids) == 2
-    assert load_index(library, model) is None
-    del mapped
     load_or_build_index(library, model)
-    assert load_index(library, model) is not None
+    new = load_index(library, model)
+    assert new is not None
+    assert [len(one.ids) for one in (old, new)] == [1, 2]
+    remove_library("papers")
+    assert not library.folder.exists()
 
 
 def test_a_model_that_a_program_has_open_is_not_replaced_and_no_part_is_left(tmp_path: Path) -> None:

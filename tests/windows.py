@@ -19,11 +19,11 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import psutil
 import pytest
 
 UNIX_MODULES = frozenset({
@@ -57,6 +57,7 @@ UNIX_NAMES: dict[str, frozenset[str]] = {
 _BEHIND_PLATFORM = ("wim_edge.server.allowed_files", "wim_edge.subprocesses")
 """Modules that keep what they have: what they must not use stands behind `sys.platform`."""
 
+_OPEN = io.open
 ACCESS_DENIED, SHARING_VIOLATION, INVALID_NAME, ALREADY_EXISTS = 5, 32, 123, 183
 _REFUSED = re.compile(r"""(?ix) (con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]) (\..*)?   # devices, whatever the ending
                           | .* [<>:"|?*\x00-\x1f] .* | .*[. ]""", re.DOTALL)  # fmt: skip
@@ -68,7 +69,6 @@ class Windows:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch = patch
         self._real = {name: getattr(os, name) for name in ("open", "mkdir", "rename", "replace", "unlink")}
-        self._open = io.open
         for name, function in (("rename", self._rename), ("replace", self._replace), ("unlink", self._unlink),
                                ("remove", self._unlink), ("mkdir", self._mkdir), ("open", self._os_open)):  # fmt: skip
             patch.setattr(os, name, function)
@@ -128,7 +128,7 @@ class Windows:
                 _check_name(file)
             if "b" not in mode and newline is None:
                 newline = "\r\n"
-        return self._open(file, mode, buffering, encoding, errors, newline, closefd, opener)
+        return _OPEN(file, mode, buffering, encoding, errors, newline, closefd, opener)
 
 
 class _Without:
@@ -152,11 +152,12 @@ def is_in_use(path: Any) -> bool:
 
 
 def _in_use() -> Iterator[str]:
+    import psutil
+
     yield from (one.path for one in psutil.Process().open_files())
-    maps = Path("/proc/self/maps")
-    if maps.is_file():  # elsewhere what is mapped is not known
-        lines = (line.split(maxsplit=5) for line in maps.read_text(encoding="utf-8", errors="replace").splitlines())
-        yield from {line[5] for line in lines if len(line) == 6}
+    with suppress(FileNotFoundError), _OPEN("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        yield from {line[5] for line in (line.rstrip().split(maxsplit=5) for line in maps) if len(line) == 6}
+    # On another system what is mapped is not known
 
 
 def refuses_name(part: str) -> bool:

@@ -62,17 +62,12 @@ def move_over(source: Path, target: Path) -> None:
             source.replace(target)
             return
         except PermissionError as error:
-            if not is_in_use(error):
+            if getattr(error, "winerror", None) not in _IN_USE:
                 raise
             if seconds == _WAITS[-1]:
                 error.strerror, error.filename = "another program has it open, or it may not be replaced", str(target)
                 raise
         time.sleep(seconds)
-
-
-def is_in_use(error: OSError) -> bool:
-    """Tells whether Windows refused because somebody may have the file open."""
-    return getattr(error, "winerror", None) in _IN_USE
 
 
 def _sweep(folder: Path) -> None:

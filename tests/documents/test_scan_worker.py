@@ -46,6 +46,7 @@ def test_pages_of_a_pdf_and_of_a_picture() -> None:
     assert next(pages(large.getvalue(), []))[1].shape == (444, 4000)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a script of a shell")
 def test_tesseract_is_asked_for_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
     rows = ["4\t1\t1\t1\t1\t0\t70\t60\t400\t30\t-1\t", "5\t1\t1\t1\t1\t1\t70\t60\t50\t30\t96.5\tThe",

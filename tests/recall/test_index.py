@@ -84,7 +84,6 @@ def test_any_documents(tmp_path: Path, documents: list[tuple[str, str]]) -> None
         assert end is None or end > index.char_offset(place)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="an index that is mapped here is not replaced")
 def test_what_did_not_change_is_not_tokenized_again(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel()
     first = load_or_build_index(library, model)

@@ -84,7 +84,8 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
 
 
 def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of a file, checked (see `parts_of`), and mapped into memory rather than read.
+    """Returns the arrays of a file, checked (see `parts_of`), and mapped into memory rather than read, but on Windows,
+    where a file that is mapped is neither replaced nor deleted.
 
     Raises DamagedError, OSError.
     """
@@ -95,7 +96,11 @@ def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | 
             nbytes = count * np.dtype(dtype).itemsize
             if checksum(file, nbytes) != crc:
                 raise DamagedError(f"{name} is damaged")
-            found[name] = np.memmap(path, dtype, "r", offset, (count,)) if count else np.zeros(0, dtype)
+            if os.name == "nt" or not count:
+                found[name] = np.fromfile(path, dtype, count, offset=offset)
+                found[name].setflags(write=False)
+            else:
+                found[name] = np.memmap(path, dtype, "r", offset, (count,))
             offset += nbytes
     return found
 

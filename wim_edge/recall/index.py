@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge.atomic_files import is_in_use, replace_file
+from wim_edge.atomic_files import replace_file
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import DamagedError, append_parts, open_mapped
@@ -107,8 +107,6 @@ def load_or_build_index(library: Library, model: Model, told: Told | None = None
         with replace_file(path, private=True) as part:
             append_parts(part, _KIND, {"version": version}, {name: getattr(index, name) for name in _ARRAYS})
     except OSError as error:
-        if is_in_use(error):  # another process has the old one mapped (Windows); who builds next keeps it
-            return index
         raise LibraryError(
             f"library {library.name}: its index cannot be written ({error.strerror or error})",
             "Free some space, or point WIM_EDGE_HOME at another disk.",

@@ -37,7 +37,7 @@ def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance
 def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from wim_edge import loaded_models
 
-    path = tmp_path / "aux.gguf"
+    path = tmp_path / "scorer.gguf"
     path.write_bytes(b"GGUF")
     reader, judge = FakeModel(reply), FakeModel(reply)
     closed: list[str] = []
@@ -61,7 +61,7 @@ def test_an_auxiliary_model_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_a_relevance_model_without_use_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str) -> None:
     from wim_edge import loaded_models
 
-    path = tmp_path / "aux.gguf"
+    path = tmp_path / "scorer.gguf"
     path.write_bytes(b"GGUF")
     monkeypatch.setattr(loaded_models, "open_model", lambda found, settings: FakeModel(reply))
     settings = Settings(pattern=pattern, relevance="bm25", relevance_model=str(path), segment_tokens=64)
