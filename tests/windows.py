@@ -68,6 +68,8 @@ class Windows:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch = patch
+        if os.name == "nt":  # which refuses by itself
+            return
         self._real = {name: getattr(os, name) for name in ("open", "mkdir", "rename", "replace", "unlink")}
         for name, function in (("rename", self._rename), ("replace", self._replace), ("unlink", self._unlink),
                                ("remove", self._unlink), ("mkdir", self._mkdir), ("open", self._os_open)):  # fmt: skip

@@ -65,8 +65,8 @@ def move_over(source: Path, target: Path) -> None:
             if getattr(error, "winerror", None) not in _IN_USE:
                 raise
             if seconds == _WAITS[-1]:
-                error.strerror, error.filename = "another program has it open, or it may not be replaced", str(target)
-                raise
+                what = "another program has it open, or it may not be replaced"
+                raise PermissionError(error.errno, what, str(target)) from error
         time.sleep(seconds)
 
 

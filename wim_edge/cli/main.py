@@ -71,8 +71,10 @@ class CommandGroup(click.Group):
             if getattr(sys, name) is None:  # closed by who started us
                 setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         for stream in (sys.stdin, sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # not one that a host put there, nor a closed one
-                stream.reconfigure(encoding=_encoding(stream), errors="replace")
+            # Not one that a host put there, nor a closed one, nor one that was read from
+            if isinstance(stream, io.TextIOWrapper):
+                with suppress(io.UnsupportedOperation):
+                    stream.reconfigure(encoding=_encoding(stream), errors="replace")
         try:
             available_memory.require_minimum()
             return super().invoke(ctx)
