@@ -18,7 +18,7 @@ def test_all_is_asked_for_but_what_is_compiled() -> None:
     assert {"base", "documents", "server", "ocr", "ray"} <= needs.keys()
     assert not {"all", "dev"} & needs.keys()
     assert any(one.startswith("numpy") for one in needs["base"])
-    assert not any("llama" in one or "wim-edge" in one for found in needs.values() for one in found)
+    assert not any("llama-cpp" in one or "wim-edge" in one for found in needs.values() for one in found)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from wim_edge.wim.quotation import (
     quotation,
 )
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.second_look import look_again
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1
@@ -90,6 +91,10 @@ def pointed_answer(
     cells = looked_up(reading, found, question)
     evidence = _evidence(reading, found, used, question, bool(cells))
     candidates = [*cells, *candidates_of(reading, found, is_part)]
+    if candidates and not cells and not reading.model.has_adapter and reading.kind == "fact":
+        again = look_again(reading, candidates[0], question)
+        if again and again.runs:
+            candidates = candidates_of(reading, {**found, candidates[0].index: again}, is_part)
     support = reading.support.support(evidence)
     if candidates and not cells and reading.kind == "fact":
         candidates = [aligned(reading, one, question) for one in candidates]

@@ -10,6 +10,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from functools import partial
 
+from wim_edge.documents import Segment
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.wim.events import Chars
@@ -86,7 +87,7 @@ class MarginWriter:
 
     def _pointed(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
         """Yields the quotation that carries the run pointed at; an empty margin if the segment holds no word."""
-        pointed = self.point(index, branch, self.plan.margin_prompt, self.plan.query)
+        pointed = self.point(self.plan.segments[index].segment, branch, self.plan.margin_prompt, self.plan.query)
         if not pointed.runs:
             yield Margin("", None, pointed=pointed)
             return
@@ -95,9 +96,8 @@ class MarginWriter:
         text = self.plan.documents[self.plan.segments[index].segment.document].text
         yield Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
 
-    def point(self, index: int, branch: Sequence, prompt: Seq[int], question: str) -> Pointed:
+    def point(self, segment: Segment, branch: Sequence, prompt: Seq[int], question: str) -> Pointed:
         """Lets the model point into a segment, with which the branch ends, after the tokens that put the question."""
-        segment = self.plan.segments[index].segment
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
             branch.append(prompt)

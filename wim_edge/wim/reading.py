@@ -241,7 +241,7 @@ class Reading:
             if index in self.snapshots:
                 with self.context.sequence() as sequence:
                     sequence.restore(self.snapshots[index])
-                    found[index] = self.writer.point(index, sequence, prompt, question)
+                    found[index] = self.writer.point(self.plan.segments[index].segment, sequence, prompt, question)
         return found
 
     def close(self) -> None:
