@@ -51,9 +51,9 @@ class ReadingWindow(QtWidgets.QWidget):
         if self.path and self.entry.text().strip() and not self.thread_.is_alive():
             self.margins.clear()
             self.text.setExtraSelections([])
-            self.let_stop(True)
             self.thread_ = threading.Thread(target=self.work, args=(self.path, self.entry.text()))
             self.thread_.start()
+            self.let_stop(True)
 
     def work(self, path: str, question: str) -> None:
         """Asks in a thread of its own; tells the document, then each event, or the error."""
@@ -83,7 +83,7 @@ class ReadingWindow(QtWidgets.QWidget):
                     self.mark(*margin.quote)
             case events.AnswerFinished() as answer:
                 self.margins.appendPlainText(answer.text)
-                self.finish(answer.text, f"{answer.status}, {len(answer.sources)} sources")
+                self.finish(answer.text, f"{answer.finish_reason}: {answer.status}, {len(answer.sources)} sources")
             case Exception() as error:
                 self.finish(f"error: {error}", str(error))
 
