@@ -38,7 +38,7 @@ KINDS = {
 STEP, STEPS = 256, 4  # tokens that are read at a time, and how often
 ALIKE = 0.02  # of the range of the logits, by which a rollback may differ: sums in another order
 CORRELATED = 0.99  # the least correlation of logits that a CPU and a GPU compute from the same weights
-PROMPT = 10.0  # seconds in which Ctrl-C has an effect
+PROMPT = 30.0  # seconds in which Ctrl-C leads to an answer, or to none
 Found = dict[str, Any]
 
 

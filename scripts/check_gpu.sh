@@ -21,12 +21,13 @@ while [ $# -gt 0 ]; do
     --wheel) wheel=$2; shift ;;
     --out) out=$2 given+=(--out "$2"); shift ;;
     --model | --only) given+=("$1" "$2"); shift ;;
-    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
+    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p;}' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
   esac
   shift
 done
 
-check() { exec "$1" "$here/scripts/check_gpu.py" "${given[@]}" --seconds $((whole - SECONDS + began)) --build "$2"; }
+# An empty array is unset for the Bash of macOS
+check() { exec "$1" "$here/scripts/check_gpu.py" ${given[@]+"${given[@]}"} --seconds $((whole - SECONDS + began)) --build "$2"; }
 has_gpu() { "$1" -c 'from wim_edge.engine.bindings import devices; exit(not any(one.is_gpu for one in devices()))' \
   2> /dev/null; }
 failed() { # what failed, and the log of it: the file tells of it too
@@ -55,7 +56,8 @@ work=$(mktemp -d)
 echo "installing into $work/venv (the log is beside it)"
 "$python" -m venv "$work/venv"
 python=$work/venv/bin/python
-pip() { timeout "$build_limit" "$python" -m pip --disable-pip-version-check "$@" >> "$work/log" 2>&1; }
+limit=$(command -v timeout || command -v gtimeout || true)  # macOS has none
+pip() { ${limit:+"$limit" "$build_limit"} "$python" -m pip --disable-pip-version-check "$@" >> "$work/log" 2>&1; }
 llama=$(sed -n 's/^  "\(llama-cpp-python[^"]*\)".*/\1/p' "$here/pyproject.toml")
 if [ -n "$wheel" ]; then
   how="$wheel"
