@@ -11,6 +11,7 @@ import re
 from itertools import pairwise
 
 from wim_edge import words
+from wim_edge.documents.segments import MONTH
 from wim_edge.wim.expected import NUMBERS
 
 _VALUE = r"(?:[£€$] ?)?\d[\d.,]*\d?(?: ?%| [^\W\d]+){0,2}?|nil|none|nothing|free"
@@ -22,7 +23,7 @@ _PAIR = re.compile(
 _AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
 _AMOUNT = re.compile(
     r"(?<![\w.,])(?:(?P<money>[£€$]) ?)?"
-    rf"(?:\d(?:[\d.,]*\d)?|(?:{NUMBERS})\b)"
+    rf"(?:\d(?:[\d.,]*\d)?(?!\.? {MONTH})|(?:{NUMBERS})\b)"
     r"(?: ?(?P<unit>%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
     r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
     re.IGNORECASE,
@@ -50,10 +51,13 @@ _FROM_TO = re.compile(
 )
 """A change, with the value before and the one after it."""
 _BEFORE = re.compile(
-    r"\b(?:was|were|did|had|used to|before|old|previous\w*|formerly|former|until|originally|war|waren|vorher"
-    r"|bisher\w*|alte\w?|früher\w*|by how much|um wie ?viel)\b",
+    r"\b(?:was|were|did|had|used to|before|old|previous\w*|formerly|former|until|originally|war|waren|vorher|bisher\w*"
+    r"|alte\w?|früher\w*)\b",
     re.IGNORECASE,
 )
+_NO_SIDE = re.compile(r"\b(?:by how much|um wie ?viel|new|now|after|neu\w*|jetzt|künftig)\b", re.IGNORECASE)
+"""The words of a question for the difference, or, with those for what was, for what came after all."""
+_BARE = re.compile(r"\d{1,2}")
 _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
 
 
@@ -112,11 +116,15 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
 
 
 def changed_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:
-    """Returns the value after a change that the sentence ``[start, end)`` tells, as characters, where the run is the
-    one before it and the question does not ask for what was; else None."""
-    for one in () if _BEFORE.search(question) else _FROM_TO.finditer(text, start, end):
-        if one.start("old") <= run[0] and run[1] <= one.end("old") and _CHANGES.search(text, start, one.start()):
-            return one.span("new")
+    """Returns the value before or after a change that the sentence ``[start, end)`` tells, as characters, as the
+    question asks for, where the run is one of the two or a number without a unit; else None."""
+    is_past = _BEFORE.search(question) is not None
+    if is_past and _NO_SIDE.search(question):
+        return None
+    for one in _FROM_TO.finditer(text, start, end):
+        is_one = any(run[0] < one.end(side) and one.start(side) < run[1] for side in ("old", "new"))
+        if (is_one or _BARE.fullmatch(text, *run)) and _CHANGES.search(text, start, one.start()):
+            return one.span("old" if is_past else "new")
     return None
 
 
