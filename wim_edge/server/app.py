@@ -32,6 +32,8 @@ from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 
 BODY_BYTES = 8 * 1024**2
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+"""The types of the page's files: Windows' registry may call a script plain text, which no browser then runs."""
 _SCHEMA = "See /api/openapi.json."
 _ABOUT = """Ask long documents with small models, and watch the reading.
 
@@ -98,7 +100,10 @@ class Page(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
-            return await super().get_response(path, scope)
+            response = await super().get_response(path, scope)
+            if kind := _TYPES.get(Path(path).suffix):
+                response.headers["content-type"] = kind
+            return response
         except HTTPException as error:
             if error.status_code == 405 and not any(is_at(route, scope) for route in scope["app"].routes):
                 raise HTTPException(404) from None
