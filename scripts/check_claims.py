@@ -51,7 +51,18 @@ COLUMNS = {
     "prefilled_tokens": ("read", ".0f"), "tokens": ("tokens", ",.0f"), "segments": ("segments", ",.0f"),
     "read_segments": ("segments read", ",.0f"), "first_margin": ("first relevant margin, s", ".1f"),
     "first_word": ("first word of the answer, s", ".1f"), "answered": ("answer, s", ".1f"),
-    "in_answer": ("gold in the answer", ".2f"),
+    "in_answer": ("gold in the answer", ".2f"), "parameters": ("parameters, millions", "MB"),
+    "estimated_4096_bytes": ("estimated, 4,096 cells, MB", "MB"), "measured_4096_bytes": ("measured, MB", "MB"),
+    "estimated_8192_bytes": ("estimated, 8,192 cells, MB", "MB"), "measured_8192_bytes": ("measured, MB", "MB"),
+    "ratio_4096": ("ratio", ".3f"), "ratio_8192": ("ratio", ".3f"), "memory": ("memory", ""),
+    "prefill": ("prefill, tokens/s", ".1f"), "decode": ("decode, tokens/s", ".1f"),
+    "seconds_segment": ("a segment of 512, s", ".2f"), "seconds_margin": ("a margin of 16, s", ".2f"),
+    "seconds_rollback": ("its rollback, s", ".4f"), "rollback_share": ("rollback / segment", ".4f"),
+    "evaluated_llm": ("`llm`: tokens", ",.0f"), "seconds_llm": ("s", ".0f"),
+    "evaluated_wim": ("`wim`: tokens", ",.0f"), "seconds_wim": ("s", ".0f"),
+    "evaluated_wim_second": ("second question: tokens", ",.0f"), "seconds_wim_second": ("s", ".0f"),
+    "evaluated_best": ("best first: tokens", ",.0f"), "seconds_best": ("s", ".0f"),
+    "evaluated_best_second": ("second question: tokens", ",.0f"), "seconds_best_second": ("s", ".0f"),
 }  # fmt: skip
 """Keys of a summary: heading and format. A plus after a key adds its 95% interval."""
 _TABLE = re.compile(r"(<!-- table (?P<rows>[^|>]+)\|(?P<columns>[^>]+?)-->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)

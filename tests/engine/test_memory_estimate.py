@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.tiny import write_tiny
 from wim_edge.engine import available_memory, memory_estimate
 from wim_edge.engine.gguf import GGUFHeader
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed
@@ -57,6 +61,58 @@ def test_kv_cache_of_windows_with_shorter_heads_and_of_layers_that_share() -> No
     assert memory_estimate.kv_bytes(header, 4096) == 18_432 * 4096
     windowed = memory_estimate.kv_bytes(header, 4096, swa_full=False)
     assert windowed == 3 * 1024 * 2 * 4096 + 12 * 512 * 2 * 1024
+
+
+QWEN = {"attention__head_count": 16, "attention__head_count_kv": 8, "attention__key_length": 128,
+        "attention__value_length": 128, "feed_forward_length": 6144}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "buffer", "work"),
+    [
+        ({}, {}, 16 * 4 + 4, 16 * 2),  # scores and a mask; scores once more as they are multiplied
+        ({}, {"attention__sliding_window": 512}, 16 * 4 + 2 * 4, 16 * 2),
+        ({"flash": True}, {}, 2, 0),
+        ({"kv_type": "q8_0"}, {}, 2, 0),
+    ],
+)
+def test_what_a_longer_context_takes_to_compute(
+    options: dict[str, object], more: dict[str, int], buffer: int, work: int
+) -> None:
+    header = header_of("qwen3", 28, **QWEN, **more)
+    short, long = (memory_estimate.estimate(header, n_ctx, 512, **options) for n_ctx in (16_384, 32_768))  # type: ignore[arg-type]
+    assert long.compute - short.compute == buffer * 16_384 * 512
+    if not more:
+        assert long.host - short.host == work * 16_384 * 512
+
+
+def test_the_vocabulary_and_the_states_of_all_sequences_are_counted() -> None:
+    header = header_of("granitehybrid", 4, **QWEN, ssm__inner_size=4096, ssm__state_size=128)
+    states = [memory_estimate.estimate(header, 256, 64, n_seq_max=n).compute for n in (1, 8)]
+    assert states[1] - states[0] == 7 * 4 * 4096 * 128
+    tokens = replace(header, metadata_nbytes=10_000_000)
+    one, other = (memory_estimate.estimate(some, 256, 64).host for some in (header, tokens))
+    assert other - one == 70_000_000
+
+
+@pytest.mark.parametrize(
+    ("facts", "each", "at_work"),
+    [
+        ({}, 0, 0),  # by position
+        ({"attention__head_count_kv": [0, 8, 0, 8], "ssm__inner_size": 4096, "ssm__state_size": 128}, 2 * 2**21, 2),
+        ({"attention__sliding_window": 512, "attention__sliding_window_pattern": [1, 1, 1, 0]}, 3 * 2**21, 0),
+    ],
+)
+def test_what_a_reading_keeps_to_come_back_to(facts: dict[str, object], each: int, at_work: int) -> None:
+    """One for each 1,024 tokens; in main memory, also where all layers are on a GPU."""
+    header = header_of("some", 4, **{**QWEN, **facts})
+    short, long = (memory_estimate.estimate(header, n_ctx, 64, flash=True) for n_ctx in (5000, 5000 + 3 * 1024))
+    assert long.host - short.host == 3 * each
+    assert short.host >= (at_work + 4) * each
+    assert short.total == short.kv + short.compute + short.host
+    assert FreeMemory(short.total).shortage(short) is None
+    assert FreeMemory(short.total - 1).shortage(short) == ("memory", short.total, short.total - 1)
+    assert FreeMemory(0, short.total - short.host, 1.0).shortage(short) is None
 
 
 @pytest.fixture
@@ -168,3 +224,23 @@ def test_a_gpu_that_does_not_say_how_much_it_has_is_believed(
     monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, 0, 0)])
     with Model(smollm2, Settings(n_gpu_layers=-1)) as model:
         assert model.context(8192).n_ctx == 8192
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "lfm2"])
+def test_the_estimate_is_above_what_llama_cpp_takes(
+    tmp_path: Path, architecture: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Compared with the sizes in llama.cpp's own log, for each kind of memory, of which 32 MiB are for what is not in
+    it."""
+    from wim_edge.engine.model import Model
+
+    caplog.set_level(logging.DEBUG, "wim_edge.llama")
+    for flash in (False, True):
+        caplog.clear()
+        with Model(write_tiny(tmp_path / "tiny.gguf", architecture), Settings(flash_attn=flash)) as model:
+            model.context(8192).close()
+            need = model.need(8192)
+        sizes = re.findall(r"(?:KV|RS|compute|output) buffer size\s*=\s*([\d.]+) MiB", caplog.text)
+        assert len(sizes) >= 3
+        assert sum(map(float, sizes)) <= (need.kv + need.compute) / MIB <= sum(map(float, sizes)) + 40

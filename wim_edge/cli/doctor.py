@@ -213,7 +213,7 @@ def _show_use(
     _line(
         "largest context",
         f"{largest_context:,} tokens: {sizes['total']} (weights {sizes['weights']}, KV cache {sizes['kv']}, "
-        f"compute {sizes['compute']})",
+        f"compute {sizes['compute']}, host {sizes['host']})",
     )
 
 

@@ -68,6 +68,8 @@ class GGUFHeader:
     n_vocab: int
     nbytes: int
     """The bytes of the file, or of all its shards."""
+    metadata_nbytes: int = 0
+    """Bytes before the first weight: most are the vocabulary's."""
 
     @property
     def architecture(self) -> str:
@@ -239,7 +241,8 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
                 f"of a file of {size:,}",
                 "Fetch the file again.",
             )
-    return GGUFHeader(path, version, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)))
+    return GGUFHeader(path, version, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)),
+                      start)  # fmt: skip
 
 
 def _vocabulary_size(path: Path, cursor: _Cursor) -> int:

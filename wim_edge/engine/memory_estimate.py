@@ -1,9 +1,9 @@
 """The memory that a context needs, estimated from the GGUF header.
 
 llama.cpp finds out by allocating, and on a small machine the system's answer is to kill the process;
-so the need is compared with what is free before anything is created. Formulas: LLAMA's KV cache is
-cells x layers x heads x (key + value length); the compute buffer is dominated by the attention scores
-of one batch and by the logits.
+so the need is compared with what is free before anything is created. The formulas are llama.cpp's: the
+KV cache is cells x layers x heads x (key + value length); the compute buffer holds what lives at once in
+the widest layer, for each token of a batch. docs/results.md has the estimate beside measured peaks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from wim_edge.settings import Settings
 _WINDOW_SHARE = {"gemma2": 0.5, "gemma3": 5 / 6, "gemma3n": 0.8, "gpt-oss": 0.5, "cohere2": 0.75, "llama4": 0.75}
 
 _BYTES = {name: size / block for name, block, size in TENSOR_TYPES.values()}
-_FIXED = 32 << 20  # graph, output buffers and allocator slack seen on every model
+_FIXED = 32 << 20  # graphs, libraries and allocator slack seen on every model
+_VOCABULARY = 7  # the tokenizer's tables beside the file's own bytes: real vocabularies take 6.4 to 8.1 times these
+_SEGMENT = 1024  # tokens, after which a reading of the whole has a checkpoint
+_WORK = 1.15  # bytes that a number takes where it is made ready to be multiplied with 4-bit weights
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,12 @@ class MemoryNeed:
     weights: int
     kv: int
     compute: int
+    host: int = 0
+    """Main memory's alone: the tokenizer, copies of what is at work, and the states that a reading can return to."""
 
     @property
     def total(self) -> int:
-        return self.weights + self.kv + self.compute
+        return self.weights + self.kv + self.compute + self.host
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,13 @@ class FreeMemory:
         """Returns the memory that does not hold its part, the bytes needed of it and those free; None if all fits."""
         layers = need.weights + need.kv
         in_main = 1 - self.offloaded if self.in_main is None else self.in_main
-        parts = (("memory", in_main, self.main), ("GPU memory", self.offloaded, self.gpu))
-        for name, share, free in parts:
-            if share and layers * share + need.compute > free:
-                return name, int(layers * share) + need.compute, free
+        parts = (
+            ("memory", in_main, self.main, need.compute + need.host),
+            ("GPU memory", self.offloaded, self.gpu, need.compute),
+        )
+        for name, share, free, more in parts:
+            if share and layers * share + more > free:
+                return name, int(layers * share) + more, free
         return None
 
 
@@ -65,17 +73,30 @@ def kv_bytes(
     header: GGUFHeader, n_ctx: int, kv_type: str = Settings.kv_type, swa_full: bool = True, n_seq_max: int = 1
 ) -> int:
     """Returns the bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
-    heads = _kv_heads(header, header.number("attention.head_count"))
-    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones use the cache of others
     length, shorter = _lengths(header)
-    window = header.number("attention.sliding_window")
-    windowed = _window_shares(header, len(heads)) if window else [0.0] * len(heads)
-    window_cells = padded(n_ctx) if swa_full else min(padded(n_ctx), padded(window * n_seq_max + 512))
+    window_cells = padded(n_ctx) if swa_full else min(padded(n_ctx), padded(_window(header) * n_seq_max + 512))
     cells = sum(
-        n * ((1 - share) * length * padded(n_ctx) + share * shorter * window_cells)
-        for n, share in zip(heads, windowed, strict=True)
+        n * ((1 - share) * length * padded(n_ctx) + share * shorter * window_cells) for n, share in _layers(header)
     )
     return int(cells * _BYTES[kv_type]) + _recurrent_bytes(header, n_seq_max)
+
+
+def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
+    """Returns the KV heads of each layer with a cache of its own, and how far its attention is windowed, 0 to 1."""
+    heads = _kv_heads(header, header.number("attention.head_count"))
+    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones use the cache of others
+    windowed = _window_shares(header, len(heads)) if _window(header) else [0.0] * len(heads)
+    return list(zip(heads, windowed, strict=True))
+
+
+def _window(header: GGUFHeader) -> int:
+    return header.number("attention.sliding_window")
+
+
+def _checkpoint_bytes(header: GGUFHeader, n_ctx: int, kv_type: str) -> int:
+    """Returns the bytes of what it takes to come back to a place: recurrent states, or a window's cells."""
+    cells = min(n_ctx, _window(header)) * _lengths(header)[1]
+    return int(cells * sum(n * share for n, share in _layers(header)) * _BYTES[kv_type]) + _recurrent_bytes(header, 1)
 
 
 def _lengths(header: GGUFHeader) -> tuple[int, int]:
@@ -124,15 +145,37 @@ def estimate(
     kv_type: str = Settings.kv_type,
     swa_full: bool = True,
     n_seq_max: int = 1,
+    flash: bool = False,
 ) -> MemoryNeed:
-    """Estimates what a context of ``n_ctx`` cells needs, in bytes."""
+    """Estimates what a context of ``n_ctx`` cells needs, in bytes. ``flash``: attention keeps no scores."""
+    logits = 4 * _OUTPUTS * header.n_vocab
+    scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
+    compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
+    work = int(n_batch * max(2 * scores, _WORK * _feed_forward(header)))
+    at_work = 0 if _window(header) and swa_full else 2  # of a batch and of a fork, which cells do not bring back
+    kept = (at_work + n_ctx // _SEGMENT) * _checkpoint_bytes(header, n_ctx, kv_type)
+    host = work + logits + kept + _VOCABULARY * header.metadata_nbytes
+    return MemoryNeed(header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), compute, host)
+
+
+def _feed_forward(header: GGUFHeader) -> int:
+    """Returns the numbers within the feed-forward network, of all experts that are at work."""
+    inner = header.number("expert_feed_forward_length", header.number("feed_forward_length"))
+    return inner * (header.number("expert_used_count") or 1)
+
+
+def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, scores: int) -> int:
+    """Returns the bytes of the widest layer's activations and of the attention masks. ``scores``: those of a token."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
-    wide = max(4 * width, header.number("feed_forward_length"))
-    scores = n_head * padded(n_ctx) * n_batch * 4 + padded(n_ctx) * n_batch * 4
-    compute = scores + n_batch * (wide + 6 * width) * 4 + _OUTPUTS * header.n_vocab * 4 * 2
-    return MemoryNeed(
-        header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), int(compute) + _FIXED
-    )
+    size = header.number("attention.key_length", width // max(1, n_head))
+    # What lives beside the scores: the residual and its norm, the queries and what comes of them, keys and values
+    live = 3 * width + 3 * n_head * size + 2 * header.number("attention.head_count_kv", n_head) * size
+    masks = bool(n_head) * padded(n_ctx) * (4 if scores else 2) * (2 if _window(header) else 1)
+    inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")
+    mixed = 6 * inner + 2 * (inner + 2 * header.number("ssm.group_count") * state)
+    states = 4 * n_seq_max * inner * state  # of one layer
+    attending = 4 * n_batch * max(scores + live, 3 * _feed_forward(header) + live)
+    return max(attending, 4 * n_batch * mixed + states) + n_batch * masks
 
 
 def readable(n: int) -> str:

@@ -211,7 +211,7 @@ class Model:
             raise MemoryBudgetError(
                 f"a context of {n_ctx:,} tokens needs {readable(bytes_needed)} of {place} (weights "
                 f"{readable(need.weights)}, KV cache {readable(need.kv)}, compute "
-                f"{readable(need.compute)}); {readable(free)} are free",
+                f"{readable(need.compute)}, host {readable(need.host)}); {readable(free)} are free",
                 self._smaller(n_ctx),
             )
         context = Context(self, n_ctx, swa_full, n_batch, n_sequences)
@@ -244,7 +244,8 @@ class Model:
     def _need(
         self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES
     ) -> MemoryNeed:
-        return estimate(self.header, n_ctx, n_batch, self.settings.kv_type, swa_full, n_sequences)
+        chosen = self.settings
+        return estimate(self.header, n_ctx, n_batch, chosen.kv_type, swa_full, n_sequences, bool(chosen.flash_attn))
 
     def _free(self) -> FreeMemory:
         """Returns the memory for a context and for the weights, which are loaded already or just being loaded."""

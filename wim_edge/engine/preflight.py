@@ -91,7 +91,8 @@ def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free
     """Returns the longest context, in cells, that memory holds beside the weights, or the shortest that there is."""
 
     def is_too_long(n_ctx: int) -> bool:
-        need = estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES)
+        flash = bool(settings.flash_attn)
+        need = estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES, flash)
         return free.shortage(need) is not None
 
     sizes = range(256, padded(n_ctx_train) + 1, 256)
