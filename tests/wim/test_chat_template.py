@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 from wim_edge.wim.chat_template import SECONDS, TemplateError, rendered
@@ -36,3 +40,13 @@ def test_a_template_has_what_templates_are_given() -> None:
         "{{ strftime_now('%Y') | length }}"
     )
     assert rendered(template, MESSAGES, "<s>", "</s>", {"enable_thinking": False}) == "<s>system</s>FalseTrue4"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such scripts")
+def test_a_machine_may_start_python_slowly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nsleep 1\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(slow))
+    monkeypatch.setattr("wim_edge.wim.chat_template.SECONDS", 0.3)
+    assert rendered("slowly {{ messages[0].content }}", MESSAGES, "", "", {}) == "slowly [[s]]"

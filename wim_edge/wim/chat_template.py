@@ -18,7 +18,9 @@ from collections.abc import Sequence as Seq
 from typing import Any, NoReturn
 
 SECONDS, MEMORY_BYTES, LONGEST = 3, 512 * 1024**2, 4 * 1024**2
-"""The most seconds and bytes that a template may take, and the most characters that it may render."""
+"""The most seconds of a processor and bytes that a template may take, and the most characters that it may render."""
+_WAITS = 10
+"""The longest wait for the process, in ``SECONDS``: on a small or busy machine Python needs many to start."""
 
 
 class TemplateError(Exception):
@@ -47,9 +49,9 @@ def _rendered(job: str, _today: datetime.date) -> dict[str, str]:
     command = [sys.executable, "-I", __file__]
     try:
         done = subprocess.run(command, input=json.dumps(sys.path) + "\n" + job, capture_output=True, encoding="utf-8",
-                              timeout=2 * SECONDS, check=False)  # fmt: skip
+                              timeout=_WAITS * SECONDS, check=False)  # fmt: skip
     except subprocess.TimeoutExpired:
-        return {"error": f"it is not done after {2 * SECONDS} seconds"}
+        return {"error": f"it is not done after {_WAITS * SECONDS} seconds"}
     if done.returncode:
         return {"error": f"it needs more than {SECONDS} seconds, or {MEMORY_BYTES >> 20} MiB"}
     found: dict[str, str] = json.loads(done.stdout)
@@ -92,5 +94,7 @@ def _limit() -> None:
 
 if __name__ == "__main__":
     sys.path[:] = json.loads(sys.stdin.readline())
+    import jinja2.sandbox  # noqa: F401 - before the limit: loading it is no work of the template's
+
     _limit()
     sys.stdout.write(json.dumps(_render(json.load(sys.stdin))))
