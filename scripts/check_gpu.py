@@ -320,8 +320,10 @@ def ctrl_c(work: Path, options: argparse.Namespace) -> Found:
 def restore(work: Path, options: argparse.Namespace) -> Found:
     """Reads on one device and asks in a new process on the other: with flash attention, with which both keep the same
     layout, nothing is read again; with llama.cpp's own choice what does not suit is read anew, and not misread."""
-    part = work / "part.txt"
-    part.write_text(TEXT.read_text(encoding="utf-8")[:8000], encoding="utf-8")
+    from wim_edge.engine.gguf import read_header
+
+    part, n_ctx = work / "part.txt", read_header(model_path(options.model)).number("context_length")
+    part.write_text(TEXT.read_text(encoding="utf-8")[: min(8000, n_ctx // 2)], encoding="utf-8")
     found: Found = {}
     gpu = "0" if options.cpu else "-1"
     for flash in ("--flash-attn", ""):
