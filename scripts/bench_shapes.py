@@ -13,9 +13,8 @@ of its own; ``--out`` adds what it finds to a file, so that shapes and parts can
                evaluated a full batch with every cell in use, taken 32 rows of logits, made as many checkpoints as a
                reading of the whole does that is kept, and a fork. To save time the cells before that batch are filled
                by one sequence, which is evaluated, and its state in up to six others
-    speed      prefill of 512 tokens, and 32 tokens decoded one by one after them; the better of two
-    rollback   a fork at the end of a segment of 512 tokens, and its removal after a margin of 16 tokens on it: median
-               of five, beside the prefill of the segment
+    speed      prefill of a segment of 512 tokens; a fork at its end, of which a margin of 16 tokens is evaluated, and
+               its removal (rollback: both without the margin, median of five); 32 tokens decoded one by one
     llm, wim, wim-shallow
                `wim-edge ask` of the first 1,500 tokens or so of the GPL: the whole of it (llm, and with margins wim),
                and best first (wim-shallow), which is the default where reading all takes half a minute or more; of
@@ -35,7 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,9 @@ DOCUMENT_CHARS = 6800
 QUESTIONS = ("Who may copy this license document?", "What are the freedoms that the license protects?")
 SEGMENT, DECODED, MARGIN = 512, 32, 16
 CONTEXTS, BATCH = (4096, 8192), 512
-PARTS = ("memory", "speed", "rollback", "llm", "wim", "wim-shallow")
+REAL = ("smollm2-135m", "gemma3-270m")
+"""Models with weights of their own, beside the shapes: their memory alone is measured."""
+PARTS = ("memory", "speed", "llm", "wim", "wim-shallow")
 COMMAND = "python scripts/bench_shapes.py FOLDER"
 Row = dict[str, Any]
 
@@ -62,8 +63,9 @@ Row = dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="where the models' files go: up to 11 GB at once")
-    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--shapes", default=",".join((*SHAPES, *REAL)))
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--contexts", default=",".join(map(str, CONTEXTS)), help="of memory, in cells")
     parser.add_argument("--out", type=Path, help="a file of results to add to")
     parser.add_argument("--keep", action="store_true", help="leave the models' files where they are")
     parser.add_argument("--json", action="store_true")
@@ -84,19 +86,23 @@ def main() -> None:
     for name in given.shapes.split(","):
         path = made(name, given.folder)
         try:
-            for part in given.parts.split(","):
+            for part in given.parts.split(",") if name in SHAPES else ["memory"]:
                 key = name.replace(".", "_")  # a path of keys is written with points
-                found[key] = {**found.get(key, {}), **PART[part](path)}
+                contexts = [int(n) for n in given.contexts.split(",")]
+                measured = memories(path, contexts) if part == "memory" else PART[part](path)
+                found[key] = {**found.get(key, {}), **measured}
                 if given.out:
                     given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         finally:
-            if not given.keep:
+            if name in SHAPES and not given.keep:
                 path.unlink()
     print(json.dumps(found, indent=1) if given.json else table(found))
 
 
 def made(name: str, folder: Path) -> Path:
-    """Returns the file of a shape, which is written if it is not there."""
+    """Returns the file of a shape, which is written if it is not there, or of a model on this disk."""
+    if name not in SHAPES:
+        return resolve(name, Paths.from_environment()).path
     path = folder / f"{name}.gguf"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +120,7 @@ def apart(one: str, path: Path) -> Row:
 
 def in_this_process(one: str, path: Path) -> Row:
     name, _, argument = one.partition(" ")
-    return {"memory": memory, "speed": speed, "rollback": rollback}[name](path, int(argument or 0))
+    return {"memory": memory, "speed": speed}[name](path, int(argument or 0))
 
 
 def tokens_of(model: Any, n: int) -> list[int]:
@@ -141,7 +147,9 @@ def memory(path: Path, n_ctx: int) -> Row:
         n_filled, n_checkpoints = min(6, (n_ctx - BATCH) // max(1, window)), n_ctx // 1024
         tokens = tokens_of(model, (n_ctx - BATCH - 16) // n_filled)
         sequences = [context.sequence() for _ in range(n_filled + 1)]
-        sequences[0].append(tokens[: len(tokens) // 2])
+        sequences[0].append(tokens[:16])
+        sequences[0].checkpoint()
+        sequences[0].append(tokens[16 : len(tokens) // 2])
         if n_checkpoints > len(sequences):
             sequences[0].checkpoint()
         sequences[0].append(tokens[len(tokens) // 2 :])
@@ -164,46 +172,34 @@ def memory(path: Path, n_ctx: int) -> Row:
 
 
 def speed(path: Path, _: int) -> Row:
+    """Reads a segment, decodes on a fork of it, and takes such forks back."""
     from wim_edge.engine.model import Model
 
     with Model(path) as model:
-        context, tokens, runs = model.context(4096), tokens_of(model, SEGMENT + DECODED), []
+        context, tokens, prices, margins = model.context(4096), tokens_of(model, SEGMENT + DECODED), [], []
         with context.sequence() as sequence:
-            sequence.append(tokens[:8])
-        for _trial in range(2):
-            with context.sequence() as sequence:
-                begun = time.perf_counter()
-                sequence.append(tokens[:SEGMENT])
-                middle = time.perf_counter()
-                for token in tokens[SEGMENT:]:
-                    sequence.append([token])
-                runs.append((SEGMENT / (middle - begun), DECODED / (time.perf_counter() - middle)))
-    return {"prefill": max(run[0] for run in runs), "decode": max(run[1] for run in runs)}
-
-
-def rollback(path: Path, _: int) -> Row:
-    from wim_edge.engine.model import Model
-
-    with Model(path) as model:
-        context, tokens, prices, margins = model.context(4096), tokens_of(model, SEGMENT + MARGIN), [], []
+            sequence.append(tokens[:8])  # what is done for the first time takes longer
         with context.sequence() as sequence:
-            sequence.append(tokens[:8])
             begun = time.perf_counter()
-            sequence.append(tokens[8:SEGMENT])
+            sequence.append(tokens[:SEGMENT])
             segment = time.perf_counter() - begun
             for _trial in range(5):
                 begun = time.perf_counter()
                 branch = sequence.fork()
                 forked = time.perf_counter()
-                branch.append(tokens[SEGMENT:])
+                branch.append(tokens[SEGMENT : SEGMENT + MARGIN])
                 written = time.perf_counter()
                 branch.close()
                 prices.append(forked - begun + time.perf_counter() - written)
                 margins.append(written - forked)
-        kind = model.info.memory.value
+            begun = time.perf_counter()
+            for token in tokens[SEGMENT:]:
+                sequence.append([token])
+            decode = DECODED / (time.perf_counter() - begun)
     price = statistics.median(prices)
-    return {"memory": kind, "seconds_rollback": price, "seconds_segment": segment,
-            "seconds_margin": statistics.median(margins), "rollback_share": price / segment}  # fmt: skip
+    return {"memory": model.info.memory.value, "prefill": SEGMENT / segment, "decode": decode,
+            "seconds_segment": segment, "seconds_margin": statistics.median(margins), "seconds_rollback": price,
+            "rollback_share": price / segment}  # fmt: skip
 
 
 def asked(path: Path, pattern: str) -> Row:
@@ -243,9 +239,11 @@ def ask(path: Path, document: Path, question: str, pattern: str, readings: Path)
     }  # fmt: skip
 
 
-def memories(path: Path) -> Row:
-    found: Row = {"nbytes": path.stat().st_size, "parameters": SHAPES[path.stem].n_parameters}
-    for n_ctx in CONTEXTS:
+def memories(path: Path, contexts: Sequence[int] = CONTEXTS) -> Row:
+    found: Row = {"nbytes": path.stat().st_size}
+    if path.stem in SHAPES:
+        found["parameters"] = SHAPES[path.stem].n_parameters
+    for n_ctx in contexts:
         one = apart(f"memory {n_ctx}", path)
         found |= {f"estimated_{n_ctx}_bytes": one["estimated_bytes"], f"measured_{n_ctx}_bytes": one["measured_bytes"],
                   f"ratio_{n_ctx}": one["ratio"], f"estimate_{n_ctx}": one}  # fmt: skip
@@ -254,9 +252,7 @@ def memories(path: Path) -> Row:
 
 NAMES = {"llm": "llm", "wim": "wim", "wim-shallow": "best"}
 PART: dict[str, Callable[[Path], Row]] = {
-    "memory": memories,
     "speed": partial(apart, "speed"),
-    "rollback": partial(apart, "rollback"),
     **{pattern: partial(asked, pattern=pattern) for pattern in NAMES},
 }
 

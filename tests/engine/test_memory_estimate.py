@@ -99,7 +99,7 @@ def test_the_vocabulary_and_the_states_of_all_sequences_are_counted() -> None:
     ("facts", "each", "at_work"),
     [
         ({}, 0, 0),  # by position
-        ({"attention__head_count_kv": [0, 8, 0, 8], "ssm__inner_size": 4096, "ssm__state_size": 128}, 2 * 2**21, 2),
+        ({"attention__head_count_kv": [0, 8, 0, 8], "ssm__inner_size": 4096, "ssm__state_size": 128}, 2 * 2**21, 4),
         ({"attention__sliding_window": 512, "attention__sliding_window_pattern": [1, 1, 1, 0]}, 3 * 2**21, 0),
     ],
 )

@@ -152,7 +152,8 @@ def estimate(
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
     compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
     work = int(n_batch * max(2 * scores, _WORK * _feed_forward(header)))
-    at_work = 0 if _window(header) and swa_full else 2  # of a batch and of a fork, which cells do not bring back
+    # Beside the segments' those of the opening, a fork, and what each of the two is evaluating, where cells do not do
+    at_work = 0 if _window(header) and swa_full else 4
     kept = (at_work + n_ctx // _SEGMENT) * _checkpoint_bytes(header, n_ctx, kv_type)
     host = work + logits + kept + _VOCABULARY * header.metadata_nbytes
     return MemoryNeed(header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), compute, host)
