@@ -269,7 +269,7 @@ def interruption(work: Path, options: argparse.Namespace) -> Found:
 
     found: Found = {}
     with open_model(model_path(options.model), 0 if options.cpu else -1) as model:
-        tokens = tokens_of(model, min(7168, model.info.n_ctx_train - 256))
+        tokens = tokens_of(model, min(2048 if options.cpu else 7168, model.info.n_ctx_train - 256))
         context = model.context(len(tokens) + 256)
         with context.sequence() as sequence:
             begun = time.perf_counter()
