@@ -30,7 +30,7 @@ SAMPLE = """{
 
 def test_values_stand_in_sections(read) -> None:
     document = read("a.json", SAMPLE.replace("\n", "\r\n"))
-    assert document.text == SAMPLE
+    assert (document.text, document.title) == (SAMPLE, "a")
     found = {}
     for value in ("8883", "9.9.9.9", "12", "30", "3\n"):
         at = document.text.rindex(value)

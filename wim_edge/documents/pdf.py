@@ -28,7 +28,9 @@ _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
 pictures are looked at."""
 # What programs write there for want of a title: the name of a file.
-_NO_TITLE = re.compile(r"^(untitled|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I)
+_NO_TITLE = re.compile(
+    r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
+)
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not safe to call from two threads at a time.
 PDFIUM = threading.Lock()

@@ -183,7 +183,8 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
         document = markdown(name, text, limits)
         return replace(document, notes=(*notes, *document.notes))
     if ending == ".json":
-        return Document(name, text, key_paths(text), notes=notes)
+        # Its title is no key: a library would take the first section's
+        return Document(name, text, key_paths(text), notes=notes, title=Path(name).stem)
     return plain(name, text, limits, notes) if ending in _PROSE else Document(name, text, notes=notes)
 
 

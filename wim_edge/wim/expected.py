@@ -32,7 +32,7 @@ _FUNCTION_WORDS = frozenset(
     )
 )
 """Articles, prepositions, pronouns and the like of some languages, which are no answer alone."""
-_VERSION = re.compile(r"(?:(?:in|since|from|with|until) )?(?:which|what) version\b", re.IGNORECASE)
+_VERSION = re.compile(r"(?:(?:in|since|from|with|until) )?(?:which|what) (?:version|port)\b(?! of)", re.IGNORECASE)
 _HOW_MANY = re.compile(r"(?:(?:in|on|at|by|from|for|to)\s+)?how many\b|.*\bhow many\W*$", re.IGNORECASE)
 _ARTICLE = re.compile(
     r"(?:an?|each|every|the) (?!dozen|hundred|thousand|million|couple|few|single|pair)[^\d]*", re.IGNORECASE
