@@ -92,6 +92,7 @@ def test_the_amount_among_the_words_of_the_question(text: str, question: str, po
         ("Your payment went up from £96.00 to £104.00.", "What was it after that?", "£104.00", None),
         ("Die Miete steigt zum 1. März von 640 Euro auf 672 Euro.", "Wie hoch war die Miete bisher?", "1", "640 Euro"),
         ("Your payment goes up from £96.00 to £104.00.", "What will I pay?", "£104.00", "£104.00"),
+        ("Die Miete steigt von 540 Euro auf 565 Euro.", "Um wie viel steigt die Miete?", "540 Euro", None),
         ("The meeting has been moved from 3 May to 10 May.", "When is the meeting?", "3 May", "10 May"),
         ("Die Miete steigt von 540 Euro auf 565 Euro.", "Wie hoch ist die Miete?", "540 Euro", "565 Euro"),
         ("The shop is open from 9 to 5.", "When is it open?", "9", None),

@@ -49,7 +49,8 @@ _MAY = re.compile(
     re.IGNORECASE,
 )
 _THOUSANDS = re.compile(r"[.,](?=\d{3}\b)")
-_AMOUNT = r"(?P<number>\d[\d.,]*)[\s-]*(?P<unit>%|[^\W\d_]+)"
+_AMOUNT = r"(?<![\d.,])(?P<number>\d{1,9}(?:[.,]\d{3})*(?:[.,]\d{1,9})?)(?![.,]?\d)[\s-]*(?P<unit>%|[^\W\d_]+)"
+"""A number with its unit; neither a date nor a version, which have more points."""
 _ASKED = re.compile(_AMOUNT)
 _SOME = re.compile(rf"\d[\d.,]*|{_AMOUNT}")
 _AT_MOST = re.compile(
@@ -78,4 +79,4 @@ def stated(question: str, sentence: str, start: int, end: int) -> bool | None:
 
 
 def _number(text: str) -> float:
-    return float(_THOUSANDS.sub("", text.rstrip(".,")).replace(",", "."))
+    return float(_THOUSANDS.sub("", text).replace(",", "."))

@@ -55,8 +55,8 @@ _BEFORE = re.compile(
     r"|alte\w?|früher\w*)\b",
     re.IGNORECASE,
 )
-_NO_SIDE = re.compile(r"\b(?:by how much|um wie ?viel|new|now|after|neu\w*|jetzt|künftig)\b", re.IGNORECASE)
-"""The words of a question for the difference, or, with those for what was, for what came after all."""
+_AFTER = re.compile(r"\b(?:new|now|after|neu\w*|jetzt|künftig)\b", re.IGNORECASE)
+_DIFFERENCE = re.compile(r"\b(?:by how much|um wie ?viel)\b", re.IGNORECASE)
 _BARE = re.compile(r"\d{1,2}")
 _BETWEEN = re.compile(r"\s*[,;]?\s*(?:(?:and|or|but)\s+)?", re.IGNORECASE)
 
@@ -119,7 +119,7 @@ def changed_value(text: str, start: int, end: int, run: tuple[int, int], questio
     """Returns the value before or after a change that the sentence ``[start, end)`` tells, as characters, as the
     question asks for, where the run is one of the two or a number without a unit; else None."""
     is_past = _BEFORE.search(question) is not None
-    if is_past and _NO_SIDE.search(question):
+    if _DIFFERENCE.search(question) or (is_past and _AFTER.search(question)):
         return None
     for one in _FROM_TO.finditer(text, start, end):
         is_one = any(run[0] < one.end(side) and one.start(side) < run[1] for side in ("old", "new"))
