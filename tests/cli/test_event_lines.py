@@ -31,7 +31,10 @@ def test_sources_are_told_once_with_what_opens_them() -> None:
     assert format_sources(scanned, several=False)[0].where == "page 2, recognised with 0.93"
     links = [one.link for one in format_sources(finished, several=False)]
     assert links == [Path("a b.md").absolute().as_uri(), f"{Path('r.pdf').absolute().as_uri()}#page=2", ""]
-    assert format_sources(replace(finished, status="not_found"), several=False) == []
+    absent = replace(finished, status="not_found")
+    assert format_sources(absent, several=False) == []
+    nearest = format_sources(replace(absent, quotes=(events.Quote("quoted", "a.md", None, "Costs", (3, 9)),)), several=False)
+    assert [one.where for one in nearest] == ["Costs, line 14"]
 
 
 def test_scans() -> None:

@@ -83,3 +83,18 @@ def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None
     page.locator("#sections .link").nth(1).click()
     expect(page.locator("#page")).to_have_value("3")
     expect(page.locator(".sheet mark")).to_have_text("Light")
+
+
+def test_a_document_stays_where_one_is_while_the_page_still_starts(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ferry.md"
+    path.write_text(FERRY)
+    slow: list[Any] = []
+    page.route("**/api/libraries", lambda route: route.continue_() if slow else slow.append(route))
+    page.reload()
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    find(page, "ferry", "1 of 4")
+    slow[0].continue_()
+    page.wait_for_load_state("networkidle")
+    assert page.inner_text("#hits") == "1 of 4"
+    assert page.is_hidden("#alert")

@@ -113,9 +113,10 @@ class PlainLines(_Base):
                 self._answering = True
             case events.AnswerFinished():
                 _write(sys.stdout, "\n" if self._answering else "")
+                label = "nearest" if event.status == "not_found" else "source"
                 for one in format_sources(event, self._several):
                     leads = f": {one.opens}" if one.opens else ""
-                    _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){leads}\n")
+                    _write(sys.stdout, f"{label}: {one.where} (relevance {one.relevance:.2f}){leads}\n")
                 _write(sys.stderr, format_outcome(event) + "\n")
             case events.ReadingFinished():
                 _write(sys.stderr, format_kept(event) + "\n")
@@ -259,9 +260,10 @@ class Live(_Base):
             self.console.print(self._text(self._wrap.rest()), soft_wrap=True)
         elif event.text and event.finish_reason != "cancelled":
             self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
-        if event.sources and event.status != "not_found":
-            self.console.print(self._text("\nSources", "bold"))
-        for one in format_sources(event, self._several):
+        sources = format_sources(event, self._several)
+        if sources:
+            self.console.print(self._text("\nNearest" if event.status == "not_found" else "\nSources", "bold"))
+        for one in sources:
             line = self._text(f"  {one.where} · relevance {one.relevance:.2f}", "green")
             if one.link:
                 line.stylize(f"link {one.link}", 2)

@@ -43,9 +43,9 @@ class ShownSource:
 
 
 def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSource]:
-    """Returns the sources, each place once; none if nothing was found."""
+    """Returns the sources, each place once; if nothing was found, the place of the quotation that comes nearest."""
     found: dict[str, ShownSource] = {}
-    for source in event.sources if event.status != "not_found" else ():  # the nearest is told in the answer
+    for source in event.sources if event.status != "not_found" else event.sources[: len(event.quotes[:1])]:
         sure = None if source.confidence is None else f"recognised with {source.confidence:.2f}"
         where = ", ".join(filter(None, [format_place(source, several), sure]))
         relevance = max(found[where].relevance if where in found else 0.0, source.relevance)

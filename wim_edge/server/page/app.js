@@ -435,11 +435,12 @@ document.addEventListener("keydown", (event) => {
 });
 
 doing(async () => {
+  const found = new URLSearchParams(location.hash.slice(1)), id = Number(found.get("document"));  // as one came
   pane("shelf", true);
   await Promise.all([showMachine(), shelf.refresh()]);
   if (!shelf.documents.length) pane("desk", true);  // where one is welcome
-  const found = new URLSearchParams(location.hash.slice(1)), id = Number(found.get("document"));
-  if (shelf.get(id)) await openDocument(id, found.get("question"));
+  if (shelf.here !== null || state.question) remember();  // somebody was faster
+  else if (shelf.get(id)) await openDocument(id, found.get("question"));
   else if (found.get("question") && !id) await openQuestion(found.get("question")).catch(remember);
   else remember();  // it has been removed
   quietly(() => shelf.lookForFiles())();

@@ -26,7 +26,9 @@ export class Shelf {
   }
 
   async refresh() {
-    [this.documents, this.libraries] = await Promise.all([api("documents"), api("libraries")]);
+    const asked = this.refreshing = Promise.all([api("documents"), api("libraries")]), found = await asked;
+    if (asked !== this.refreshing) return;  // asked for again since: what came in between is not in this
+    [this.documents, this.libraries] = found;
     if (!this.libraries.some((one) => one.name === this.library)) this.library = null;
     for (const id of this.chosen) if (!this.get(id)) this.chosen.delete(id);
     this.draw();
