@@ -33,7 +33,8 @@ def test_sources_are_told_once_with_what_opens_them() -> None:
     assert links == [Path("a b.md").absolute().as_uri(), f"{Path('r.pdf').absolute().as_uri()}#page=2", ""]
     absent = replace(finished, status="not_found")
     assert format_sources(absent, several=False) == []
-    nearest = format_sources(replace(absent, quotes=(events.Quote("quoted", "a.md", None, "Costs", (3, 9)),)), several=False)
+    quote = events.Quote("quoted", "a.md", None, "Costs", (3, 9))
+    nearest = format_sources(replace(absent, quotes=(quote,)), several=False)
     assert [one.where for one in nearest] == ["Costs, line 14"]
 
 
