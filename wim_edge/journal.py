@@ -24,7 +24,7 @@ from wim_edge.settings import Settings
 RUN, LOCK = "run.json", ".lock"
 
 
-class Row(Protocol):
+class JournalRow(Protocol):
     """A dataclass that can be written to the file."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -37,7 +37,7 @@ class Row(Protocol):
         """The error, or None; a row that has one is asked again when the run goes on."""
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=JournalRow)
 R_contra = TypeVar("R_contra", contravariant=True)
 J = TypeVar("J")
 MayChange = Callable[[str, Any, Any], bool]
@@ -174,7 +174,7 @@ def templates_digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _line(row: Row) -> bytes:
+def _line(row: JournalRow) -> bytes:
     return json.dumps(asdict(row), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 

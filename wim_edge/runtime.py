@@ -30,7 +30,7 @@ from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.stream import Stream
 from wim_edge.wim.timings import Timings
 
-Source = str | Path | Document
+DocumentSource = str | Path | Document
 _Prepared = Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
 _PATIENCE = 1.0  # seconds
 
@@ -71,7 +71,7 @@ class Runtime:
         """The settings, with those that models.toml names for the model once it is loaded."""
         return self._loaded.resolved(here=False).settings
 
-    def resolve(self, documents: Source | Iterable[Source] = ()) -> ResolvedSettings:
+    def resolve(self, documents: DocumentSource | Iterable[DocumentSource] = ()) -> ResolvedSettings:
         """Returns the settings that these documents would be read with, and where each comes from, without reading
         them. Raises DocumentError, ModelError, CapacityError."""
         read = _load_documents(documents, self.settings)
@@ -79,7 +79,7 @@ class Runtime:
         return resolve_for(self._loaded, read)
 
     def ask(
-        self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
+        self, documents: DocumentSource | Iterable[DocumentSource], question: str, *, library: str | None = None,
         on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> events.AnswerFinished:  # fmt: skip
         """Reads and answers; returns the last event of `stream`, which describes the arguments."""
@@ -90,7 +90,7 @@ class Runtime:
         return last
 
     def stream(
-        self, documents: Source | Iterable[Source], question: str, *, library: str | None = None,
+        self, documents: DocumentSource | Iterable[DocumentSource], question: str, *, library: str | None = None,
         on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Reads documents and answers a question, yielding events as things happen.
@@ -125,7 +125,7 @@ class Runtime:
         query = _checked_question(question)
         return self._begin(partial(self._recall_and_answer, library, None, query, None, None, False))
 
-    def read(self, documents: Source | Iterable[Source]) -> Iterator[events.Event]:
+    def read(self, documents: DocumentSource | Iterable[DocumentSource]) -> Iterator[events.Event]:
         """Reads documents ahead, without a question, so that questions need not wait for it.
 
         The reading is saved for this model and the chosen pattern's way of reading (deep or shallow); a known
@@ -216,7 +216,7 @@ class Runtime:
     # One question at a time
 
     def _begin(
-        self, prepared: _Prepared, documents: Iterable[Source] = (), *, asked: bool = True
+        self, prepared: _Prepared, documents: Iterable[DocumentSource] = (), *, asked: bool = True
     ) -> Iterator[events.Event]:
         """Returns the stream of what is prepared, which holds the runtime, and keeps the stack open, until it ends. It
         is prepared at once, but for documents with scans, whose text is recognised first."""
@@ -256,7 +256,7 @@ class Runtime:
         yield from run()
 
     def _read_and_answer(
-        self, documents: Source | Iterable[Source], query: str | None, on_margin: Policy | None,
+        self, documents: DocumentSource | Iterable[DocumentSource], query: str | None, on_margin: Policy | None,
         verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Reads documents, and answers if there is a question; the last one, asked again, from the cache."""
@@ -281,8 +281,9 @@ class Runtime:
         return run_session(asked)
 
     def _recall_and_answer(
-        self, name: str, documents: Source | Iterable[Source] | None, query: str, on_margin: Policy | None,
-        verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
+        self, name: str, documents: DocumentSource | Iterable[DocumentSource] | None, query: str,
+        on_margin: Policy | None, verdicts: Mapping[int, bool] | None, read_on: bool,
+        stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recalls passages of a library, and goes on to read them unless ``documents`` is None."""
         given = None if documents is None else _load_documents(documents, self.settings)
@@ -381,11 +382,11 @@ def _checked_question(question: str) -> str:
     return question.strip()
 
 
-def _listed(documents: Source | Iterable[Source]) -> list[Source]:
+def _listed(documents: DocumentSource | Iterable[DocumentSource]) -> list[DocumentSource]:
     return [documents] if isinstance(documents, str | Path | Document) else list(documents)
 
 
-def _load_documents(documents: Source | Iterable[Source], limits: Limits) -> list[Document]:
+def _load_documents(documents: DocumentSource | Iterable[DocumentSource], limits: Limits) -> list[Document]:
     given = _listed(documents)
     for one in given:
         if isinstance(one, Document) and not one.text.strip():

@@ -13,7 +13,7 @@ from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import ModelFileError
 from wim_edge.library import ReadingStore
 from wim_edge.testing import FakeEmbedder, FakeModel
-from wim_edge.wim.order import outlook
+from wim_edge.wim.outlook import outlook
 
 GOLD = "In the end Ottilie Brandt discovered the hoard beneath the old lighthouse; the treasure was hers. "
 QUESTION = "Whose luck was it?"  # no word of it stands there

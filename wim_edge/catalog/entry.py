@@ -51,7 +51,7 @@ class PathSource:
     sha256: str | None = None
 
 
-Source = HubSource | PackageSource | PathSource
+ModelSource = HubSource | PackageSource | PathSource
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ModelEntry:
     context: int
     rank: int
     bytes: int
-    source: Source
+    source: ModelSource
     kv_bytes_per_token: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     chat: Mapping[str, object] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Any
 
 from wim_edge.atomic_files import replace_file
 from wim_edge.catalog.catalog import Catalog, own_file
-from wim_edge.catalog.entry import HubSource, ModelEntry, PathSource, Source
+from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PathSource
 from wim_edge.catalog.parse import NAME, read_models
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Paths, read_small_file
@@ -19,7 +19,7 @@ _KV_CELLS = 4096
 """The tokens over which a KV cache's bytes are counted, so that what is rounded up tells nothing."""
 
 
-def entry_of(path: Path, name: str, source: Source, licence: str, catalog: Catalog) -> ModelEntry:
+def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
     """Returns the entry for a model file: description, size, context and KV bytes as its header states them.
 
     Its rank is above that of all known models with smaller files, so that the best that fits stays the default; a model

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource, Source
+from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackagePart, PackageSource, PathSource
 from wim_edge.convert import T, convert
 from wim_edge.errors import InvalidRequestError, ModelError
 from wim_edge.settings import NO_DEVICE, Settings, read_small_file
@@ -127,7 +127,7 @@ def _entry(name: str, data: Any, file: Path) -> ModelEntry:
     return ModelEntry(name=name, **{**asdict(table), "source": _source(table.source, f"{where}.source", file)})
 
 
-def _source(data: Table, where: str, file: Path) -> Source:
+def _source(data: Table, where: str, file: Path) -> ModelSource:
     match _table(data, _Kind, where).kind:
         case "hub":
             hub = _table(data, _Hub, where)

@@ -26,7 +26,7 @@ N_SEQUENCES = 8
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]
-State = NDArray[np.uint8]
+SequenceState = NDArray[np.uint8]
 
 
 class MemoryKind(Enum):
@@ -73,8 +73,8 @@ class Snapshot:
     states (by position) that memories without history need to fork earlier. Arrays are not copied."""
 
     tokens: tuple[int, ...]
-    state: State | StateFile
-    marks: dict[int, State]
+    state: SequenceState | StateFile
+    marks: dict[int, SequenceState]
     logits: Logits | None
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from wim_edge.engine import available_memory
 from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.engine.memory_estimate import readable
-from wim_edge.engine.protocols import MemoryKind, Snapshot, State, StateFile
+from wim_edge.engine.protocols import MemoryKind, SequenceState, Snapshot, StateFile
 from wim_edge.errors import EngineError, MemoryBudgetError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ByPosition:
     def state_size(self, seq: Sequence) -> int:
         return _state_size(seq.context, seq.id, 0)
 
-    def get_state(self, seq: Sequence) -> State:
+    def get_state(self, seq: Sequence) -> SequenceState:
         return _get_state(seq.context, seq.id, 0)
 
     def write_state(self, seq: Sequence, path: Path) -> StateFile:
@@ -177,7 +177,7 @@ class ByState(ByPosition):
                 position, state = base, mark
         self._return_to(seq, position, state)
 
-    def _return_to(self, seq: Sequence, position: int, state: State | None) -> None:
+    def _return_to(self, seq: Sequence, position: int, state: SequenceState | None) -> None:
         if not position or state is None:
             self.erase(seq)
             seq.forget(0)
@@ -260,7 +260,7 @@ def _state_size(context: Context, seq_id: int, flags: int) -> int:
     return int(lib.llama_state_seq_get_size_ext(context.handle, seq_id, flags))
 
 
-def _get_state(context: Context, seq_id: int, flags: int) -> State:
+def _get_state(context: Context, seq_id: int, flags: int) -> SequenceState:
     size = _state_size(context, seq_id, flags)
     if size > _LARGE and size > available_memory.available():
         raise MemoryBudgetError(
@@ -273,7 +273,7 @@ def _get_state(context: Context, seq_id: int, flags: int) -> State:
     return state
 
 
-def _set_state(context: Context, seq_id: int, state: State, flags: int) -> None:
+def _set_state(context: Context, seq_id: int, state: SequenceState, flags: int) -> None:
     assert context.memory  # raises when closed
     if lib.llama_state_seq_set_data_ext(context.handle, _pointer(state), state.size, seq_id, flags) != state.size:
         _refuse(context, seq_id)
@@ -316,5 +316,5 @@ def _refuse(context: Context, seq_id: int) -> NoReturn:
     )
 
 
-def _pointer(state: State) -> object:
+def _pointer(state: SequenceState) -> object:
     return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))

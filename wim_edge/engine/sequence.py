@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from wim_edge.engine.batches import batches
-from wim_edge.engine.protocols import Interrupted, Logits, Snapshot, State
+from wim_edge.engine.protocols import Interrupted, Logits, SequenceState, Snapshot
 from wim_edge.errors import EngineError
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ class Sequence:
     def __init__(self, context: Context, seq_id: int) -> None:
         self.context, self.id = context, seq_id
         self.tokens: list[int] = []
-        self.marks: dict[int, State] = {}
+        self.marks: dict[int, SequenceState] = {}
         """Partial states by position, for memories that cannot go back by position."""
-        self.recovery: tuple[int, State | None] = (0, None)
+        self.recovery: tuple[int, SequenceState | None] = (0, None)
         """The position that an interrupted batch may return to, and the partial state there."""
         self._logits: Logits | None = None
 

@@ -22,7 +22,7 @@ from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.ingest import files_of
 from wim_edge.library.library import Library
-from wim_edge.runtime import Runtime, Source
+from wim_edge.runtime import DocumentSource, Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.answer import source_of
@@ -58,7 +58,7 @@ class DocumentReader:
     """
 
     def __init__(
-        self, documents: Source | Iterable[Source] = (), library: str | None = None,
+        self, documents: DocumentSource | Iterable[DocumentSource] = (), library: str | None = None,
         settings: Settings | None = None, runtime: Runtime | None = None,
     ) -> None:  # fmt: skip
         if settings is not None and runtime is not None:

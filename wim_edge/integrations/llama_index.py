@@ -16,7 +16,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from wim_edge.integrations.document_reader import CitedPassage, DocumentReader, ReadingRequest, answer_facts
-from wim_edge.runtime import Runtime, Source
+from wim_edge.runtime import DocumentSource, Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 
@@ -34,7 +34,7 @@ class WimEdgeQueryEngine(BaseQueryEngine):
     """
 
     def __init__(
-        self, documents: Source | Iterable[Source] = (), library: str | None = None, *,
+        self, documents: DocumentSource | Iterable[DocumentSource] = (), library: str | None = None, *,
         settings: Settings | None = None, runtime: Runtime | None = None, streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:  # fmt: skip
@@ -57,12 +57,12 @@ class WimEdgeQueryEngine(BaseQueryEngine):
     def _texts(self, query: QueryBundle, response: StreamingResponse) -> Iterator[str]:
         asked = self._reader.ask(query.query_str)
         for event in asked.stream():
-            yield from _told(event, asked, response)
+            yield from _text_of(event, asked, response)
 
     async def _atexts(self, query: QueryBundle, response: AsyncStreamingResponse) -> AsyncIterator[str]:
         asked = self._reader.ask(query.query_str)
         async for event in asked.astream():
-            for text in _told(event, asked, response):
+            for text in _text_of(event, asked, response):
                 yield text
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -78,7 +78,7 @@ class WimEdgeNodeRetriever(BaseRetriever):
     """
 
     def __init__(
-        self, documents: Source | Iterable[Source] = (), library: str | None = None, *,
+        self, documents: DocumentSource | Iterable[DocumentSource] = (), library: str | None = None, *,
         settings: Settings | None = None, runtime: Runtime | None = None, similarity_top_k: int | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:  # fmt: skip
@@ -102,7 +102,7 @@ def _ranked(reader: DocumentReader, query: QueryBundle, most: int | None) -> lis
     return [_node(one) for one in asked.passages(most)]
 
 
-def _told(
+def _text_of(
     event: events.Event, asked: ReadingRequest, response: StreamingResponse | AsyncStreamingResponse
 ) -> Iterator[str]:
     """Yields the text of an event; the last one fills in what the response tells beside its text."""

@@ -111,7 +111,7 @@ class Library:
             hint = f"There are: {', '.join(known)}." if known else "wim-edge library add --to NAME FILE..."
             raise LibraryError(f"there is no library {name}", hint)
         if create:
-            with self._told():
+            with self._library_errors():
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with transaction(self._path) as db:
                     make(db)
@@ -321,17 +321,17 @@ class Library:
 
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), connected(self._path, create=False) as db:
+        with self._library_errors(), connected(self._path, create=False) as db:
             yield db
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._told(), transaction(self._path, create=False) as db:
+        with self._library_errors(), transaction(self._path, create=False) as db:
             db.create_function("searchable", 1, searchable, deterministic=True)
             yield db
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _library_errors(self) -> Iterator[None]:
         """Raises failures of the disk as LibraryError."""
         try:
             yield

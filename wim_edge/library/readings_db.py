@@ -61,7 +61,7 @@ class ReadingRecord:
 
 
 @dataclass(frozen=True)
-class State:
+class StateRecord:
     """A file and what it holds."""
 
     id: int
@@ -90,7 +90,7 @@ class ReadingsDatabase:
 
     # What is there
 
-    def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> State | None:
+    def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> StateRecord | None:
         """Returns the state with the longest of these prefixes (digests, ascending), of at most ``most`` tokens."""
         with connected(self._path) as db:
             for place in range(len(digests) - 1, -1, -1):
@@ -100,7 +100,7 @@ class ReadingsDatabase:
                     (fingerprint, digests[place], most),
                 ).fetchone()
                 if row:
-                    return State(*row)
+                    return StateRecord(*row)
         return None
 
     def readings(self) -> list[ReadingRecord]:

@@ -88,7 +88,7 @@ def create_app(
         app.include_router(one.router)
     app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
     app.openapi = partial(describe, app)  # type: ignore[method-assign]
-    app.add_exception_handler(WimEdgeError, _told)
+    app.add_exception_handler(WimEdgeError, _own_error)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _other)
     app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
@@ -129,7 +129,7 @@ async def _other(_request: Request, error: Exception) -> JSONResponse:
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
-async def _told(_request: Request, error: Exception) -> JSONResponse:
+async def _own_error(_request: Request, error: Exception) -> JSONResponse:
     """Answers with an error of ours as JSON."""
     assert isinstance(error, WimEdgeError)
     failed = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none

@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from wim_edge.atomic_files import write_text
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn, completed
-from wim_edge.server.job_queue import Failed, Job, State
+from wim_edge.server.job_queue import Failed, Job, JobState
 from wim_edge.settings import read_small_file
-from wim_edge.wim.events import Status
+from wim_edge.wim.events import AnswerStatus
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200
@@ -45,7 +45,7 @@ class AskedQuestion:
     """The job that answers it; None: it was asked of an earlier run of the server."""
     old: list[dict[str, Any]] = field(default_factory=list)
     """Its events in that earlier run."""
-    ended: State = "done"
+    ended: JobState = "done"
     """Its state at the end of that earlier run."""
     asked_as: str = ""
     """The question as it is asked, completed by the one before it; empty: as ``text``."""
@@ -56,7 +56,7 @@ class AskedQuestion:
         self.asked_as = self.asked_as or self.text
 
     @property
-    def state(self) -> State:
+    def state(self) -> JobState:
         return self.job.state if self.job else self.ended
 
     @property
@@ -159,7 +159,7 @@ class _Told(BaseModel):
 class _AnswerParts(BaseModel):
     """The parts of an answer that are shown; an older version stored none."""
 
-    status: Status = "answered"
+    status: AnswerStatus = "answered"
     short: str = ""
     support: float | None = None
 
@@ -174,7 +174,7 @@ class _Written(BaseModel):
     asked: float
     options: dict[str, Any]
     judged: dict[int, bool]
-    ended: State
+    ended: JobState
     old: list[_Told]
     asked_as: str = ""
     library: str | None = None

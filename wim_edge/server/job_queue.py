@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before one has been seen
 _OF_THE_MODELS = (*MODEL_SETTINGS, "relevance_model")  # another embedding model is loaded beside them
 
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
+JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class BusyError(WimEdgeError):
@@ -76,7 +76,7 @@ class Job:
     settings: Settings
     on: Callable[[Runtime], Iterator[Event]] | None = None
     """Reads on where not all was read; is stopped when another job comes."""
-    state: State = "waiting"
+    state: JobState = "waiting"
     events: list[dict[str, Any]] = field(default_factory=list)
     """Events as JSON objects; a question that is answered again goes on after the earlier ones."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
@@ -131,7 +131,7 @@ class Job:
         self.on_event(told)
         self._wake()
 
-    def end(self, state: State) -> None:
+    def end(self, state: JobState) -> None:
         self.state = state
         self.begin, self.on = _nothing, None  # and so are its documents
         self.on_end(self)
@@ -250,7 +250,7 @@ class JobQueue:
             job.end(state)
         self._free()
 
-    def _do(self, job: Job) -> State:
+    def _do(self, job: Job) -> JobState:
         try:
             runtime = self._runtime(job.settings)
             if job._wish is Decision.CANCEL:  # while the model was loaded

@@ -197,25 +197,26 @@ class AssistantTools:
 
     async def list_libraries(self) -> list[AllowedLibrary]:
         """Lists the libraries that can be asked."""
-        return [AllowedLibrary(name=name, documents=await _told(one.__len__)) for name, one in self._libraries.items()]
+        sizes = {name: await _in_thread(one.__len__) for name, one in self._libraries.items()}
+        return [AllowedLibrary(name=name, documents=size) for name, size in sizes.items()]
 
     async def list_documents(self, library: Name) -> list[LibraryDocument]:
         """Lists the documents of a library, the first thousand of them."""
-        found = await _told(self._allowed(library).entries)
+        found = await _in_thread(self._allowed(library).entries)
         return [LibraryDocument(name=one.name, path=one.path, characters=one.chars) for one in found[:_MOST_DOCUMENTS]]
 
     async def list_readings(self) -> list[KeptView]:
         """Lists the documents that are read already, wholly or in part."""
-        found = await _told(lambda: ReadingStore.of(self._settings).readings())
+        found = await _in_thread(lambda: ReadingStore.of(self._settings).readings())
         return [KeptView(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in found]
 
     # What is allowed, and the work
 
     async def _file(self, path: str) -> Document:
-        return (await _told(lambda: self._store.name(path)))[0].document
+        return (await _in_thread(lambda: self._store.name(path)))[0].document
 
     async def _kept(self, library: str, name: str) -> Document:
-        found = await _told(lambda: self._allowed(library).find(name))
+        found = await _in_thread(lambda: self._allowed(library).find(name))
         if found is None:
             raise _failure(f"library {library} has no document {name}", "list_documents lists those there are.")
         return found.document
@@ -267,7 +268,7 @@ def make_server(
     return server
 
 
-async def _told(work: Callable[[], _T]) -> _T:
+async def _in_thread(work: Callable[[], _T]) -> _T:
     """Returns what a function does in a thread. Raises ToolError for what goes wrong."""
     try:
         return await asyncio.to_thread(work)

@@ -21,7 +21,7 @@ class ExplainedSetting(BaseModel):
     origin: str = Field(description="given, a variable's name, tuned.json, models.toml, pattern or default.")
 
 
-class Status(BaseModel):
+class ServerStatus(BaseModel):
     model: str | None = Field(description="The one that is loaded.")
     waiting: int = Field(description="Requests in line, the one that is done among them.")
     memory_bytes: int = Field(description="What the server holds.")
@@ -37,11 +37,11 @@ class Status(BaseModel):
 
 
 @router.get("/status")
-async def status(served: Served) -> Status:
+async def status(served: Served) -> ServerStatus:
     """Returns the machine's state, and the values that may be chosen."""
     resolved = await run_in_threadpool(resolved_settings, served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
-    return Status(
+    return ServerStatus(
         model=served.queue.model, waiting=served.queue.waiting, memory_bytes=psutil.Process().memory_info().rss,
         memory_free_bytes=available_memory.available(),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,

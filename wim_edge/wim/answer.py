@@ -18,8 +18,8 @@ from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, so
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.summary import counted_answer, summary
 from wim_edge.wim.which_documents import documents_that_say
-from wim_edge.wim.whole import counted_answer, summary
 
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""

@@ -13,6 +13,7 @@ from wim_edge.followup import Part
 from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
+from wim_edge.wim.answer_form import fits
 from wim_edge.wim.candidates import (
     AnswerCandidate,
     aligned,
@@ -27,7 +28,6 @@ from wim_edge.wim.candidates import (
     margin_quotes,
     odds,
 )
-from wim_edge.wim.expected import fits
 from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import LOSS, is_negation, negates, stated
 from wim_edge.wim.plan import source_label
@@ -66,7 +66,7 @@ class Answer:
     """An answer's parts, as `events.AnswerFinished` has them."""
 
     text: str = ""
-    status: events.Status = "answered"
+    status: events.AnswerStatus = "answered"
     short: str = ""
     span: events.Chars | None = None
     quotes: tuple[events.Quote, ...] = ()
@@ -136,7 +136,7 @@ def _pointed(
     if kind == "yesno":
         best, told = _of_the_question(reading, candidates, question)
         support = support if told else min(support, _UNSURE)
-    status: events.Status = "answered" if support >= ANSWERED else "unsure" if support >= NOT_FOUND else "not_found"
+    status: events.AnswerStatus = "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
     carried = format_quotes(reading, quotes[:1])
     if status == "not_found":
@@ -176,7 +176,7 @@ def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dic
         return best
     lines = [f"{part.shown}: {_said(own)}" for part, own in found]
     quotes = tuple(dict.fromkeys(own.quotes[0] for own in told))
-    status: events.Status = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
+    status: events.AnswerStatus = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
     text = "\n".join([*lines, "", format_quotes(reading, quotes)])
     short = "; ".join(own.short for own in told)
     support = min(own.support or 0.0 for _, own in found)  # an answer to all of it is as likely as to the least of it
@@ -199,7 +199,7 @@ def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
     if not text and best is not None:  # it said nothing but what was cut as an echo
         return pointed_answer(reading, used)
     support = reading.support.support(evidence) if evidence else None
-    status: events.Status = "unsure" if support is not None and support < ANSWERED else "answered"
+    status: events.AnswerStatus = "unsure" if support is not None and support < ANSWERED else "answered"
     return Answer(
         text, status, best.text if best else "", (best.start, best.end) if best else None,
         margin_quotes(reading, order), support,
@@ -332,7 +332,7 @@ def _listed_within(reading: Reading, run: AnswerCandidate) -> list[events.Chars]
 
 def _listed(
     reading: Reading, items: Seq[AnswerCandidate], is_run: bool, quotes: tuple[events.Quote, ...],
-    status: events.Status, support: float,
+    status: events.AnswerStatus, support: float,
 ) -> Answer:  # fmt: skip
     texts = [re.sub(r"^(?:[-*•–]|\d{1,3}[.)]|\(?\w\))\s+", "", item.text).strip("| ") for item in items]
     several = len(reading.plan.documents) > 1

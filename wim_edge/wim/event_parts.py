@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 FinishReason = Literal["stop", "length", "repeated", "early_exit", "cancelled"]
-Status = Literal["answered", "unsure", "not_found"]
+AnswerStatus = Literal["answered", "unsure", "not_found"]
 Chars = tuple[int, int]
 """The range [start, end), in characters of the document's extracted text."""
 

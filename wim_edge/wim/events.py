@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wim_edge.wim.event_parts import AnswerStatus as AnswerStatus
 from wim_edge.wim.event_parts import Chars as Chars
 from wim_edge.wim.event_parts import Event as Event
 from wim_edge.wim.event_parts import FinishReason as FinishReason
@@ -18,7 +19,6 @@ from wim_edge.wim.event_parts import Quote as Quote
 from wim_edge.wim.event_parts import RankedSegment as RankedSegment
 from wim_edge.wim.event_parts import RecalledPassage as RecalledPassage
 from wim_edge.wim.event_parts import Source as Source
-from wim_edge.wim.event_parts import Status as Status
 from wim_edge.wim.event_parts import TokenLogprob as TokenLogprob
 from wim_edge.wim.event_parts import Usage as Usage
 
@@ -251,7 +251,7 @@ class AnswerFinished(Event):
     """The number of all segments; not all are read if the reader or the limit (`Settings.within`) ended it."""
     unread_probability: float | None = None
     """The probability that a segment not read answers better; None: nothing is known of those."""
-    status: Status = "answered"
+    status: AnswerStatus = "answered"
     """The outcome. ``not_found``: the documents do not seem to say; ``unsure``: the answer may be another."""
     short: str = ""
     """The answer in a few words; empty if there is none, or none was pointed at."""

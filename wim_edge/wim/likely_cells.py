@@ -16,8 +16,8 @@ from math import log
 from wim_edge import words
 from wim_edge.documents import Document, Segment
 from wim_edge.documents.tables import RULE, cells_of, line_spans, table_at, tables
-from wim_edge.wim.expected import fits
-from wim_edge.wim.tables import EXACT, NOT, TELLS_NOTHING, alike, extreme_cells, is_of, told_above
+from wim_edge.wim.answer_form import fits
+from wim_edge.wim.tables import EXACT, NOT, TELLS_NOTHING, alike, extreme_cells, is_of, words_above
 
 _COVERED = 0.4
 """The share of the question's words, by their weight, that row and column must tell."""
@@ -83,9 +83,9 @@ def likely_cell(document: Document, question: str) -> tuple[int, int] | None:
     exact = {found.casefold().rstrip(".,:") for found in EXACT.findall(question)}
     vocabulary = {word for row in rows for cell in row.words for word in cell}
     meanings = {word: {one for one in vocabulary if _means(word, one)} for word in asked}
-    told = [_told(row, meanings) for row in rows]
+    told = [_words_found(row, meanings) for row in rows]
     times = Counter(word for cells in told for word in set().union(*cells))
-    above = told_above(document, 0, len(document.text))
+    above = words_above(document, 0, len(document.text))
     weights = {word: log((len(rows) + 1) / (times[word] or 1)) * (_ABOVE if word in above else 1) for word in asked}
     said = question.casefold()
     proper = words.without_endings(" ".join(word for word in question.split()[1:] if word[0].isupper()))
@@ -120,7 +120,7 @@ def cell_of_row(row: LabelledRow, question: str) -> tuple[int, int] | None:
     costs; None if none may."""
     asked = words.without_endings(question) - _ASKS
     there = {one for cell in row.words for one in cell}
-    told = _told(row, {word: {one for one in there if _means(word, one)} for word in asked})
+    told = _words_found(row, {word: {one for one in there if _means(word, one)} for word in asked})
     column, _ = _column(row, told, asked, question)
     if column is None:
         first = 0 if any(row.labels) else 1
@@ -142,7 +142,7 @@ def _stands_in(code: str, line: str) -> bool:
     return re.search(rf"(?<![\w.,]){re.escape(code)}(?![\w]|[.,]\d)", line) is not None
 
 
-def _told(row: LabelledRow, meanings: Mapping[str, set[str]]) -> list[set[str]]:
+def _words_found(row: LabelledRow, meanings: Mapping[str, set[str]]) -> list[set[str]]:
     """Returns the words of the question that each cell has, and at last the title of the row's group."""
     return [
         {

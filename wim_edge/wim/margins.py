@@ -13,8 +13,8 @@ from functools import partial
 from wim_edge.documents import Segment
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
+from wim_edge.wim.answer_form import fits
 from wim_edge.wim.events import Chars
-from wim_edge.wim.expected import fits
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from wim_edge import words
 from wim_edge.documents.segments import MONTH
-from wim_edge.wim.expected import NUMBERS
+from wim_edge.wim.answer_form import NUMBERS
 
 _VALUE = r"(?:[£€$] ?)?\d[\d.,]*\d?(?: ?%| [^\W\d]+){0,2}?|nil|none|nothing|free"
 _PAIR = re.compile(

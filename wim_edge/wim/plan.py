@@ -24,7 +24,7 @@ from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.likely_cells import is_of_tables, likely_cell
-from wim_edge.wim.order import Outlook, outlook
+from wim_edge.wim.outlook import Outlook, outlook
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.tables import named_cells

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wim_edge.wim.order import Outlook
+from wim_edge.wim.outlook import Outlook
 
 _PROBABLE, _NEAR = 0.5, 0.1
 

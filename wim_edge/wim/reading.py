@@ -9,7 +9,7 @@ Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep rea
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
-Shallow reading is the same with windows of one segment, the promising ones first (order.py): the cache returns to the
+Shallow reading is the same with windows of one segment, the promising ones first (outlook.py): the cache returns to the
 opening before each.
 If the library holds a window's beginning from an earlier reading, that is restored instead of
 evaluated, and the sequence at each segment's end is a fork of it.

@@ -106,7 +106,7 @@ def _named_cells(document: Document, question: str, segment: Segment) -> Iterato
         rows = _rows(text, table, len(labels))
         if len(labels) < 2 or not rows:
             continue
-        above = told_above(document, max(segment.start, table.start), min(segment.end, table.end))
+        above = words_above(document, max(segment.start, table.start), min(segment.end, table.end))
         names = [text[cell.start : cell.end] for cell in labels]
         columns = [frozenset(word for word in asked if is_of(word, name)) for name in names]
         # Of "D40" and "D40-W" the one is meant that is named in full
@@ -194,7 +194,7 @@ def extreme_cells(
     if found is None:
         return []
     asked, text = words.without_endings(question) - words.without_endings(word), document.text
-    above = told_above(document, segment.start, segment.end)
+    above = words_above(document, segment.start, segment.end)
     for table in _tables_in(text, segment):
         labels = _cells(text[slice(*table.header)], table.header[0])
         rows = _rows(text, table, len(labels))
@@ -230,7 +230,7 @@ def _tables_in(text: str, segment: Segment) -> Iterator[Table]:
     return (one for one in tables(text) if one.end > segment.start and one.start < segment.end and one.is_marked)
 
 
-def told_above(document: Document, start: int, end: int) -> set[str]:
+def words_above(document: Document, start: int, end: int) -> set[str]:
     """Returns the words that a question need not find in a table: the titles above have them, that of a section if
     all of it is one, or they tell nothing."""
     section = document.place(start, end).section

@@ -50,7 +50,7 @@ def documents_that_say(documents: Seq[Document], question: str) -> Answer | None
     if len(documents) < 2 or not asks_which_document(question):
         return None
     asked = words.without_endings(question) - _TELLS_NOTHING
-    told = [(_told(document, asked), document) for document in documents]
+    told = [(_words_in(document, asked), document) for document in documents]
     most = max(n for (n, _), _ in told)
     if not asked or not most or 2 * most < len(asked):
         return None
@@ -79,7 +79,7 @@ def _cut(text: str, asked: set[str]) -> str:
     return f"{'… ' if begin else ''}{text[begin : begin + _LONGEST].rpartition(' ')[0]} …"
 
 
-def _told(document: Document, asked: set[str]) -> tuple[int, events.Chars]:
+def _words_in(document: Document, asked: set[str]) -> tuple[int, events.Chars]:
     """Returns how many of the words a document has in what is read of it, and the sentence, or the line of a long one,
     that has most of them."""
     best, most, there = (0, 0), 0, set[str]()

@@ -113,7 +113,7 @@ async def completions(served: Served, request: Request, asked: TextRequest) -> R
 def _reading(runtime: Runtime, asked: RoutedRequest) -> Iterator[events.Event]:
     found = runtime.stream(asked.documents, asked.asked_as)
 
-    def told() -> Iterator[events.Event]:
+    def noted() -> Iterator[events.Event]:
         with closing(found):  # type: ignore[type-var]
             if asked.why:
                 yield events.QuestionSettled(asked.question, asked.asked_as, asked.why)
@@ -123,7 +123,7 @@ def _reading(runtime: Runtime, asked: RoutedRequest) -> Iterator[events.Event]:
                     text = f"{asked.left_out} earlier short messages are not shown to the model, which reads"
                     yield events.Warning(text)
 
-    return told()
+    return noted()
 
 
 async def _answer(

@@ -15,7 +15,7 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.library import SavedReading
 from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.order import Outlook
+from wim_edge.wim.outlook import Outlook
 from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.ranking import Ranking

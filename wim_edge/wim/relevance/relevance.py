@@ -15,7 +15,7 @@ from collections.abc import Sequence as Seq
 
 from wim_edge.engine.protocols import Context, Sequence
 from wim_edge.library import SavedReading
-from wim_edge.wim.order import Outlook
+from wim_edge.wim.outlook import Outlook
 from wim_edge.wim.plan import PlannedSegment
 from wim_edge.wim.ranking import Ranking
 

@@ -86,7 +86,7 @@ def summary(documents: Seq[Document]) -> Answer:
         if len(sections) > _SECTIONS:
             shown.append(f"Sections: {' · '.join(name for name, _, _ in sections[:_SECTIONS])} …")
         elif sections:
-            told = [(name, _told(document, spans, start, end, first)) for name, start, end in sections]
+            told = [(name, _section_sentence(document, spans, start, end, first)) for name, start, end in sections]
             quotes += [_quote(document, span) for _, span in told if span]
             shown.append("\n".join(
                 f"- {name}: “{_MARKER.sub('', on_one_line(document.text[slice(*span)]))}”" if span else f"- {name}"
@@ -122,7 +122,7 @@ def _abstract(document: Document, spans: list[events.Chars]) -> events.Chars | N
     return None
 
 
-def _told(
+def _section_sentence(
     document: Document, spans: list[events.Chars], start: int, end: int, but: events.Chars
 ) -> events.Chars | None:
     """Returns the first whole sentence of a section that is not yet shown and not too long; None if there is none."""

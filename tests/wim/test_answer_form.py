@@ -6,7 +6,7 @@ import pytest
 
 from tests.wim.test_pointing import point
 from wim_edge.testing import FakeModel
-from wim_edge.wim.expected import fits
+from wim_edge.wim.answer_form import fits
 
 
 @pytest.mark.parametrize(

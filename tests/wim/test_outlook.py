@@ -12,7 +12,7 @@ from tests.wim.island import GOLD, QUESTION, SMALL, asked, finished, read, reply
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.testing import FakeModel, FakeSequence
-from wim_edge.wim.order import BY_WORDS, Outlook, outlook
+from wim_edge.wim.outlook import BY_WORDS, Outlook, outlook
 
 
 def test_shared_words_come_first_and_contents_last() -> None:
@@ -81,7 +81,7 @@ def test_the_order_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_reading_on_ends_at_a_better_segment_and_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What answers has none of the question's words, as far as the order knows."""
-    monkeypatch.setattr("wim_edge.wim.order.BY_WORDS", replace(BY_WORDS, words=0.0))
+    monkeypatch.setattr("wim_edge.wim.outlook.BY_WORDS", replace(BY_WORDS, words=0.0))
     document = Document("d", text(60, 50))
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         first = runtime.ask(document, QUESTION)
