@@ -36,7 +36,8 @@ def test_sheets_are_sections_and_rows_lines(read) -> None:
     assert [mark.section for mark in document.marks] == ["Prices", "Staff"]
     assert document.title == "The book"
     assert document.notes == (
-        "sheet Staff: no value was kept of 1 formula; a spreadsheet program that opens and saves the file keeps them",
+        "sheet Staff: no value was kept of 1 formula (first: B2); a spreadsheet program that opens and saves the file "
+        "keeps them",
     )
 
 

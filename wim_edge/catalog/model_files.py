@@ -25,7 +25,9 @@ def silent(done: int, total: int | None) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Returns bytes in a form for people: ``640 MB``, ``5.0 GB`` (powers of ten, as file managers and disks count)."""
+    """Returns bytes in a form for people: ``12 kB``, ``640 MB``, ``5.0 GB`` (powers of ten, as disks count)."""
+    if 0 < size < 1e6:
+        return f"{max(1, size // 1000)} kB"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 

@@ -27,6 +27,7 @@ _VALUELESS = re.compile(
     rb"""(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"""
 )
 """A formula's cell without the value that it had; that of a text may be empty."""
+_REFERENCE = re.compile(rb"""\sr=["']([A-Z]{1,3}\d{1,7})["']""")
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
@@ -49,10 +50,12 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             draft.mark(section=sheet.title)
             member = getattr(sheet, "_worksheet_path", "")
             markup = archive.read(member) if member in archive.names else b""
-            if empty := sum(1 for _ in islice(_VALUELESS.finditer(markup), _MERGES)):
+            if empty := list(islice(_VALUELESS.finditer(markup), _MERGES)):
+                cell = _REFERENCE.search(empty[0][0])
                 draft.notes.append(
-                    f"sheet {sheet.title}: no value was kept of {empty:,} formula{'s' * (empty > 1)}; a spreadsheet "
-                    "program that opens and saves the file keeps them"
+                    f"sheet {sheet.title}: no value was kept of {len(empty):,} formula{'s' * (len(empty) > 1)}"
+                    f"{f' (first: {cell[1].decode()})' if cell else ''}; a spreadsheet program that opens and saves "
+                    "the file keeps them"
                 )
             rows = _Rows(sheet, left, _merged(markup))
             add_rows(draft, rows, are_numbered=True)

@@ -81,7 +81,7 @@ export function settle() {
 }
 window.addEventListener("pagehide", settle);
 
-export const megabytes = (n) => (n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
+export const megabytes = (n) => (n && n < 1e6 ? `${Math.max(1, Math.floor(n / 1e3))} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
 export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${Math.round(100 * share)}%`);
 
 // Where something stands, as people say it
