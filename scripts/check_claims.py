@@ -40,6 +40,7 @@ COLUMNS = {
     "accuracy": ("right", ".2f"), "contains": ("gold in the answer", ".2f"), "f1": ("F1", ".2f"),
     "exact": ("exact", ".2f"), "in_quotes": ("in its margins", ".2f"), "in_passages": ("in its passages", ".2f"),
     "not_found_rate": ("absent told", ".2f"), "false_not_found_rate": ("falsely", ".2f"), "auroc": ("AUROC", ".2f"),
+    "sure": ("without \u201cperhaps\u201d", ".2f"), "right_when_sure": ("of these right", ".2f"),
     "loops": ("loops", ".2f"), "echoes": ("echoes", ".2f"), "recall": ("retriever's recall", ".2f"),
     "gold_ranked_first": ("gold ranked first", ".2f"), "gold_in_first_two": ("in the first two", ".2f"),
     "spread": ("spread", ".2f"), "cost_vs_llm": ("cost / `llm`", ".2f"), "decoded_tokens": ("tokens decoded", ".0f"),

@@ -72,7 +72,7 @@ def test_figures_of_whole_documents() -> None:
     assert (found["n"], found["n_unanswerable"]) == (4, 2)
     assert (found["f1"], found["contains"], found["in_quotes"]) == (0.25, 0.5, 0.5)  # of those with an answer
     assert (found["not_found_rate"], found["false_not_found_rate"]) == (0.5, 0.5)
-    assert (found["guess_rate"], found["right_when_sure"]) == (0.0, 0.5)  # a is right, d has no answer
+    assert (found["guess_rate"], found["sure"], found["right_when_sure"]) == (0.0, 0.5, 0.5)  # a is right, d not
     assert found["loops"] == 0.25
     assert found["auroc"] == 0.75  # 9 is above 1 and 3, 2 above 1
     assert (found["seconds_first"], found["seconds_later"], found["seconds_per_example"]) == (40, 6, 14.5)

@@ -52,6 +52,7 @@ def _pattern(
         "pattern": name,
         "resolved_pattern": next((record.resolved_pattern for record in answered), None),
         **_scores(task, names, records),
+        **_sure(records),
         **_absent(records),
         **(fit_support(records) if task.name == FITTED else {}),
         "spread": max(means) - min(means) if len(means) > 1 else None,
@@ -88,12 +89,11 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
 def _absent(records: Sequence[Record]) -> dict[str, Any]:
     """Returns how well absent answers are told, where there are some: ``not_found_rate`` of the questions that have no
     answer, ``false_not_found_rate`` of those that have one, ``guess_rate`` of the former that are answered as a guess,
-    ``right_when_sure`` of all that are answered without such a word, and ``auroc`` of the confidence."""
+    and ``auroc`` of the confidence."""
     unanswerable = [record for record in records if record.unanswerable]
     if not unanswerable:
         return {}
     answerable = [record for record in records if not record.unanswerable and record.answers]
-    sure = [r for r in records if not r.scores.get("not_found") and not r.scores.get("guess")]
     confidence = [[r.confidence for r in some if r.confidence is not None] for some in (answerable, unanswerable)]
     return {
         "n_unanswerable": len(unanswerable),
@@ -101,8 +101,18 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
         "not_found_rate": _mean(record.scores.get("not_found") for record in unanswerable),
         "false_not_found_rate": _mean(record.scores.get("not_found") for record in answerable),
         "guess_rate": _mean(record.scores.get("guess") for record in unanswerable),
-        "right_when_sure": _mean(record.scores.get("contains", 0.0) for record in sure),
     }
+
+
+def _sure(records: Sequence[Record]) -> dict[str, Any]:
+    """Returns, where guesses are told apart, ``sure``, the share of questions that are answered without such a word,
+    and ``right_when_sure``, of those the share that holds a right answer."""
+    told = [record.scores for record in records if "guess" in record.scores]
+    if not told:
+        return {}
+    sure = [scores for scores in told if not scores.get("not_found") and not scores["guess"]]
+    right = _mean(scores.get("contains", 0.0) for scores in sure)
+    return {"sure": len(sure) / len(told), "right_when_sure": right}
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, Any]:

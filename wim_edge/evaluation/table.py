@@ -11,7 +11,7 @@ _SHARES = {
     "accuracy": "accuracy", "contains": "contains", "f1": "f1", "exact": "exact",
     "in_quotes": "in quotes", "in_passages": "in passages", "recall": "recall",
     "not_found_rate": "not found", "false_not_found_rate": "falsely", "guess_rate": "guessed",
-    "right_when_sure": "right when sure", "auroc": "auroc", "loops": "loops",
+    "sure": "sure", "right_when_sure": "right when sure", "auroc": "auroc", "loops": "loops",
     "echoes": "echoes", "gold_ranked_first": "gold first", "gold_in_first_two": "in first two",
 }  # fmt: skip
 """The figures that are shown and are shares of 1, with their headings."""
