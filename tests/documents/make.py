@@ -107,3 +107,26 @@ def encryption(uri: str) -> dict[str, str | bytes]:
         "META-INF/encryption.xml": '<encryption xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData>'
         f'<enc:CipherData><enc:CipherReference URI="{uri}"/></enc:CipherData></enc:EncryptedData></encryption>'
     }
+
+
+def deck() -> bytes:
+    """Returns a presentation of two slides."""
+    import pptx
+
+    made = pptx.Presentation()
+    made.core_properties.title = "The deck"
+    slide = made.slides.add_slide(made.slide_layouts[1])
+    box = slide.shapes.add_textbox(0, 0, 100, 100)
+    box.text_frame.text = "at the top"
+    slide.shapes.title.text = "Budget"
+    slide.placeholders[1].text = "The crane costs 41.\n\nIt is paid."
+    slide.notes_slide.notes_text_frame.text = "Thank them."
+    group = slide.shapes.add_group_shape()
+    group.shapes.add_textbox(0, 9_000_000, 100, 100).text_frame.text = "in a group"
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    table = slide.shapes.add_table(2, 2, 0, 0, 100, 100).table
+    for at, text in enumerate(("Berth", "Depth", "North", "3.2 m")):
+        table.cell(*divmod(at, 2)).text = text
+    buffer = io.BytesIO()
+    made.save(buffer)
+    return buffer.getvalue()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.make import pdf
+from tests.documents.make import deck, pdf
 from tests.server.conftest import Client
 from wim_edge.server.uploads import Uploads
 
@@ -48,6 +48,14 @@ def test_a_text_has_no_pages(client: Client) -> None:
     response = client.get(f"/api/documents/{number}/pages")
     assert response.status_code == 404
     assert "its text is there" in response.json()["error"]["hint"].lower()
+    assert kept(client) == []
+
+
+def test_slides_are_shown_as_their_text(client: Client) -> None:
+    given = client.upload("deck.pptx", deck())
+    assert given["pages"] == 2
+    assert not client.ok(client.get(f"/api/documents/{given['id']}"))["page_images"]
+    assert client.get(f"/api/documents/{given['id']}/pages").status_code == 404
     assert kept(client) == []
 
 

@@ -41,3 +41,8 @@ FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])
 ALL_OF_THEM = f"{_FIRST} and {FORMATS[-1].name}"
 ANY_OF_THEM = f"{_FIRST} or {FORMATS[-1].name}"
+
+
+def is_pdf(start: bytes) -> bool:
+    """Tells whether a file is a PDF, by its first bytes (1,024 are looked at)."""
+    return b"%PDF-" in start[:1024]

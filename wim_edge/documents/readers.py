@@ -17,7 +17,7 @@ from wim_edge.documents.delimited import read_delimited
 from wim_edge.documents.document import Document, with_unique_names
 from wim_edge.documents.docx import read_docx
 from wim_edge.documents.epub import CONTAINER, read_epub
-from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN
+from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN, is_pdf
 from wim_edge.documents.html import read_html
 from wim_edge.documents.key_paths import key_paths
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
@@ -25,7 +25,7 @@ from wim_edge.documents.mail import read_mail
 from wim_edge.documents.markdown import markdown
 from wim_edge.documents.opendocument import CONTENT, read_opendocument
 from wim_edge.documents.pdf import read_pdf, unread_scans
-from wim_edge.documents.pictures import START as PICTURE
+from wim_edge.documents.pictures import START as PICTURE_START
 from wim_edge.documents.pictures import read_picture
 from wim_edge.documents.plain import plain
 from wim_edge.documents.rtf import START as RTF_START
@@ -125,14 +125,14 @@ def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list
                 continue
             with path.open("rb") as file:
                 start = file.read(1024)
-            is_pdf = b"%PDF-" in start
-            if not (is_pdf or PICTURE.match(start)) or not scans.engine():
+            of_pages = is_pdf(start)
+            if not (of_pages or PICTURE_START.match(start)) or not scans.engine():
                 continue
             data = bytes_of(path, limits)
-            pages = unread_scans(data, limits) if is_pdf else []
+            pages = unread_scans(data, limits) if of_pages else []
         except (DocumentError, OSError, ValueError):  # which reading will tell
             continue
-        if pages or (not is_pdf and scans.waits(data)):
+        if pages or (not of_pages and scans.waits(data)):
             found.append(Scan(path, tuple(pages)))
     return found
 
@@ -162,9 +162,9 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     for start, what, hint in _UNSUPPORTED:
         if start.match(data):
             raise DocumentError(f"{name}: {what}, which is not supported", hint)
-    if b"%PDF-" in data[:1024]:
+    if is_pdf(data):
         return read_pdf(name, data, limits)
-    if PICTURE.match(data):
+    if PICTURE_START.match(data):
         return read_picture(name, data, limits)
     if RTF_START.match(data):
         return read_rtf(name, data, limits)

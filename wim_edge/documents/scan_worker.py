@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wim_edge import subprocesses
+from wim_edge.documents.formats import is_pdf
 from wim_edge.documents.scans import sureness
 
 Box: TypeAlias = tuple[str, float, float, float, float, float]
@@ -41,7 +42,7 @@ _ADDRESS_SPACE, _SECONDS_A_PAGE = 6 * 2**30, 240
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
     """Yields pages of a PDF, or of a picture (all if there are no numbers, up to `_FRAMES`): number, pixels, and points
     a pixel."""
-    if b"%PDF-" in data[:1024]:
+    if is_pdf(data):
         import pypdfium2
 
         pdf = pypdfium2.PdfDocument(data)

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from wim_edge.atomic_files import replace_file
 from wim_edge.documents import Document, document_of
 from wim_edge.documents.document import well_formed
+from wim_edge.documents.formats import is_pdf
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.ingest import title_of
@@ -110,14 +111,16 @@ class Uploads:
         if entry is None:
             raise _absent(number)
         file = self._file_of(number, entry.path)
-        return file if file.is_file() else None
+        with suppress(OSError), file.open("rb") as kept:
+            return file if is_pdf(kept.read(1024)) else None
+        return None
 
     def _file_of(self, number: int, path: str) -> Path:
         return self._files / f"{number}-{hashlib.blake2b(path.encode(), digest_size=8).hexdigest()}.pdf"
 
     def _keep_file(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
         """Keeps the bytes of a PDF beside its text, so that its pages can be shown; returns a note if it cannot."""
-        if all(mark.page is None for mark in kept.document.marks):
+        if not is_pdf(data) or all(mark.page is None for mark in kept.document.marks):
             return ()
         file = self._file_of(kept.id, str(kept.document.path))
         try:
