@@ -83,7 +83,7 @@ class ReadingWindow(QtWidgets.QWidget):
                     self.mark(*margin.quote)
             case events.AnswerFinished() as answer:
                 self.margins.appendPlainText(answer.text)
-                self.finish(answer.text, f"{answer.finish_reason}: {answer.status}, {len(answer.sources)} sources")
+                self.finish(answer.text, f"{answer.finish_reason}: {answer.status}, sources: {len(answer.sources)}")
             case Exception() as error:
                 self.finish(f"error: {error}", str(error))
 

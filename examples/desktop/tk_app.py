@@ -86,7 +86,7 @@ class ReadingWindow:
                         self.text.see(f"1.0+{start}c")
                 case events.AnswerFinished() as answer:
                     self.margins.insert("end", f"{answer.text}\n")
-                    self.finish(answer.text, f"{answer.status}, {len(answer.sources)} sources")
+                    self.finish(answer.text, f"{answer.status}, sources: {len(answer.sources)}")
                 case Exception() as error:
                     self.finish(f"error: {error}", str(error))
         self.root.after(50, self.look)
