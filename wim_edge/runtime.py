@@ -363,7 +363,7 @@ class Runtime:
 
     def _forget(self, *, unless_read: bool = False) -> None:
         """Closes the last question's reading, with ``unless_read`` only if it was not answered."""
-        if self._session is not None and not (unless_read and self._session.read):
+        if self._session is not None and not (unless_read and self._session.is_answered):
             self._session.close()
             self._session = None
 

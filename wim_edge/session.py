@@ -47,7 +47,7 @@ class QuestionSession:
     warnings: list[str]
     request: object = None
     """The request; an equal one may be answered from this reading."""
-    read: bool = False
+    is_answered: bool = False
     """True if it was answered, from all of the text or from what was read when the reader stopped it."""
     answering: AnswerStage | None = None
     """The stage that gave its last answer."""
@@ -170,7 +170,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     for text in session.warnings:
         yield events.Warning(text)
     answering = AnswerStage(reading, session.prompts, session.answering if reading.reads_on else None)
-    goes_on = not session.read or (reading.reads_on and reading.may_read_on) or _falls_short(reading)
+    goes_on = not session.is_answered or (reading.reads_on and reading.may_read_on) or _falls_short(reading)
     if goes_on and not answering.is_of_whole:
         with suppress(Interrupted):
             yield from reading.run()
@@ -182,7 +182,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         saved = reading.saved.saved_tokens if reading.saved else 0
         yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
         return
-    session.read = cancelled = False  # not again, unless it goes well
+    session.is_answered = cancelled = False  # not again, unless it goes well
     if control.requested is not Decision.CANCEL and not answering.is_of_whole and _nothing_read(reading):
         yield _NOTHING
         cancelled = True
@@ -195,7 +195,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     if cancelled:
         answering.keep_before()
     answering.before = None  # nor its own one before
-    session.read, session.answering = not cancelled or answering.stands, answering
+    session.is_answered, session.answering = not cancelled or answering.stands, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
     yield _finished(reading, answering, cancelled)

@@ -130,7 +130,7 @@ def test_remove_asks(home: Path) -> None:
     file = home / "models/owner/name/a.gguf"
     assert run("remove", "theirs", answer="n\n").exit_code == 1
     assert file.exists()
-    assert run("remove", "theirs", "--yes").output == "0 MB freed\n"
+    assert run("remove", "theirs", "--yes").output == "1 kB freed\n"
     assert not file.exists()
 
 

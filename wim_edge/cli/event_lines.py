@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wim_edge.cli.terminal import clean
-from wim_edge.documents.opening import link
+from wim_edge.documents.place_links import link
 from wim_edge.wim import events
 from wim_edge.within import AUTO, UNLIKELY
 

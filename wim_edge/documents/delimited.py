@@ -1,4 +1,4 @@
-"""The reader of CSV and TSV: a line a row."""
+"""The reader of CSV and TSV: one line per row."""
 
 from __future__ import annotations
 

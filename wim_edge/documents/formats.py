@@ -1,6 +1,6 @@
-"""The formats of documents: what they are called, and how the names of their files end.
+"""The formats of documents: their names, and the endings of their files' names.
 
-`wim_edge.documents.readers` says who reads which.
+`wim_edge.documents.readers` picks the reader of each.
 """
 
 from __future__ import annotations

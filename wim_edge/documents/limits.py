@@ -1,4 +1,4 @@
-"""The error of a document that is above one of the limits (`wim_edge.settings.Limits`)."""
+"""The errors for documents that exceed a limit (`wim_edge.settings.Limits`)."""
 
 from __future__ import annotations
 

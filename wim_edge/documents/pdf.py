@@ -1,4 +1,4 @@
-"""The reader of PDF: one stretch of text a page, a line a paragraph."""
+"""The reader of PDF: one stretch of text per page, one line per paragraph."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The lines of a PDF's page, with the places of their words: in the order in which they are read, columns one after
 the other.
 
-PDFium tells a page's characters in the order in which its program drew them, which is mostly that in which they are
-read. Lines are its lines, but for those that go over the gutter between two columns of text.
+PDFium returns a page's characters in the order in which the program that made it drew them, mostly that in which they
+are read. Lines are PDFium's, except for those that cross the gutter between two columns of text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The pages of a PDF as they look: their sizes, their pictures, and where the words of their text stand on them.
 
-The text that is asked of is tidied (`wim_edge.documents.pdf`): hyphens that broke a line are gone, spaces are as they
-should be. So the words of the page are found again in that text by comparing the two sequences of words, and what
-does not correspond has no place.
+The text that questions are put to was cleaned up (`wim_edge.documents.pdf`): hyphens that broke a line are gone,
+spaces are as they should be. So the words of the page are found again in that text by comparing the two sequences of
+words, and what does not correspond has no place.
 """
 
 from __future__ import annotations

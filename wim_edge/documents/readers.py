@@ -1,5 +1,5 @@
-"""The reader of any file: PDF, RTF, archives and what cannot be read are told by their content, the others by the
-ending of the file's name, HTML without one by its beginning."""
+"""The reader of any file: PDF, pictures, RTF, archives and files that cannot be read are recognised by their content,
+the others by the ending of their name, HTML without an ending by its beginning."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +38,7 @@ from wim_edge.settings import Limits
 
 STANDARD_INPUT = "standard input"
 
-_PROSE = ("", ".txt", ".text")  # endings that promise no markup
+_PLAIN_ENDINGS = ("", ".txt", ".text")  # endings that promise no markup
 # Atomic, or a row of comments could be read in exponentially many ways.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
@@ -66,15 +67,15 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
     else:
         path = Path(source)
         return document_of(path, bytes_of(path, limits), limits)
-    return _checked(name, ending, data, limits)
+    return _parse_checked(name, ending, data, limits)
 
 
 def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the document in ``data``, the bytes of the file ``path``. Raises DocumentError."""
-    return replace(_checked(_printable(path.name or str(path)), path.suffix.lower(), data, limits), path=path)
+    return replace(_parse_checked(_printable(path.name or str(path)), path.suffix.lower(), data, limits), path=path)
 
 
-def _checked(name: str, ending: str, data: bytes, limits: Limits) -> Document:
+def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if not data.strip():
         raise _empty(name)
     try:
@@ -175,7 +176,8 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in MAIL.endings:
         # There may be a hundred attachments, and a picture in every signature
         each = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
-        return read_mail(name, data, lambda part, its: _checked(part, Path(part).suffix.lower(), its, each), limits)
+        parse = partial(_parse_checked, limits=each)
+        return read_mail(name, data, lambda part, its: parse(part, Path(part).suffix.lower(), its), limits)
     if ending in DELIMITED.endings:
         return read_delimited(name, data)
     text, notes = decode(name, data)
@@ -185,7 +187,7 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending == ".json":
         # Its title is no key: a library would take the first section's
         return Document(name, text, key_paths(text), notes=notes, title=Path(name).stem)
-    return plain(name, text, limits, notes) if ending in _PROSE else Document(name, text, notes=notes)
+    return plain(name, text, limits, notes) if ending in _PLAIN_ENDINGS else Document(name, text, notes=notes)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:

@@ -1,8 +1,8 @@
 """The text of a PDF's pages as it was meant: a paragraph on one line, a table as rows of cells, and no running heads
 and page numbers within.
 
-Where a line ends was decided by whoever set the page: if the next line's first word had room behind it, the break was
-meant; else the paragraph goes on.
+Where a line ends was decided by whoever set the page: if the next line's first word would still have fitted on it, the
+break was intended; else the paragraph goes on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of cells as text: a line a row, its cells parted by pipes, and one before the row that names the columns.
+"""Rows of cells as text: one line per row, cells separated by pipes; a row that names the columns begins with one.
 
 This is how tables of every format stand in a document's text, and what `wim_edge.wim.tables` looks cells up in.
 """

@@ -1,5 +1,5 @@
-"""Text recognition of pages that are pictures, in a process of its own: the file on standard input, a line of JSON a
-page on standard output.
+"""Text recognition of pages that are pictures, in a process of its own: the file on standard input, one line of JSON
+per page on standard output.
 
 The engines are RapidOCR, whose models come inside its package, or else the machine's Tesseract.
 """

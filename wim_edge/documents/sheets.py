@@ -1,4 +1,4 @@
-"""The reader of XLSX: a section a sheet, a line a row, with values as the sheet shows them."""
+"""The reader of XLSX: one section per sheet, one line per row, with values as the sheet shows them."""
 
 from __future__ import annotations
 

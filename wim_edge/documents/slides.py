@@ -1,4 +1,4 @@
-"""The reader of PPTX: a page a slide, from the top to the bottom, with its tables and the speaker's notes."""
+"""The reader of PPTX: one page per slide, from the top to the bottom, with its tables and the speaker's notes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from wim_edge.wim.events import AnswerStatus
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200
-_PASSING = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of no interest afterwards
+_NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of no interest afterwards
 
 
 @dataclass(eq=False)
@@ -136,7 +136,7 @@ class History:
 
 
 def _as_written(question: AskedQuestion) -> dict[str, Any]:
-    told = [event for event in question.events if event["type"] not in _PASSING]
+    told = [event for event in question.events if event["type"] not in _NOT_KEPT]
     return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
             "options": question.options, "judged": dict(question.judged), "ended": question.state,
             "old": told, "asked_as": question.asked_as, "library": question.library}  # fmt: skip

@@ -24,7 +24,7 @@ from wim_edge.within import PATTERN
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
 _MOST_TOKENS = 8192
-_WITH_SEGMENT = ("segment.read", "segment.scored", "margin.judged")
+_JUDGEABLE = ("segment.read", "segment.scored", "margin.judged")
 
 
 class AskOptions(StrictModel):
@@ -220,7 +220,7 @@ async def judge_margin(
 ) -> QuestionView:
     """Accepts or rejects the margin of a segment, from now on: for the answer, and when the question is asked again."""
     question = served.history.get(number)
-    if not any(told["type"] in _WITH_SEGMENT and told["segment"] == segment for told in question.events):
+    if not any(told["type"] in _JUDGEABLE and told["segment"] == segment for told in question.events):
         raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
     if verdict.accepted is None:
         question.judged.pop(segment, None)

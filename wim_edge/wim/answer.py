@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from wim_edge import followup
 from wim_edge.documents import Document
-from wim_edge.documents.opening import opens
+from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
@@ -74,7 +74,7 @@ class AnswerStage:
             self.answer = self._of_whole
             yield events.AnswerDelta(self.answer.text)
             return
-        yield from reading.flush_margins()  # they still wait if it stopped while known segments were scored
+        yield from reading.write_waiting_margins()  # they still wait if it stopped while known segments were scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
         focus = bool(reading.ranking.known) and from_passages
         yield from self._choose(focus)
@@ -83,7 +83,7 @@ class AnswerStage:
                 self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
-        self.answer = self._known()
+        self.answer = self._answer_without_writing()
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
@@ -123,7 +123,7 @@ class AnswerStage:
             return counted_answer(plan.documents, plan.query)
         return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
 
-    def _known(self) -> Answer | None:
+    def _answer_without_writing(self) -> Answer | None:
         """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
         reading, plan = self.reading, self.reading.plan
         if reading.resolved.prose:

@@ -1,4 +1,4 @@
-"""The reader's word during a reading: an early stop, from another thread or after a margin, and verdicts on margins.
+"""The requests of the reader during a reading: an early stop, from another thread or after a margin, and verdicts.
 
 Early exit is the paper's interactive retrieval (Writing in the Margins, section 5): the margins show
 progress, and the answer may be asked for as soon as they suffice.

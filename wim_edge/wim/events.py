@@ -1,4 +1,4 @@
-"""The events that a reading tells as it happens: frozen dataclasses, and their JSON form.
+"""The events that a reading emits as it runs: frozen dataclasses, and their JSON form.
 
 One generator of these events is the runtime's spine; the command line, and any host application, are only consumers
 of it. `Event.to_json` (event_parts.py) gives an object with ``type`` first; docs/events.md describes each.
@@ -226,7 +226,7 @@ class ReadingFinished(Event):
 
     type = "reading.finished"
     saved_tokens: int
-    """The document tokens that the library now holds."""
+    """The document tokens that saved readings now hold."""
     tokens: int
     """The document tokens in all."""
     model: str

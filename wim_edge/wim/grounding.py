@@ -1,8 +1,8 @@
-"""Grounded decoding: once a model has written half of a code, long number or address of the passages, it writes it all.
+"""Grounded decoding: a model that has written half of a code, long number or address of the passages must finish it.
 
 A small model finds such a value, begins to copy it and loses its way. From half of it on, the model may only go on as
 the passages do. It may end the value, and a value that it has hardly begun may become another: one that stands nowhere
-is not prevented but told (`unsupported`).
+is not prevented but reported (`unsupported`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A JSON schema as a grammar of llama.cpp (GBNF), to which what a model writes is held.
+"""A JSON schema as a grammar of llama.cpp (GBNF) that constrains a model's output.
 
-Each keyword is held to or refused, so that all that the grammar allows satisfies the schema. It allows less than the
+Each keyword is enforced or refused, so that all that the grammar allows satisfies the schema. It allows less than the
 schema does: properties come in the schema's order, and where some are named there are no others.
 """
 

@@ -68,9 +68,9 @@ class MarginWriter:
 
         The branch is of no use afterwards. Raises Interrupted, ContextOverflowError.
         """
-        yield from {"verbatim": self._pointed, "free": self._written}[self.resolved.margins](index, branch)
+        yield from {"verbatim": self._verbatim, "free": self._free}[self.resolved.margins](index, branch)
 
-    def _written(self, _index: int, branch: Sequence) -> Iterator[str | Margin]:
+    def _free(self, _index: int, branch: Sequence) -> Iterator[str | Margin]:
         """Yields what the model writes of a segment in its own words."""
         with self.clock.stage("margins"):
             branch.append(self.plan.margin_prompt)
@@ -85,7 +85,7 @@ class MarginWriter:
         text = " ".join(generation.text.split())
         yield Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
-    def _pointed(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
+    def _verbatim(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
         """Yields the quotation that carries the run pointed at; an empty margin if the segment holds no word."""
         pointed = self.point(self.plan.segments[index].segment, branch, self.plan.margin_prompt, self.plan.query)
         if not pointed.runs:

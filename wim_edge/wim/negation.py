@@ -1,6 +1,6 @@
-"""The yes or no that a sentence's words tell: to a small model "cars are not carried" says yes to "are cars carried".
+"""The yes or no that a sentence's wording means: a small model takes "cars are not carried" for a yes to "are they?".
 
-Rules in four languages find negation, which can be read and tested; the words behind a "but" or a semicolon, or in
+Rules in four languages find negation, which can be read and tested; the words after a "but" or a semicolon, or in
 another cell, are another matter. A cell that says no, or 0, and a limit that a number exceeds, are told as well.
 """
 

@@ -1,4 +1,4 @@
-"""The text in the cache, window by window: restored where the library knows it, else evaluated, and saved.
+"""The text in the cache, window by window: restored where a saved reading has it, else evaluated, and saved.
 
 In a deep reading the known part is held beside the sequence, which is a fork of it at each segment's end:
 nothing has to be evaluated to get there.
@@ -78,7 +78,7 @@ class PromptCache:
                 self._sequence.truncate(len(self.plan.prefix))
 
     def restore(self) -> None:
-        """Restores the beginning of the window as far as the library knows it, and holds it."""
+        """Restores the beginning of the window as far as a saved reading has it, and holds it."""
         if self.saved is None:
             return
         with self.clock.stage("restore"):
@@ -126,7 +126,7 @@ class PromptCache:
             sequence.checkpoint()
 
     def save(self) -> None:
-        """Saves in the library the evaluated part of this window."""
+        """Saves the evaluated part of this window as a reading."""
         if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.prefix):
             begun = time.monotonic()
             with self.clock.stage("save"):
@@ -135,7 +135,7 @@ class PromptCache:
             self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
 
     def retain(self, left: Iterable[int]) -> int:
-        """Keeps what the library knows of windows that were not restored; returns the document tokens known of those
+        """Keeps what saved readings have of windows that were not restored; returns the document tokens known of those
         that are ``left``, by their numbers."""
         if self.saved is None:
             return 0

@@ -68,7 +68,7 @@ class Ranking:
         by = self.scores if logits is None else {index: float(logits[index]) for index in self.known}
         return sorted(by, key=lambda index: (-by[index], index))
 
-    def unjudged(self) -> list[int]:
+    def without_verdict(self) -> list[int]:
         """Returns the scored segments of which the reader has said nothing, most relevant first."""
         return [index for index in self.order() if index not in self.verdicts]
 
@@ -80,7 +80,7 @@ class Ranking:
         more: the gap decides, not the number. Those that the reader accepts come first, all of them.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
-        best = self.unjudged()[: max(0, at_most - len(accepted))]
+        best = self.without_verdict()[: max(0, at_most - len(accepted))]
         if self.independent:
             least = _PROBABLE if threshold is None else threshold
         else:

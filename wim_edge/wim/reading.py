@@ -127,7 +127,7 @@ class Reading:
                     raise
                 self.cache.save()
                 self._left.popleft()
-            yield from self._flush_margins()
+            yield from self._write_waiting()
         finally:
             self.cache.release_restored()
             if self.saved is not None:
@@ -162,7 +162,7 @@ class Reading:
         for index, piece in enumerate(cache.pieces, self.plan.first[cache.number]):
             known = cache.is_cached(piece)
             if not known:
-                yield from self._flush_margins()
+                yield from self._write_waiting()
             if self._needs_reading:
                 yield from cache.read(piece)
             if self._needs_reading or (relevance is not None and relevance.uses_own_model):
@@ -180,7 +180,7 @@ class Reading:
             if self.is_enough():
                 break
         if self.resolved.pattern.deep:
-            yield from self._flush_margins()
+            yield from self._write_waiting()
 
     def is_enough(self) -> bool:
         """Tells whether segments are left although the limit of the reading is reached."""
@@ -214,11 +214,11 @@ class Reading:
         """Returns the segments that the answer would draw on if the reading ended now, most relevant first."""
         chosen = self._relevant()
         # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
-        return chosen if chosen or self.resolved.prose else self.ranking.unjudged()[:1]
+        return chosen if chosen or self.resolved.prose else self.ranking.without_verdict()[:1]
 
     def nearest(self) -> list[int]:
         """Returns the passages that the answer is given from if none is chosen, most relevant first."""
-        return self.ranking.unjudged()[: min(_NEAREST, self.resolved.max_passages)]
+        return self.ranking.without_verdict()[: min(_NEAREST, self.resolved.max_passages)]
 
     def _relevant(self) -> list[int]:
         return self.ranking.chosen(self._max_passages, self.resolved.settings.relevance_threshold)
@@ -269,7 +269,7 @@ class Reading:
         margins = self.resolved.pattern.margins
         if margins and relevance.scores_margins:
             self._pending[index] = len(self.cache.sequence)
-            yield from self._flush_margins()
+            yield from self._write_waiting()
             return
         yield from self._score(index, piece, relevance, None)
         if index in self.chosen() and margins:
@@ -280,7 +280,7 @@ class Reading:
                 self._keep_snapshots(index)
             self._pending[index] = len(self.cache.sequence)
             if not known:
-                yield from self._flush_margins()
+                yield from self._write_waiting()
 
     def _score(
         self, index: int, piece: PlannedSegment, relevance: Relevance, margin: Margin | None
@@ -321,14 +321,14 @@ class Reading:
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
         self.snapshots[index] = self.cache.sequence.snapshot()
 
-    def _flush_margins(self) -> Iterator[events.Event]:
-        """Writes margins as `flush_margins` does, until the reader or the policy stops it."""
-        with closing(self.flush_margins()) as written:
+    def _write_waiting(self) -> Iterator[events.Event]:
+        """Writes margins as `write_waiting_margins` does, until the reader or the policy stops it."""
+        with closing(self.write_waiting_margins()) as written:
             for event in written:
                 self.control.check()
                 yield event
 
-    def flush_margins(self) -> Generator[events.Event, None, None]:
+    def write_waiting_margins(self) -> Generator[events.Event, None, None]:
         """Writes the margins that wait, the most relevant first; those no longer chosen are dropped."""
         wanted = list(self._pending if self._scores_margins else filter(self._pending.__contains__, self.chosen()))
         due = [(index, self._pending[index]) for index in wanted]

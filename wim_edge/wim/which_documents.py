@@ -1,4 +1,4 @@
-"""The documents of several in which something is said, where a question asks for those: found by its words."""
+"""The documents that mention something, for questions that ask which ones do: found by the question's words."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequen
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
                "read_segments", "segments", "unread_probability")  # fmt: skip
-_TOLD = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question"}
+_FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question"}
 """The events that travel in ``wim_edge``, and where they stand in it at the end."""
 _CITED = 3
 """The most quotations below an answer."""
@@ -196,13 +196,13 @@ class CompletionReply:
         if kind == "error":
             self.error = event
             return [{"error": _error(event)}]
-        if kind in _TOLD:
+        if kind in _FORWARDED:
             if kind == "reading.started":
                 self.model = event["model"]
             elif kind == "question.settled":
-                self.reading[_TOLD[kind]] = event
+                self.reading[_FORWARDED[kind]] = event
             else:
-                self.reading.setdefault(_TOLD[kind], []).append(event)
+                self.reading.setdefault(_FORWARDED[kind], []).append(event)
             return [{**self._chunk(None), "wim_edge": event}]
         return []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.documents.document import Place
-from wim_edge.documents.opening import link, opens
+from wim_edge.documents.place_links import link, opens
 
 AT, ROW = (3, 9), (None, 7, None, "A7:C7")
 

@@ -1,11 +1,11 @@
-"""The place of the question in a request that brings a text: behind it, before it, or in another message.
+"""The place of the question in a request that contains a text: after it, before it, or in another message.
 
     what a prompt of a framework has in a tag, or behind a label where it ends with "Answer:"
     the last short paragraph (or line, or sentence) of the message
     the first short paragraph (or line)
     the system message, then what the user asked before the text
 
-The first of these that asks is the question. Where several ask, or none does, the choice is marked as unsure.
+The first of these that is phrased as a question is taken. If several are, or none is, the choice is marked as unsure.
 """
 
 from __future__ import annotations

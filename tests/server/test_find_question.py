@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from wim_edge.server.find_question import asking_part, asks, find_question, split_question
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request, short_answer
-from wim_edge.server.question import asking_part, asks, find_question, split_question
 
 
 @pytest.mark.parametrize("text", ["Who?", "¿Quién?", "tl;dr", "List the parts", "谁是谁？", "Is it? *", "**Why?**"])
