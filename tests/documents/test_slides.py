@@ -12,7 +12,7 @@ pptx = pytest.importorskip("pptx")
 def test_slides_are_pages_and_read_from_the_top(read) -> None:
     document = read("a.pptx", deck())
     assert document.text == (
-        "Budget\n\nat the top\n\nThe crane costs 41.\nIt is paid.\n\nin a group\n\nNotes: Thank them.\n\n"
+        "Budget\n\nat the top\n\n- The crane costs 41.\n- It is paid.\n\nin a group\n\nNotes: Thank them.\n\n"
         "| Berth | Depth\nNorth | 3.2 m"
     )
     assert [(mark.page, mark.section) for mark in document.marks] == [(1, "Budget"), (2, None)]

@@ -13,6 +13,8 @@ from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
 _DEEP = 20  # groups within groups
+_POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
+"""The placeholders of a slide whose paragraphs are its points."""
 
 
 def read_pptx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -55,5 +57,9 @@ def _add(draft: DocumentBuilder, shape: Any) -> None:
     if getattr(shape, "has_table", False):
         add_rows(draft, ([cell.text for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_text_frame", False):
-        lines = (paragraph.text.replace("\v", "\n").rstrip() for paragraph in shape.text_frame.paragraphs)
-        draft.paragraph("\n".join(line for line in lines if line))
+        given = [(one.text.replace("\v", "\n").rstrip(), one.level) for one in shape.text_frame.paragraphs]
+        lines = [(text, level) for text, level in given if text]
+        if len(lines) > 1 and shape.is_placeholder and shape.placeholder_format.type.name in _POINTS:
+            draft.paragraph("\n".join(f"{'  ' * level}- {text}" for text, level in lines))
+        else:
+            draft.paragraph("\n".join(text for text, _ in lines))
