@@ -252,3 +252,30 @@ def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.
     monkeypatch.setattr(ingest, "_one", stops)
     assert run("library", "add", rows).exit_code == 130
     assert run("library", "list").stdout.startswith("no libraries")
+
+
+def test_a_file_that_could_not_be_added_is_not_looked_for_again(rows: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    assert run("library", "add", rows).exit_code == 0
+    assert run("library", "add", str(empty)).exit_code == 3
+    assert run("library", "sync").exit_code == 0
+    Path(rows).write_text("")  # added once, and now it cannot be read: what was there of it stays
+    result = run("library", "sync")
+    assert (result.exit_code, "failed" in result.output) == (0, True)
+    Path(rows).unlink()
+    assert "1 removed" in run("library", "sync").output
+    assert run("library", "sync").exit_code == 0
+
+
+def test_what_is_removed_of_a_folder_comes_back_unless_it_is_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"This is {name}.")
+    assert run("library", "add", str(folder)).exit_code == 0
+    told = run("library", "remove", "default", str(folder / "a.txt"), "--yes").output
+    assert f"the next sync takes it from {folder} again, unless {folder / '.wimignore'} names it" in told
+    assert "1 added" in run("library", "sync").output
+    assert "2 files removed" in run("library", "remove", "default", str(folder), "--yes").output
+    assert "added" not in run("library", "sync").output

@@ -144,7 +144,8 @@ def sync_library(name: str, watch: bool, index: bool | None, model: str | None, 
         if len(library) and _wants_index(index, model):
             _index(library, model)
         roots = set(map(str, library.roots()))
-        if not watch and any(one.state == "failed" and one.path in roots for one in found):
+        failed = {one.path for one in found if one.state == "failed"}
+        if not watch and not all(map(os.path.exists, failed & roots)):
             raise DocumentError("what was added to the library is not there", "See above; it may be on another disk.")
 
     changes = _watched(library) if watch else iter(())
@@ -273,6 +274,7 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
     from pathlib import Path
 
     from wim_edge.library.folders import folder_of, remove_library
+    from wim_edge.library.left_out import LEFT_OUT
     from wim_edge.library.library import Library
 
     _check_paths(paths)
@@ -289,13 +291,16 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
     roots = [Path(os.path.abspath(path)) for path in paths]
     sources = library.sources()
     held = {root: [one for one in sources if Path(one).is_relative_to(root)] for root in roots}
+    added = set(library.roots())
     for path, root in zip(paths, roots, strict=True):
-        if not held[root]:
+        if not held[root] and root not in added:
             raise LibraryError(f"library {name} holds nothing of {path}", f"wim-edge library show {name}")
     gone = {one for some in held.values() for one in some}
-    for one in gone:
+    for one in {*gone, *map(str, roots)}:
         library.remove(one)
     click.echo(f"{counted(len(gone), 'file')} removed; {counted(len(library), 'document')} stay")
+    for folder in {one for one in library.roots() if any(one in root.parents for root in roots)}:
+        click.echo(f"the next sync takes it from {folder} again, unless {folder / LEFT_OUT} names it")
 
 
 def counted(n: int, what: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import PurePath
 
@@ -36,7 +37,8 @@ class InStep:
         files: dict[str, list[str]] = {}
         roots = set(map(str, library.roots()))
         for one in sync(library, limits=limits, seconds=SECONDS):
-            state = "gone" if one.state == "failed" and one.path in roots else one.state
+            is_gone = one.state == "failed" and one.path in roots and not os.path.exists(one.path)
+            state = "gone" if is_gone else one.state
             files.setdefault(state, []).append(PurePath(one.path).name)
         self._compared[library.name] = time.monotonic()
         told, left = ([f"{words}: {_names(files[one])}" for one, words in of.items() if one in files]

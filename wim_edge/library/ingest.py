@@ -59,9 +59,12 @@ def add(
     what it has of it. ``prune``: removes what it has of files that are gone from these folders, or left out of them.
     """
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
-        if os.path.exists(root):
+        if is_folder := os.path.isdir(root):
             library.add_root(root)
-        yield from _add_root(library, root, prune, limits, math.inf)
+        for result in _add_root(library, root, prune, limits, math.inf):
+            if not is_folder and result.path == str(root) and result.documents:  # not one that cannot be read
+                library.add_root(root)
+            yield result
 
 
 def sync(

@@ -300,8 +300,9 @@ class Library:
             db.execute("UPDATE source SET path = ?, mtime_ns = ? WHERE path = ?", (new, mtime_ns, path))
 
     def remove(self, path: str) -> bool:
-        """Removes a file's documents; returns whether the file was there."""
+        """Removes a file's documents, and that it was added by name; returns whether the file was there."""
         with self._write() as db:
+            db.execute("DELETE FROM root WHERE path = ?", (path,))
             found = self._forget(db, path)
             if found:
                 change(db)
