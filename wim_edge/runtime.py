@@ -8,11 +8,13 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from wim_edge.documents import Document, read_documents, with_unique_names
+from wim_edge.documents.document import title_of
 from wim_edge.documents.readers import Scan, find_scans
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import DocumentError, InvalidRequestError
@@ -393,4 +395,6 @@ def _load_documents(documents: DocumentSource | Iterable[DocumentSource], limits
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
     paths = [one for one in given if not isinstance(one, Document)]
     read = iter(read_documents(paths, limits=limits))
-    return with_unique_names(one if isinstance(one, Document) else next(read) for one in given)
+    loaded = (one if isinstance(one, Document) else next(read) for one in given)
+    # As a library calls it: the text is the same to the model, and need not be read again for either
+    return with_unique_names(replace(one, title=title_of(one)) if one.path else one for one in loaded)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from wim_edge.documents import Document, Mark, Place
-from wim_edge.documents.document import DocumentBuilder
+from wim_edge.documents.document import DocumentBuilder, title_of
 
 
 def test_a_mark_changes_only_what_it_names() -> None:
@@ -31,3 +33,14 @@ def test_a_draft_leaves_blanks_out_and_its_marks_wait() -> None:
     assert document.text == "a\ufffd\n\nb"
     (mark,) = document.marks
     assert (mark.start, mark.page, len(mark.section or "")) == (0, 2, 200)
+
+
+def test_titles() -> None:
+    assert title_of(Document("a.txt", "x", path=Path("folder/a.txt"))) == "a"
+    assert title_of(Document("a.md", "x", (Mark(0, section="One"), Mark(0, section="Two")), Path("a.md"))) == "One"
+    assert title_of(Document("a.pptx", "x", (Mark(0, page=1, section="One"),), Path("a.pptx"))) == "One"
+    bookmarks = (Mark(0, page=1), Mark(0, section="1 Introduction"))
+    assert title_of(Document("a.pdf", "x", bookmarks, Path("a.pdf"))) == "a"
+    titled = Document("a.pdf", "x", (Mark(0, section="One"),), Path("a.pdf"), title=" Costs\n2023 ")
+    assert title_of(titled) == "Costs 2023"
+    assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"

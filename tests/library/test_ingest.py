@@ -11,8 +11,7 @@ import pytest
 
 from tests.documents.scanned import said, scan, scripted
 from tests.library.conftest import documents, write_rows
-from wim_edge.documents import Document
-from wim_edge.library.ingest import IngestResult, add, sync, title_of
+from wim_edge.library.ingest import IngestResult, add, sync
 from wim_edge.library.library import Library
 from wim_edge.settings import Limits
 
@@ -249,19 +248,6 @@ def test_names_stay_when_files_change(home: Path, library: Library) -> None:
     write_rows(paths[1], {"title": "Same", "text": "Another text."})
     list(add(library, paths))
     assert documents(library) == {"Same": "Text 1.", "Same (2)": "Another text.", "Same (3)": "Text 3."}
-
-
-def test_titles() -> None:
-    from wim_edge.documents import Mark
-
-    assert title_of(Document("a.txt", "x", path=Path("folder/a.txt"))) == "a"
-    assert title_of(Document("a.md", "x", (Mark(0, section="One"), Mark(0, section="Two")), Path("a.md"))) == "One"
-    assert title_of(Document("a.pptx", "x", (Mark(0, page=1, section="One"),), Path("a.pptx"))) == "One"
-    bookmarks = (Mark(0, page=1), Mark(0, section="1 Introduction"))
-    assert title_of(Document("a.pdf", "x", bookmarks, Path("a.pdf"))) == "a"
-    titled = Document("a.pdf", "x", (Mark(0, section="One"),), Path("a.pdf"), title=" Costs\n2023 ")
-    assert title_of(titled) == "Costs 2023"
-    assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"
 
 
 def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Library) -> None:

@@ -113,10 +113,12 @@ class PlainLines(_Base):
                 self._answering = True
             case events.AnswerFinished():
                 _write(sys.stdout, "\n" if self._answering else "")
-                label = "nearest" if event.status == "not_found" else "source"
                 for one in format_sources(event, self._several):
                     leads = f": {one.opens}" if one.opens else ""
-                    _write(sys.stdout, f"{label}: {one.where} (relevance {one.relevance:.2f}){leads}\n")
+                    if event.status == "not_found":  # relevant or not, it does not answer
+                        _write(sys.stdout, f"nearest: {one.where}{leads}\n")
+                    else:
+                        _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){leads}\n")
                 _write(sys.stderr, format_outcome(event) + "\n")
             case events.ReadingFinished():
                 _write(sys.stderr, format_kept(event) + "\n")
@@ -264,7 +266,8 @@ class Live(_Base):
         if sources:
             self.console.print(self._text("\nNearest" if event.status == "not_found" else "\nSources", "bold"))
         for one in sources:
-            line = self._text(f"  {one.where} · relevance {one.relevance:.2f}", "green")
+            how = "" if event.status == "not_found" else f" · relevance {one.relevance:.2f}"
+            line = self._text(f"  {one.where}{how}", "green")
             if one.link:
                 line.stylize(f"link {one.link}", 2)
             self.console.print(line.append(f" · {one.opens}" if one.opens else "", "dim"))

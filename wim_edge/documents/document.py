@@ -23,6 +23,7 @@ INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx stri
 _SECTION_CHARS = 200
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
 """The endings of files whose text has other lines than the file itself."""
+_NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _T = TypeVar("_T")
@@ -228,3 +229,12 @@ def require(module: str, name: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         raise DocumentError(f"{name}: reading this format needs the package {module}", INSTALL_HINT) from None
+
+
+def title_of(document: Document) -> str:
+    """Returns the title that the file itself gives, else its first heading, else the file's name."""
+    # Of a PDF the first bookmark is one of many sections: its marks begin with a page alone
+    heading = document.marks[0].section if document.marks else None
+    if not heading or _NO_HEADING.fullmatch(heading):
+        heading = document.path.stem if document.path else document.name
+    return short(document.title) or short(heading) or "untitled"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
 import time
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Literal
 
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
-from wim_edge.documents.document import short
+from wim_edge.documents.document import short, title_of
 from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
@@ -32,7 +31,6 @@ _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
 """The bytes of a file that are read in a second, about, on two cores; of plain text more."""
 _LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
-_NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
 
 
 @dataclass(frozen=True)
@@ -126,15 +124,6 @@ def _is_gone(name: str) -> bool:
     except OSError:
         pass
     return False
-
-
-def title_of(document: Document) -> str:
-    """Returns the title that the file itself gives, else its first heading, else the file's name."""
-    # Of a PDF the first bookmark is one of many sections: its marks begin with a page alone
-    heading = document.marks[0].section if document.marks else None
-    if not heading or _NO_HEADING.fullmatch(heading):
-        heading = document.path.stem if document.path else document.name
-    return short(document.title) or short(heading) or "untitled"
 
 
 def files_of(

@@ -13,11 +13,10 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from wim_edge.atomic_files import replace_file
 from wim_edge.documents import Document, document_of
-from wim_edge.documents.document import well_formed
+from wim_edge.documents.document import title_of, well_formed
 from wim_edge.documents.formats import is_pdf
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.ingest import title_of
 from wim_edge.library.library import DocumentEntry, Library, StoredDocument
 from wim_edge.library.reading_store import os_reason
 from wim_edge.server.allowed_files import AllowedFolders
