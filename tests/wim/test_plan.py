@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from tests.wim.island import FILLER, QUESTION, SMALL, asked, text
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
+from wim_edge.library.ingest import add
+from wim_edge.library.library import Library
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
 from wim_edge.testing import FakeModel
 
@@ -153,3 +156,23 @@ def test_what_the_plan_accepts_fits(
     assert found[-1].finish_reason in ("stop", "length", "repeated")  # type: ignore[attr-defined]
     if (pattern, relevance) != ("rag", "verdict"):  # which judges texts, and reads what it answers from
         assert found[-1].usage.prefilled_tokens >= found[0].tokens  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "above"),
+    [("a.md", "# Charges\n\nA berth costs 4.", 'Document "Charges":'), ("a.txt", "A berth costs 4.", "Document:")],
+)
+def test_a_file_is_called_the_same_alone_and_in_a_library(tmp_path: Path, name: str, body: str, above: str) -> None:
+    path = tmp_path / name
+    path.write_text(body)
+    library = Library("default", create=True)
+    list(add(library, [path]))
+    (kept,) = library.documents([number for number, _ in library.digests()])
+    given: list[set[str]] = []
+    for document in (path, kept.document):
+        prompts = set[str]()
+        with Runtime(SMALL, model=FakeModel(lambda prompt, to=prompts: to.add(prompt) or "")) as runtime:
+            runtime.ask(document, "What does a berth cost?")
+        given.append(prompts)
+    assert given[0] == given[1]
+    assert all(above in prompt for prompt in given[0] if "A berth" in prompt)
