@@ -44,3 +44,9 @@ def test_titles() -> None:
     titled = Document("a.pdf", "x", (Mark(0, section="One"),), Path("a.pdf"), title=" Costs\n2023 ")
     assert title_of(titled) == "Costs 2023"
     assert title_of(Document("a.epub", "x", (Mark(0, section="chapter 1"),), Path("a.epub"))) == "a"
+
+
+def test_a_title_that_is_the_name_of_the_file_is_not_its_own() -> None:
+    assert Document("a.txt", "x", path=Path("folder/a.txt"), title="a").own_title == ""
+    assert Document("a.txt", "x", path=Path("folder/a.txt"), title="Costs").own_title == "Costs"
+    assert Document("a", "x", title="a").own_title == "a"

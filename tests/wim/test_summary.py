@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.wim.mill import MILL, ask
@@ -72,3 +74,10 @@ def test_a_summary_holds_sentences_alone_and_none_twice() -> None:
     assert "#" not in ask(document, "What is this about?", "fee").text
     assert ask("The gate opens at nine. " * 60, "Summarize this.", "gate").text == "“The gate opens at nine.”"
     assert ask("... !!! ??? ---", "what", "!", answer="summary").status == "not_found"
+
+
+def test_the_name_of_a_file_is_no_heading() -> None:
+    named = Document("mill.txt", MILL, path=Path("mill.txt"), title="mill")
+    assert ask(named, "What is this about?", "river").text.startswith("“")
+    titled = Document("mill.txt", MILL, path=Path("mill.txt"), title="The old mill")
+    assert ask(titled, "What is this about?", "river").text.startswith("The old mill\n\n“")

@@ -99,6 +99,11 @@ class Document:
         """Returns the section of a character, without the rest of its place, which takes longer to tell."""
         return _latest(self._sections, at)
 
+    @property
+    def own_title(self) -> str:
+        """The title, unless it is only the file's name, which says nothing of what the text holds; then empty."""
+        return "" if self.path is not None and self.title == self.path.stem else self.title
+
     @cached_property
     def _has_lines(self) -> bool:
         return not self.is_converted and (self.path or Path(self.name)).suffix.lower() not in _CONVERTED

@@ -221,9 +221,7 @@ def _segment(
 ) -> tuple[PlannedSegment, ...]:
     pieces = []
     for index, document in enumerate(documents):
-        is_named = document.path is not None and document.title == document.path.stem  # says nothing of what it holds
-        title = "" if is_named else document.title
-        heading = prompts.document(document.name, title=title, several=len(documents) > 1)
+        heading = prompts.document(document.name, title=document.own_title, several=len(documents) > 1)
         between = tokenize(BLANK_LINE) if index and resolved.pattern.deep else ()
         lead = (*between, *tokenize(heading))
         alone = not resolved.pattern.deep

@@ -80,7 +80,7 @@ def summary(documents: Seq[Document]) -> Answer:
         if not first:
             continue
         quotes.append(_quote(document, first))
-        title = document.title or _heading(document) or (document.name if len(documents) > 1 else "")
+        title = document.own_title or _heading(document) or (document.name if len(documents) > 1 else "")
         sections = [section for section in _sections(document) if section[0] != title]
         shown = []
         if len(sections) > _SECTIONS:
