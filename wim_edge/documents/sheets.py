@@ -50,10 +50,11 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             draft.mark(section=sheet.title)
             member = getattr(sheet, "_worksheet_path", "")
             markup = archive.read(member) if member in archive.names else b""
-            if empty := list(islice(_VALUELESS.finditer(markup), _MERGES)):
-                cell = _REFERENCE.search(empty[0][0])
+            valueless = islice(_VALUELESS.finditer(markup), _MERGES)
+            if first := next(valueless, None):
+                cell, empty = _REFERENCE.search(first[0]), 1 + sum(1 for _ in valueless)
                 draft.notes.append(
-                    f"sheet {sheet.title}: no value was kept of {len(empty):,} formula{'s' * (len(empty) > 1)}"
+                    f"sheet {sheet.title}: no value was kept of {empty:,} formula{'s' * (empty > 1)}"
                     f"{f' (first: {cell[1].decode()})' if cell else ''}; a spreadsheet program that opens and saves "
                     "the file keeps them"
                 )
