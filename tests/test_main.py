@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -31,3 +33,37 @@ def test_ctrl_c_before_there_is_a_command(monkeypatch: pytest.MonkeyPatch, capsy
         program.main()
     assert ended.value.code == 130
     assert capsys.readouterr().err == "cancelled\n"
+
+
+@pytest.mark.parametrize(("modules", "gone", "code"), [(("ray",), [3], 3), ((), [], 3), (("ray",), [], "a line")])
+def test_with_ray_the_process_ends_before_it_is_taken_apart(
+    monkeypatch: pytest.MonkeyPatch, modules: tuple[str, ...], gone: list[int], code: object
+) -> None:
+    ended: list[int] = []
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    for name in modules:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setattr("wim_edge.cli.main", lambda prog_name: sys.exit(code))
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with pytest.raises(SystemExit) as left:
+        program.main()
+    assert ended == gone
+    assert left.value.code == code
+
+
+def test_output_that_cannot_be_written_is_not_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def write(self, _: str) -> None:
+            pass
+
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    ended: list[int] = []
+    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
+    monkeypatch.setattr("wim_edge.cli.main", lambda prog_name: sys.exit(0))
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.raises(SystemExit):
+        program.main()
+    assert ended == []

@@ -9,7 +9,25 @@ def main() -> None:
     except KeyboardInterrupt:  # Ctrl-C at once: there is no command yet that could end well
         sys.stderr.write("cancelled\n")
         sys.exit(130)
-    command(prog_name="wim-edge")
+    try:
+        command(prog_name="wim-edge")
+    except SystemExit as ended:
+        if "ray" in sys.modules and isinstance(ended.code, int):
+            _end_at_once(ended.code)
+        raise
+
+
+def _end_at_once(code: int) -> None:
+    """Ends the process, unless its output cannot be written. Threads of Ray's libraries outlive its shutdown: one that
+    met what a slower end takes apart would end the program by a signal, after all is done."""
+    import os
+
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code)
 
 
 if __name__ == "__main__":
