@@ -62,12 +62,6 @@ FAST = "not real"
 _REAL_AS_A_WHOLE = re.compile(r"^pytestmark = \[?pytest\.mark\.real\b", re.MULTILINE)
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Returns five, so that one that waits leaves its core to another. The fast layer hardly waits, and each worker
-    imports all that its tests import: there three are quicker."""
-    return 3 if config.option.markexpr == FAST else 5
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leaves modules out, where the fast layer is asked for, that are real as a whole: importing them takes seconds."""
     if config.option.markexpr != FAST or collection_path.suffix != ".py":

@@ -107,9 +107,9 @@ def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
 
 def test_merged_cells_do_not_make_a_sheet_long(read) -> None:
     book = openpyxl.Workbook()
-    for number in range(20_000):
+    for number in range(5_000):
         book.active.append(["x" * 200 if number == 0 else None, number])
-    book.active.merge_cells("A1:A20000")
+    book.active.merge_cells("A1:A5000")
     out = io.BytesIO()
     book.save(out)
-    assert len(read("a.xlsx", out.getvalue()).text) < 1_300_000
+    assert len(read("a.xlsx", out.getvalue()).text) < 320_000

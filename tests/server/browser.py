@@ -6,8 +6,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SECONDS = 120_000  # milliseconds that a real model may take
+
+REAL_MODEL = pytest.mark.parametrize("page", ["smollm2"], indirect=True)
 
 
 def expect(what: Any) -> Any:

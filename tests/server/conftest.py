@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -22,6 +23,20 @@ from wim_edge.server.timeouts import HeaderTimeoutProtocol
 
 PARTS = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
 ALONE = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
+
+
+class _Hurried:
+    """asyncio for uvicorn, which looks ten times a second whether it shall end, and some three hundred times here."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds / 10)
+
+
+uvicorn.server.asyncio = _Hurried()  # type: ignore[assignment]
 
 
 def types(found: list[dict[str, Any]]) -> list[str]:
@@ -143,8 +158,10 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(browser: Any, smollm2: Path) -> Iterator[Any]:
-    settings = Settings(model=str(smollm2), segment_tokens=64, margin_tokens=16, answer_tokens=8)
+def page(browser: Any, model_file: Callable[[str], Path], request: pytest.FixtureRequest) -> Iterator[Any]:
+    """With llama.cpp and random weights, of which it shows as much as of others, sooner; `REAL_MODEL` asks for one."""
+    model = model_file(getattr(request, "param", "llama"))
+    settings = Settings(model=str(model), segment_tokens=64, margin_tokens=16, answer_tokens=8)
     with serving(create_app(settings)) as address, browser.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(SECONDS)

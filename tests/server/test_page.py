@@ -1,4 +1,4 @@
-"""The page, end to end: a real browser, the real server, the real embedded model."""
+"""The page, end to end: a real browser, the real server, llama.cpp; once with the embedded model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, SECONDS, answered, ask, choose_pattern, expect
+from tests.server.browser import BROWSER, REAL_MODEL, SECONDS, answered, ask, choose_pattern, expect
 from wim_edge import catalog
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
@@ -29,6 +29,7 @@ def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
     ask(page, "Who may copy and distribute verbatim copies of this license document?")
 
 
+@REAL_MODEL
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
     path = tmp_path / "licence 🚢.md"
     path.write_text(f"# Licence 🚢\n\n{long_text[:1000]}", encoding="utf-8")

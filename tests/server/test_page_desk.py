@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, add, answered, ask, expect
+from tests.server.browser import BROWSER, REAL_MODEL, add, answered, ask, expect
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
@@ -171,6 +171,7 @@ def test_what_was_set_aside_is_not_said_to_be_absent(
     expect(page.locator("#verdict")).to_have_text("Not in the document")
 
 
+@REAL_MODEL
 def test_the_example_explains_itself(page: Any) -> None:
     expect(page.locator("#able")).to_contain_text("very small")
     page.click("#example")
