@@ -105,11 +105,37 @@ def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
     )
 
 
-def test_merged_cells_do_not_make_a_sheet_long(read) -> None:
+@pytest.mark.parametrize("size", [b"A1:B7000", b"A1:A3", b"A1:XFD1048576"])
+def test_a_long_sheet_is_read_to_its_end_whatever_size_it_says(read, size: bytes) -> None:
     book = openpyxl.Workbook()
-    for number in range(5_000):
-        book.active.append(["x" * 200 if number == 0 else None, number])
-    book.active.merge_cells("A1:A5000")
+    for number in range(7_000):
+        book.active.append([f"part {number}", number])
+    out, told = io.BytesIO(), io.BytesIO()
+    book.save(out)
+    with zipfile.ZipFile(out) as whole, zipfile.ZipFile(told, "w", zipfile.ZIP_DEFLATED) as other:
+        for name in whole.namelist():
+            other.writestr(name, re.sub(rb'(?<=dimension ref=")[^"]*', size, whole.read(name)))
+    document = read("a.xlsx", told.getvalue())
+    assert document.text.split("\n")[-1] == "part 6999 | 6999"
+    assert len(document.text.split("\n")) == 7_000
+    assert document.notes == ()
+
+
+def test_what_stands_too_far_right_is_told(read) -> None:
+    book = openpyxl.Workbook()
+    book.active.append([f"v{number}" for number in range(1_001)])
     out = io.BytesIO()
     book.save(out)
-    assert len(read("a.xlsx", out.getvalue()).text) < 320_000
+    document = read("a.xlsx", out.getvalue())
+    assert "v999" in document.text
+    assert document.notes == ("sheet Sheet: what stands right of 1,000 columns was not read",)
+
+
+def test_merged_cells_do_not_make_a_sheet_long(read) -> None:
+    book = openpyxl.Workbook()
+    for number in range(20_000):
+        book.active.append(["x" * 200 if number == 0 else None, number])
+    book.active.merge_cells("A1:A20000")
+    out = io.BytesIO()
+    book.save(out)
+    assert len(read("a.xlsx", out.getvalue()).text) < 1_300_000

@@ -61,6 +61,8 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             rows = _Rows(sheet, left, _merged(markup))
             add_rows(draft, rows, are_numbered=True)
             left = rows.left
+            if rows.is_wider:
+                draft.notes.append(f"sheet {sheet.title}: what stands right of {_COLUMNS:,} columns was not read")
             if left <= 0:
                 draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {sheet.title} was not read")
                 break
@@ -75,16 +77,21 @@ class _Rows:
     cells that go over more rows, and the last of these; such a cell stands in each that holds something."""
 
     def __init__(self, sheet: Any, left: int, merged: dict[int, list[tuple[int, int]]]) -> None:
-        self._sheet, self.left, self._merged = sheet, left, merged
+        self._sheet, self.left, self._merged, self.is_wider = sheet, left, merged, False
 
     def __iter__(self) -> Iterator[list[str]]:
         goes_on: dict[int, tuple[str, int]] = {}
-        repeated = 0
-        for number, row in enumerate(self._sheet.iter_rows(max_col=_COLUMNS), start=1):
+        repeated = width = 0
+        self._sheet.reset_dimensions()  # what a file says of its size may be wrong; each row ends with its last cell
+        for number, whole in enumerate(self._sheet.iter_rows(), start=1):
+            row = whole[:_COLUMNS]
             self.left -= 1 + len(row)
             if self.left <= 0:
                 return
+            self.is_wider |= any(cell.value is not None for cell in whole[_COLUMNS:])
             texts = [shown(cell.value, getattr(cell, "number_format", None) or "") for cell in row]
+            width = max(width, len(row))
+            texts += [""] * (width - len(row))
             if any(texts):
                 for column, (text, last) in goes_on.items():
                     if number <= last and column < len(texts) and not texts[column] and repeated < _REPEATED:
