@@ -30,12 +30,24 @@ def test_no_more_threads_than_openmp_is_told(monkeypatch: pytest.MonkeyPatch, mo
     assert physical_cores() == (cores or all_of_them)
 
 
-@pytest.mark.parametrize(("features", "uses"), [("AVX2 = 1 | AMX_INT8 = 1 | ", False), ("AVX2 = 1 | ", True)])
-def test_no_code_for_amx_is_used(monkeypatch: pytest.MonkeyPatch, features: str, uses: bool) -> None:
+@pytest.mark.parametrize(
+    ("features", "weights", "uses"),
+    [
+        ("AVX2 = 1 | AMX_INT8 = 1 | ", [], False),
+        ("AVX2 = 1 | ", [12], True),
+        ("AVX2 = 1 | AVX512 = 1 | ", [0, 12, 14], False),
+        ("AVX2 = 1 | AVX512 = 1 | ", [0, 2, 14], True),
+        ("AVX2 = 1 | AVX512 = 0 | ", [12], True),
+        ("NEON = 1 | DOTPROD = 1 | REPACK = 1 | ", [12], True),
+    ],
+)
+def test_weights_are_laid_out_anew_where_that_is_no_loss(
+    monkeypatch: pytest.MonkeyPatch, features: str, weights: list[int], uses: bool
+) -> None:
     from wim_edge.engine import bindings
 
     monkeypatch.setattr(bindings, "system_info", lambda: features)
-    assert bindings.model_params().use_extra_bufts is uses
+    assert bindings.model_params(weights).use_extra_bufts is uses
 
 
 @pytest.mark.parametrize(

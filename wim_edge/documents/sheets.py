@@ -85,12 +85,12 @@ class _Rows:
         self._sheet.reset_dimensions()  # what a file says of its size may be wrong; each row ends with its last cell
         for number, whole in enumerate(self._sheet.iter_rows(), start=1):
             row = whole[:_COLUMNS]
-            self.left -= 1 + len(row)
+            width = max(width, len(row)) if row else 0  # of the rows since an empty one
+            self.left -= 1 + width
             if self.left <= 0:
                 return
             self.is_wider |= any(cell.value is not None for cell in whole[_COLUMNS:])
             texts = [shown(cell.value, getattr(cell, "number_format", None) or "") for cell in row]
-            width = max(width, len(row))
             texts += [""] * (width - len(row))
             if any(texts):
                 for column, (text, last) in goes_on.items():

@@ -12,7 +12,7 @@ import logging
 import os
 import platform
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -58,6 +58,7 @@ log.propagate = True
 _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
 _GPU, _IGPU = 1, 2  # enum ggml_backend_dev_type
+_Q4_K = 12  # enum ggml_type
 _errors: deque[str] = deque(maxlen=4)
 _line = ""
 _level = logging.INFO
@@ -159,11 +160,16 @@ def is_apple_silicon(device: str) -> bool:
     return device.startswith("MTL") and platform.machine() == "arm64"
 
 
-def model_params() -> Any:
-    """Returns llama.cpp's parameters for opening a model: its own, without other layouts of the weights on a processor
-    with AMX. Built by GCC before 13, its code for these crashes there (llama.cpp's issue 20824)."""
-    params = lib.llama_model_default_params()
-    params.use_extra_bufts = params.use_extra_bufts and "AMX_INT8 = 1" not in system_info()
+def model_params(weights: Collection[int] = ()) -> Any:
+    """Returns llama.cpp's parameters for opening a model with these types of weights: its own, but for the other layout
+    that it copies weights to, which is left away where it is a loss.
+
+    On a processor with AMX its code for it, built by GCC before 13, crashes (llama.cpp's issue 20824). With AVX-512
+    Q4_K is slower so, takes more memory and opens later (docs/choices.md, the engine).
+    """
+    params, features = lib.llama_model_default_params(), system_info()
+    is_loss = "AMX_INT8 = 1" in features or ("AVX512 = 1" in features and _Q4_K in weights)
+    params.use_extra_bufts = params.use_extra_bufts and not is_loss
     return params
 
 

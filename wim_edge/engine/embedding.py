@@ -58,7 +58,7 @@ class EmbeddingModel:
         check_weights(path, settings)
         self.header = read_header(path, embeds=True)
         self.name = name or path.stem
-        params = model_params()
+        params = model_params(self.header.weight_types)
         params.n_gpu_layers = gpu_layers(self.header, settings.n_gpu_layers)
         last_errors()
         self._context = None

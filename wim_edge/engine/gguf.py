@@ -80,6 +80,11 @@ class GGUFHeader:
         template = self.metadata.get("tokenizer.chat_template")
         return template if isinstance(template, str) and template.strip() else None
 
+    @property
+    def weight_types(self) -> frozenset[int]:
+        """The types of the tensors (enum ggml_type)."""
+        return frozenset(tensor.type for tensor in self.tensors)
+
     def arch(self, key: str) -> MetaValue | None:
         """Returns the value of ``{architecture}.{key}``, or None."""
         return self.metadata.get(f"{self.architecture}.{key}")

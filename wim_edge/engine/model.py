@@ -47,7 +47,7 @@ class Model:
                 f"{readable(free)} are free",
                 f"Use a smaller model, other --gpu-layers, or {available_memory.memory_hint()}.",
             )
-        params = model_params()
+        params = model_params(self.header.weight_types)
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
         last_errors()
