@@ -78,6 +78,20 @@ def test_what_a_speaker_notes_belongs_to_the_slide(read) -> None:
     assert document.place(document.text.index("slowly"), 20).page == 1
 
 
+def test_a_long_sheet_is_read_to_its_end_and_what_is_cut_is_told(read) -> None:
+    rows = "".join(cells("x", str(number)) for number in range(100_100))
+    document = read("a.ods", file("spreadsheet", f'<table:table table:name="S">{rows}</table:table>'))
+    assert document.text.endswith("x | 100099")
+    assert document.notes == ()
+    rows = cells("y", times=200_000) + cells("z", *["v"] * 1_000)
+    document = read("a.ods", file("spreadsheet", f'<table:table table:name="S">{rows}</table:table>'))
+    assert document.text.split("\n")[-1].startswith("z | v")
+    assert document.notes == (
+        "table S: a row is repeated more than 100,001 times, and was read so often",
+        "table S: what stands right of 1,000 columns was not read",
+    )
+
+
 def test_one_with_a_password_says_so(refuse) -> None:
     manifest = '<manifest:file-entry><manifest:encryption-data manifest:checksum="x"/></manifest:file-entry>'
     error = refuse("a.ods", archive({"content.xml": b"\x8a\x01", "META-INF/manifest.xml": manifest}))

@@ -24,7 +24,9 @@ _DROPPED = frozenset(
 )
 _SPOKEN = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
-_ROWS, _COLUMNS, _DEEP = 100_000, 1000, 200
+_COLUMNS, _DEEP = 1000, 200
+_REPEATED = 100_000
+"""The most rows of a table that stand in its file once and are repeated, empty ones among them."""
 
 
 def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -121,20 +123,29 @@ class _ElementWriter:
         add_rows(self._draft, self._rows(table), are_numbered=is_sheet)
 
     def _rows(self, table: Any) -> Iterator[list[str]]:
-        left, blank = _ROWS, 0
+        left, blank, cut = _REPEATED, 0, set()
         for row in table.iter(_ROW):
             cells: list[str] = []
             for cell in row:
-                if cell.tag in _CELLS and len(cells) < _COLUMNS:
+                if cell.tag in _CELLS:
                     text = " ".join(self._text(one, []) for one in cell.iter(*_PARAGRAPHS))
-                    cells += [text] * min(_times(cell, "number-columns-repeated"), _COLUMNS - len(cells))
-            times = min(_times(row, "number-rows-repeated"), left)
+                    times = _times(cell, "number-columns-repeated")
+                    room = _COLUMNS - len(cells)
+                    cells += [text] * min(times, room)
+                    if text and times > room:
+                        cut.add(f"what stands right of {_COLUMNS:,} columns was not read")
+            wanted = _times(row, "number-rows-repeated")
+            times = min(wanted, 1 + left)
             if not any(cells):  # a sheet ends with a million of them
                 blank = min(blank + times, left)
                 continue
+            if times < wanted:
+                cut.add(f"a row is repeated more than {times:,} times, and was read so often")
             yield from [[]] * blank
             yield from [cells] * times
-            left, blank = left - blank - times, 0
+            left, blank = left - blank - times + 1, 0
+        name = table.get(f"{_TABLE}name") or "of no name"
+        self._draft.notes += [f"table {name}: {what}" for what in sorted(cut)]
 
     def _text(self, element: Any, boxes: list[Any]) -> str:
         """Returns the element's own text; frames that are anchored in it go to ``boxes``, notes to the end."""
