@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from tests.documents.conftest import Read, Refuse
 from tests.documents.scanned import picture, png
+from wim_edge.documents.readers import read_document
+from wim_edge.settings import Limits
 
 pytestmark = pytest.mark.real
 
@@ -21,11 +24,12 @@ def test_the_text_on_a_picture(read: Read) -> None:
     assert "page 1 is a picture" in document.notes[0]
 
 
-def test_a_file_of_several_pictures_has_pages(read: Read) -> None:
-    file = BytesIO()
-    picture("The first page").save(file, "TIFF", save_all=True, append_images=[picture("The second page")])
-    document = read("fax.tiff", file.getvalue())
+def test_a_file_of_several_pictures_has_pages(tmp_path: Path) -> None:
+    file = tmp_path / "fax.tiff"
+    picture("The first page").save(file, "TIFF", save_all=True, append_images=[picture("The second page")] * 120)
+    document = read_document(file, limits=Limits(scan_pages=2))
     assert document.place(document.text.index("second"), len(document.text)).page == 2
+    assert "pages 3 to 121 are left out" in document.notes[0]
 
 
 def test_pictures_without_text_and_damaged_ones_are_errors(refuse: Refuse) -> None:

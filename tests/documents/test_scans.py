@@ -155,16 +155,29 @@ def test_a_picture_that_was_left_in_the_middle_is_gone_on_with(tmp_path: Path, w
     path = tmp_path / "fax.png"
     path.write_bytes(png("x"))
     pages = [said(page, (f"Page {page}", 70, 100, 130, 130, 0.9)) for page in (1, 2, 3)]
-    worker += [pages, [*pages, '{"end":true}']]
+    worker += [['{"count": 3}', *pages], ['{"count": 3}', *pages[1:]]]
     (found,) = find_scans([path])
     with closing(found.recognise(keep=True)) as some:
         next(some)
     scans._remembered.clear()
     (again,) = find_scans([path])
-    assert len(list(again.recognise(keep=True))) == 3
+    assert [page.number for page in again.recognise(keep=True)] == [2, 3]
     scans._remembered.clear()
     assert not find_scans([path])
     assert read_document(path).text == "Page 1\n\nPage 2\n\nPage 3"
+
+
+def test_what_is_not_read_of_a_picture_of_many_pages_is_told(tmp_path: Path, worker: Runs) -> None:
+    count = '{"count": 7}'
+    worker += [[count, said(1, ("One", 70, 100, 130, 130, 0.9)), said(2)], [count], [count], [count]]
+    (tmp_path / "fax.tiff").write_bytes(png("x"))
+    document = read_document(tmp_path / "fax.tiff", limits=Limits(scan_pages=5))
+    assert document.text == "One"
+    assert document.place(0, 3).page == 1, "though it alone was read"
+    assert document.notes[:2] == (
+        "pages 2, 3, 4, 5 have no text that was recognised", "pages 6 to 7 are left out: text is recognised on no more",
+    )  # fmt: skip
+    assert not worker, "on each of the last three it ended"
 
 
 def test_it_ends_in_the_middle_of_a_page_when_that_is_wished(tmp_path: Path, worker: Runs) -> None:

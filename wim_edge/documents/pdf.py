@@ -22,7 +22,6 @@ from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-_NAMED_PAGES = 5
 _BOOKMARKS = 5000
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
@@ -62,9 +61,10 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         raise scans.unread(f"{name}: scanned, its pages are pictures without a text layer", drawn)
     if draft.empty:
         raise damaged(name)
-    draft.notes.extend(_note(silent, "no text layer") + _note(broken, "damage, and could not be read"))
+    draft.notes.extend(scans.on_pages(silent, "no text layer"))
+    draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
     covered = [number for number in drawn if number not in scanned and number not in silent]
-    draft.notes.extend(_note(covered, "a picture over most of it, in which text is not recognised"))
+    draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
     draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
 
@@ -180,13 +180,3 @@ def _refusal(name: str, error: Exception) -> DocumentError:
     if "password" in reason or "security" in reason:
         return encrypted(name)
     return damaged(name)
-
-
-def _note(numbers: list[int], what: str) -> list[str]:
-    if not numbers:
-        return []
-    if len(numbers) == 1:
-        return [f"page {numbers[0]} has {what}"]
-    named = ", ".join(map(str, numbers[:_NAMED_PAGES]))
-    more = f" and {len(numbers) - _NAMED_PAGES} more" if len(numbers) > _NAMED_PAGES else ""
-    return [f"pages {named}{more} have {what}"]

@@ -16,12 +16,19 @@ START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\
 def read_picture(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the text on a picture, or on all of a file of several. Raises DocumentError if there is none, or nothing
     that recognises it."""
-    pages = scans.of_picture(data)[: limits.scan_pages] if limits.scan_pages else []
+    found = scans.of_picture(data, limits.scan_pages)
+    pages = [found.pages[number] for number in sorted(found.pages) if number <= limits.scan_pages]
     draft = DocumentBuilder()
     for page, text in zip(pages, reflow([page.lines for page in pages]), strict=True):
-        draft.mark(page=page.number if len(pages) > 1 else None, confidence=page.confidence)
+        draft.mark(page=page.number if found.count > 1 else None, confidence=page.confidence)
         draft.paragraph(text)
     if draft.empty:
         raise scans.unread(f"{name}: a picture, on which no text was recognised")
-    draft.notes += scans.note(pages)
+    read = [page for page in pages if page.lines]
+    silent = {*range(1, min(found.count, limits.scan_pages) + 1)} - {page.number for page in read}
+    draft.notes += scans.on_pages(sorted(silent), "no text that was recognised")
+    if found.count > limits.scan_pages:
+        after = f"pages {limits.scan_pages + 1} to {found.count}"
+        draft.notes.append(f"{after} are left out: text is recognised on no more")
+    draft.notes += scans.note(read)
     return draft.document(name)

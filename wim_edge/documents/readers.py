@@ -113,7 +113,9 @@ class Scan:
     ) -> Generator[scans.ScannedPage]:
         """Recognises the text, and yields each page; the file is then read with it. ``keep``: on disk, for the next
         time. ``is_stopped``: asked now and then whether to end. Raises DocumentError."""
-        return scans.recognise(bytes_of(self.path, limits), self.pages, keep=keep, is_stopped=is_stopped)
+        return scans.recognise(
+            bytes_of(self.path, limits), self.pages, most=limits.scan_pages, keep=keep, is_stopped=is_stopped
+        )
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
@@ -133,7 +135,7 @@ def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list
             pages = unread_scans(data, limits) if of_pages else []
         except (DocumentError, OSError, ValueError):  # which reading will tell
             continue
-        if pages or (not of_pages and scans.waits(data)):
+        if pages or (not of_pages and scans.waits(data, limits.scan_pages)):
             found.append(Scan(path, tuple(pages)))
     return found
 

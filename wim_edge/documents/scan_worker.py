@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
-from itertools import islice
 from statistics import median
 from typing import Any, TypeAlias
 
@@ -35,13 +34,12 @@ _MOST_PIXELS = 4000
 """The pixels of a page's longer side, at most."""
 _UNSURE = 0.8
 """The confidence below which a page may stand on its head."""
-_LANGUAGES, _FRAMES = 4, 100
-_ADDRESS_SPACE, _SECONDS_A_PAGE = 6 * 2**30, 240
+_LANGUAGES = 4
+_ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields pages of a PDF, or of a picture (all if there are no numbers, up to `_FRAMES`): number, pixels, and points
-    a pixel."""
+    """Yields pages of a PDF, or of a picture (all if there are no numbers): number, pixels, and points a pixel."""
     if is_pdf(data):
         import pypdfium2
 
@@ -53,18 +51,31 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
             yield number, np.array(bitmap.to_numpy(), np.uint8).reshape(bitmap.height, bitmap.width), 1 / scale
             page.close()
         return
-    from PIL import Image, ImageFile, ImageOps, ImageSequence
+    from PIL import Image, ImageFile, ImageOps
 
     ImageFile.LOAD_TRUNCATED_IMAGES = True  # of a file that is cut, what is there
     with Image.open(BytesIO(data)) as picture:
-        for number, frame in enumerate(islice(ImageSequence.Iterator(picture), _FRAMES), 1):
-            if numbers and number not in numbers:
-                continue
-            upright = ImageOps.exif_transpose(frame).convert("RGBA")
+        for number in numbers or range(1, _count(picture) + 1):
+            picture.seek(number - 1)
+            upright = ImageOps.exif_transpose(picture).convert("RGBA")
             paper = Image.new("RGBA", upright.size, "white")
             paper.alpha_composite(upright)
             paper.thumbnail((_MOST_PIXELS, _MOST_PIXELS))
             yield number, np.asarray(paper.convert("L")), 72 / _DPI
+
+
+def count(data: bytes) -> int:
+    """Returns how many pages a picture holds; 0 for a PDF, of which that is known."""
+    from PIL import Image
+
+    if is_pdf(data):
+        return 0
+    with Image.open(BytesIO(data)) as picture:
+        return _count(picture)
+
+
+def _count(picture: Any) -> int:
+    return int(getattr(picture, "n_frames", 1))
 
 
 def upright(engine: Engine, pixels: Pixels) -> list[Box]:
@@ -145,8 +156,10 @@ def _end_with(parent: int) -> None:
 def main(name: str, numbers: Sequence[int], parent: int) -> None:
     if os.name == "posix":  # elsewhere a launcher may stand between the two
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * max(1, len(numbers)))
+    subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * (len(numbers) or _MOST_PAGES))
     data = sys.stdin.buffer.read()
+    sys.stdout.write(json.dumps({"count": count(data)}) + "\n")
+    sys.stdout.flush()
     engine: Engine | None = None
     for number, pixels, points in pages(data, numbers):
         try:
@@ -161,7 +174,6 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
         ]
         sys.stdout.write(json.dumps({"page": number, "boxes": placed}) + "\n")
         sys.stdout.flush()
-    sys.stdout.write('{"end":true}\n')
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import queue
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -35,6 +36,7 @@ _SECONDS, _POLL = 180.0, 0.25
 _CRASHES = 3
 """The pages on which the process may end before the rest is given up."""
 _REMEMBERED = 16
+_NAMED_PAGES = 5
 _LIKE = 0.35
 """The share by which a line's height may differ from the page's usual one and be taken for it: boxes are loose."""
 
@@ -66,11 +68,11 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """The pages that were recognised of a file, by their numbers; whether these are all that a picture holds, and
-    whether more was tried in vain, here and now."""
+    """The pages that were recognised of a file, by their numbers; how many a picture holds (0: not known), and whether
+    more was tried in vain, here and now."""
 
     pages: dict[int, ScannedPage]
-    is_whole: bool = False
+    count: int = 0
     was_tried: bool = False
 
 
@@ -88,10 +90,14 @@ def known(data: bytes) -> Recognised:
     return _remembered[digest]
 
 
-def waits(picture: bytes) -> bool:
-    """Tells whether something of a picture is still to be recognised."""
+def waits(picture: bytes, most: int) -> bool:
+    """Tells whether something of a picture's pages, up to this number, is still to be recognised."""
     found = known(picture)
-    return not (found.is_whole or found.was_tried)
+    return not found.was_tried and (not found.count or bool(_missing(found, most)))
+
+
+def _missing(found: Recognised, most: int) -> list[int]:
+    return [number for number in range(1, min(found.count, most) + 1) if number not in found.pages]
 
 
 def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
@@ -105,14 +111,14 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
     return {number: there[number] for number in numbers if number in there}
 
 
-def of_picture(data: bytes) -> list[ScannedPage]:
-    """Returns the pages of a picture likewise: one, but for a file that holds several."""
-    if not engine():
-        return []
-    if waits(data):
-        for _ in recognise(data, ()):
+def of_picture(data: bytes, most: int) -> Recognised:
+    """Returns the pages of a picture up to this number likewise: one, but for a file that holds several."""
+    if not most or not engine():
+        return Recognised({})
+    if waits(data, most):
+        for _ in recognise(data, (), most=most):
             pass
-    return sorted(known(data).pages.values(), key=lambda page: page.number)
+    return known(data)
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
@@ -120,6 +126,15 @@ def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
     if drawn and not engine():
         return DocumentError(what, f"{INSTALL} has it recognised; so has Tesseract, where that is installed.")
     return DocumentError(what, "Give a sharper scan, or one with text on it.")
+
+
+def on_pages(numbers: Sequence[int], what: str) -> list[str]:
+    """Returns what is told of these pages; nothing of none."""
+    if len(numbers) < 2:
+        return [f"page {number} has {what}" for number in numbers]
+    named = ", ".join(map(str, numbers[:_NAMED_PAGES]))
+    more = f" and {len(numbers) - _NAMED_PAGES} more" if len(numbers) > _NAMED_PAGES else ""
+    return [f"pages {named}{more} have {what}"]
 
 
 def note(pages: Sequence[ScannedPage]) -> list[str]:
@@ -134,25 +149,30 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 
 
 def recognise(
-    data: bytes, numbers: Sequence[int], *, keep: bool = False, is_stopped: Callable[[], bool] = bool
-) -> Generator[ScannedPage]:
-    """Recognises the pages of a PDF, or of a picture (all, if there are no numbers), and yields each.
+    data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
+    is_stopped: Callable[[], bool] = bool,
+) -> Generator[ScannedPage]:  # fmt: skip
+    """Recognises the pages of a PDF, or of a picture (all up to `most`, if there are no numbers), and yields each.
 
     ``keep``: on disk, too. ``is_stopped``: asked a few times a second whether to end. A page on which the engine ends
     is left without lines. Raises DocumentError if there is no engine that can be loaded.
     """
-    found, waiting, crashes = known(data), list(numbers), 0
+    found, crashes = known(data), 0
+    waiting = list(numbers) or _missing(found, most)
     try:
         while not is_stopped():
             before = len(found.pages)
             with closing(_lines_of_worker(data, waiting, is_stopped)) as lines:
                 for line in lines:
-                    if line == _END:
-                        found.is_whole = not numbers
+                    if line.startswith(b'{"count"'):
+                        found.count = _decode(line, _Count).count
+                        waiting = waiting or _missing(found, most)
                         continue
                     page = _page(_decode(line, _Said))
                     found.pages[page.number] = page
                     yield page
+                    if found.pages.keys() >= {*waiting}:
+                        break
             waiting = [number for number in waiting if number not in found.pages]
             if is_stopped() or not waiting or crashes >= _CRASHES:
                 break
@@ -166,9 +186,6 @@ def recognise(
     finally:
         if keep:
             _keep(_file(_digest(data)), found)
-
-
-_END = b'{"end":true}\n'
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
@@ -212,6 +229,12 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
     said.put(b"")
 
 
+class _Count(Struct):
+    """What the process tells of a file before its pages: how many a picture holds, 0 for a PDF."""
+
+    count: Annotated[int, Meta(ge=0)]
+
+
 class _Said(Struct):
     """A page as the process tells it; a box is (text, left, top, right, bottom, confidence), in points."""
 
@@ -223,7 +246,7 @@ class _Kept(Struct):
     """The pages of a file as they are kept on disk."""
 
     pages: list[_Said]
-    is_whole: bool = False
+    count: int = 0
 
 
 def _page(said: _Said) -> ScannedPage:
@@ -296,7 +319,7 @@ def _decode(data: bytes, kind: type[T]) -> T:
 def _kept(file: Path) -> Recognised:
     with suppress(OSError, ValueError, RecursionError):  # what is damaged is recognised again
         kept = _decode(read_small_file(file), _Kept)
-        return Recognised({said.page: _page(said) for said in kept.pages}, kept.is_whole)
+        return Recognised({said.page: _page(said) for said in kept.pages}, kept.count)
     return Recognised({})
 
 
@@ -305,4 +328,4 @@ def _keep(file: Path, found: Recognised) -> None:
     with suppress(OSError):  # a full disk: it is recognised again
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replace_file(file, private=True) as part:
-            part.write_bytes(msgspec.json.encode(_Kept(pages, found.is_whole)))
+            part.write_bytes(msgspec.json.encode(_Kept(pages, found.count)))
