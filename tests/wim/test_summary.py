@@ -81,3 +81,25 @@ def test_the_name_of_a_file_is_no_heading() -> None:
     assert ask(named, "What is this about?", "river").text.startswith("“")
     titled = Document("mill.txt", MILL, path=Path("mill.txt"), title="The old mill")
     assert ask(titled, "What is this about?", "river").text.startswith("The old mill\n\n“")
+
+
+RULES = "1. Keys\n\nKeys lie at the desk.\n\n2. Quiet\n\nIt is quiet\nfrom ten on.\n\n3. Fire\n\n"
+RULES += "Leave by the stairs. " * 80
+
+
+@pytest.mark.parametrize(("question", "told"), [
+    ("What does section 2 say?", "“2. Quiet\nIt is quiet\nfrom ten on.” (line 5)"),
+    ("Summarize § 1 of the rules", "“1. Keys\nKeys lie at the desk.” (line 1)"),
+    ("Compare rule 1 and rule 2",
+     "“1. Keys\nKeys lie at the desk.” (line 1)\n\n“2. Quiet\nIt is quiet\nfrom ten on.” (line 5)"),
+    ("What is rule 3 about?", "“Leave by the stairs. …” (line 12)"),
+])  # fmt: skip
+def test_a_question_for_a_record_alone_is_answered_with_it(question: str, told: str) -> None:
+    answer = ask(RULES, question, "!")
+    assert (answer.text, answer.status) == (told, "answered")
+    assert answer.span == answer.quotes[0].chars
+
+
+def test_another_question_about_a_record_is_put_to_the_model() -> None:
+    assert ask(RULES, "Where are the keys of section 1?", "desk").short == "desk"
+    assert "Keys" not in ask(RULES, "What does section 9 say?", "!").short

@@ -230,7 +230,7 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
 
 
 class _Count(Struct):
-    """What the process tells of a file before its pages: how many a picture holds, 0 for a PDF."""
+    """The number of pages that a picture holds, 0 for a PDF: the process tells it before them."""
 
     count: Annotated[int, Meta(ge=0)]
 

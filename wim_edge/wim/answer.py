@@ -18,7 +18,7 @@ from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, so
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.summary import counted_answer, summary
+from wim_edge.wim.summary import counted_answer, summary, told_records
 from wim_edge.wim.which_documents import documents_that_say
 
 _EVALUATED = 16
@@ -118,6 +118,8 @@ class AnswerStage:
         """Returns the answer that needs no reading, else None."""
         reading, plan = self.reading, self.reading.plan
         if found := documents_that_say(plan.documents, plan.query):
+            return found
+        if not reading.resolved.prose and (found := told_records(plan.documents, plan.query)):
             return found
         if reading.kind == "list":
             return counted_answer(plan.documents, plan.query)

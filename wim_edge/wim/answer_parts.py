@@ -43,6 +43,7 @@ from wim_edge.wim.quotation import (
     quotation,
 )
 from wim_edge.wim.reading import Reading
+from wim_edge.wim.records import lacks_record
 from wim_edge.wim.second_look import look_again
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
@@ -96,6 +97,8 @@ def pointed_answer(
         if again and again.runs:
             candidates = candidates_of(reading, {**found, candidates[0].index: again}, is_part)
     support = reading.support.support(evidence)
+    if not cells and lacks_record([document.text for document in reading.plan.documents], question):
+        support = min(support, (_HARDLY + NOT_FOUND) / 2)
     if candidates and not cells and reading.kind == "fact":
         candidates = [aligned(reading, one, question) for one in candidates]
         first = candidates[0]

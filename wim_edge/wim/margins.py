@@ -20,12 +20,15 @@ from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
+from wim_edge.wim.records import apart, named_records
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.timings import Timings
 
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
 """The nats that a run loses for a point of the question's words that its sentence lacks (docs/choices.md)."""
+_OTHER_RECORD = 10.0
+"""The nats that a run loses if it stands in no record that the question names: more than its words may weigh."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,9 @@ class MarginWriter:
             branch.append(prompt)
             form = partial(fits, question)
             asked = [(start, end, WORDS * lost) for start, end, lost in words_lost(segment, question)]
+            if records := named_records(document.text, question):
+                own = [(start - segment.start, end - segment.start) for start, end in records]
+                asked = list(apart(asked, own, _OTHER_RECORD))
             pointed = self._pointer.point(
                 branch, segment, avoid=bare_lines(document, segment), fits=form, asked=asked
             )

@@ -26,6 +26,7 @@ from wim_edge.wim.cuts import labels_apart_from
 from wim_edge.wim.likely_cells import is_of_tables, likely_cell
 from wim_edge.wim.outlook import Outlook, outlook
 from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.records import bodies, named_records
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.tables import named_cells
 
@@ -266,19 +267,20 @@ def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) 
         places.append(counts[segment.document])
         counts[segment.document] += 1
         sections.append(documents[segment.document].place(segment.start, segment.end).section)
-    cells = [_asked_cells(document, query) if query else [] for document in documents]
+    asked = [_asked(document, query) if query else [] for document in documents]
     named = (
         number for number, piece in enumerate(pieces)
-        if any(piece.segment.start <= at < piece.segment.end for at in cells[piece.segment.document])
+        if any(start < piece.segment.end and piece.segment.start < end for start, end in asked[piece.segment.document])
     )  # fmt: skip
     return replace(outlook([piece.text for piece in pieces], query, places, sections), named=frozenset(named))
 
 
-def _asked_cells(document: Document, query: str) -> list[int]:
-    """Returns where the cells begin that the question names, or the likeliest one."""
-    named = [at for at, _ in named_cells(document, query)]
+def _asked(document: Document, query: str) -> list[tuple[int, int]]:
+    """Returns the records and cells that the question names, as characters, or the likeliest cell."""
+    records = bodies(document.text, named_records(document.text, query))
+    named = [*records, *((at, at + 1) for at, _ in named_cells(document, query))]
     likely = None if named or not is_of_tables(document) else likely_cell(document, query)
-    return [likely[0]] if likely else named
+    return [(likely[0], likely[0] + 1)] if likely else named
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
+from dataclasses import replace
 from itertools import pairwise
 
 from wim_edge import words
@@ -13,7 +14,9 @@ from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import line_spans
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer
+from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import bare_lines, on_one_line
+from wim_edge.wim.records import NAMED, bodies, named_records
 
 _BEGINNING = 4000
 """The characters of a document in which its first sentences stand."""
@@ -42,6 +45,22 @@ _MOST_COMMON = re.compile(
     r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)(?:ly used)? words?"
     r"(?: (?:in|of) (?:the|this|that|my|these)(?: (?:above|following|whole))? \w+)?\s*(?:[?.!]|$)", re.IGNORECASE,
 )  # fmt: skip
+_TELLS = re.compile(
+    r"\W*(?:(?:please )?(?:summari[sz]e|quote|compare|show(?: me)?|give me|tell me about|explain|(?:a )?summary of)"
+    r"|what(?:'s| is| does| do| are)(?: in| inside)?|was (?:sagt|steht in|besagt|regelt)|worum geht es in"
+    r"|(?:eine )?zusammenfassung von|fasse|qué dice|resume|que dit|résume[rz]?)?\s*(?:the |der |dem |den |el |la |le )?"
+    r"§(?: (?:of|in) (?:the|this) \w+)?"
+    r"(?:\s+(?:say|state|contain|provide|cover|mean|regulate|tell us|about|all about|zusammen))?\W*",
+    re.IGNORECASE,
+)
+"""A question for a record alone, which is written as "§"."""
+_SEVERAL = re.compile(r"§(?:(?:,| of| in| and| or| with| to| vs\.?| und| y| et)* (?:the )?§)+")
+"""Records beside each other, or within one another."""
+_RECORD = 1200
+"""The most characters of a record that is shown whole."""
+_HASHES = re.compile(r"^#{1,6} +", re.MULTILINE)
+_SHORT = 45
+"""The characters of a line below which it is none that was wrapped."""
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
 _USUAL = 10
@@ -67,6 +86,38 @@ def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
 def _read_parts(document: Document) -> Seq[events.Chars]:
     """Returns the parts of a document that are read; all of it if it has none."""
     return document.parts or ((0, len(document.text)),)
+
+
+def told_records(documents: Seq[Document], question: str) -> Answer | None:
+    """Returns the records that a question asks for and nothing else ("What does section 6 say?"), in their own words:
+    whole, or the first sentences of a long one. None for another question, or if no document has them."""
+    if not _TELLS.fullmatch(_SEVERAL.sub("§", NAMED.sub("§", question))):
+        return None
+    parts, quotes = [], []
+    for document in documents:
+        for start, end in named_records(document.text, question):
+            more = ""
+            end = start + len(document.text[start:end].rstrip())
+            if end - start > _RECORD:
+                (body, _), = bodies(document.text, [(start, end)])
+                first = _following(document, _telling_sentences(replace(document, parts=((body, end),))), _SENTENCES)
+                start, end = first or (start, start + _RECORD)
+                more = " …"
+            quotes.append(_quote(document, (start, end)))
+            told = "\n".join(_lines(document.text[start:end]))
+            place = source_label(document, start, end, len(documents) > 1, lines=True)
+            parts.append(f"“{told}{more}”{f' ({place})' if place else ''}")
+    if not quotes:
+        return None
+    short = on_one_line(quotes[0].text)
+    return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yields the paragraphs of a text, each on one line, but those of short lines as they are."""
+    for paragraph in re.split(r"\n\s*\n", _HASHES.sub("", text)):
+        lines = [line for line in paragraph.splitlines() if line.strip()]
+        yield from map(on_one_line, lines if max(map(len, lines), default=0) < _SHORT else [paragraph])
 
 
 def summary(documents: Seq[Document]) -> Answer:

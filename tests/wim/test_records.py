@@ -1,0 +1,67 @@
+"""Records that numbered heads begin, and which of them a question names."""
+
+from __future__ import annotations
+
+import pytest
+
+from wim_edge.wim.records import apart, bodies, lacks_record, named_records
+
+INVOICES = "\n\n".join(f"Invoice {number}\n\nAmount due {number * 7} euros" for number in range(1, 6))
+CONTRACT = (
+    "1. Parties\n\nAda and Ben.\n\n2. Fees\n\n2.1 The fee is 9.\n\n2.2 Late: 15.\n\n3. Notice\n\n"
+    "It takes 90 days of notice\n3. in writing\n"
+)
+LAW = "§ 1\n\n(1) One day.\n\n(2) Two days.\n\n§ 2\n\n(1) Three days.\n\n(2) Four days.\n"
+
+
+def named(text: str, question: str) -> list[str]:
+    return [" ".join(text[start:end].split()) for start, end in named_records(text, question)]
+
+
+@pytest.mark.parametrize(("text", "question", "records"), [
+    (INVOICES, "What is due on invoice 3?", ["Invoice 3 Amount due 21 euros"]),
+    (INVOICES, "What is due on invoice no. 5?", ["Invoice 5 Amount due 35 euros"]),
+    (INVOICES, "What is due on invoice 2 and invoice 4?",
+     ["Invoice 2 Amount due 14 euros", "Invoice 4 Amount due 28 euros"]),
+    (INVOICES, "What is due on invoice 7?", []),
+    (INVOICES, "What is due on invoice 3.5?", []),
+    (INVOICES.replace("Invoice", "## INVOICE"), "What is due on Invoice #3?", ["## INVOICE 3 Amount due 21 euros"]),
+    ("Invoice 3\n\nAmount due", "What is due on invoice 3?", []),
+    (CONTRACT, "What is the fee in section 2.2?", ["2.2 Late: 15."]),
+    (CONTRACT, "What is the fee in section 2?", ["2. Fees 2.1 The fee is 9. 2.2 Late: 15."]),
+    (CONTRACT, "How long is the notice of clause 3?", ["3. Notice It takes 90 days of notice", "3. in writing"]),
+    (CONTRACT, "Who paid invoice 2?", []),
+    (LAW, "Was sagt § 2?", ["§ 2 (1) Three days. (2) Four days."]),
+    (LAW, "Was sagt § 1 Absatz 2?", ["(2) Two days."]),
+    ("Table 1\n\nA\n\nTable 2\n\nB", "What does table 2 show?", []),
+    ("In 2022 it rose.\n\nIn 2023 it fell.", "What happened in 2023?", []),
+])  # fmt: skip
+def test_a_record_is_named_by_its_word_and_number(text: str, question: str, records: list[str]) -> None:
+    assert named(text, question) == records
+
+
+def test_a_number_in_the_middle_of_a_paragraph_begins_no_record() -> None:
+    text = "Item 1\n\nThe committee went back to what was said on the matter of\nitem 2, and agreed.\n\nItem 2\n\nB."
+    assert named(text, "What of item 2?") == ["Item 2 B."]
+    assert named(text, "What of item 1?")[0].endswith("agreed.")
+
+
+def test_a_record_that_no_text_has_is_missed() -> None:
+    assert lacks_record([INVOICES], "What is due on invoice 77?")
+    assert not lacks_record([INVOICES], "What is due on invoice 3?")
+    assert not lacks_record([INVOICES, "Invoice 77"], "What is due on invoice 77?"), "another document has it"
+    assert not lacks_record([f"{INVOICES}\n\nWe never saw invoice 77."], "What of invoice 77?"), "it is spoken of"
+    assert not lacks_record(["Invoice 1\n\nInvoice 2"], "What of invoice 3?"), "two are no series"
+    assert lacks_record([CONTRACT], "What of section 12?")
+
+
+def test_the_body_of_a_record_is_below_its_head() -> None:
+    text = "Run 1: slow.\nRun 2\n\nIt was fast.\n"
+    assert [text[start:end] for start, end in bodies(text, named_records(text, "How was run 2?"))] == ["It was fast.\n"]
+    assert [text[start:end] for start, end in bodies(text, named_records(text, "How was run 1?"))] == ["Run 1: slow.\n"]
+
+
+def test_what_stands_outside_of_the_records_loses_more() -> None:
+    assert list(apart([(0, 10, 1.0), (10, 30, 2.0)], [(20, 25)], 5.0)) == [
+        (0, 10, 6.0), (10, 20, 7.0), (20, 25, 2.0), (25, 30, 7.0),
+    ]  # fmt: skip

@@ -1,0 +1,128 @@
+"""Records: the stretches of a text that numbered heads begin ("Invoice 57", "§ 12", "7. Termination"), one after the
+other.
+
+A question names one by its number, and the word before it. The sentences of a record seldom say either, and those of
+its neighbours are much alike: where an answer stands decides which record it is of.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from wim_edge import words
+
+Span = tuple[int, int]
+_Head = tuple[int, str]
+"""The character with which a head's line begins, and its number."""
+
+_NUMBER = (
+    r"\s{0,2}(?:(?:no|nr|num|n°|nº|number|nummer|número)\b\.?\s{0,2})?#?"
+    r"(?P<number>\d{1,6}(?:\.\d{1,3}){0,3}[a-z]?)(?![\w%€$£]|[.,:/-]\d)"
+)
+NAMED = re.compile(rf"(?P<word>[^\W\d_]{{2,30}}|§)\.?{_NUMBER}", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^(?P<sign>[^\w\n§]{0,8})(?P<number>\d{1,3}(?:\.\d{1,3}){0,3})(?P<point>[.)\]]*)[ \t]+\S", re.MULTILINE
+)
+_ALIKE = (
+    "section sec abschnitt sección §", "article art artikel artículo", "paragraph para absatz párrafo paragraphe",
+    "item point punkt punto", "step schritt paso étape", "clause ziffer cláusula", "rule regel regla règle",
+    "question frage pregunta",
+)
+"""The words for the same, of what a number alone may head, too."""
+_CAPTIONS = frozenset({"table", "figure", "fig", "tabelle", "abbildung", "abb", "tabla", "figura", "tableau"})
+"""The words for what a line may caption below itself or above."""
+_MARKS = re.compile(r"[^\w\n§]{0,8}")
+_WRAPPED = 45
+"""The characters of a line from which on it may be one of a paragraph's, which the next one goes on with."""
+_ENDED = re.compile(r"[.:;!?|)\]]\s*\Z")
+_BELOW = re.compile(r"\n\s*(?=\S)")
+_SERIES = 3
+"""The different numbers from which on a record that no head begins is missed."""
+
+
+@lru_cache(maxsize=64)
+def named_records(text: str, question: str) -> tuple[Span, ...]:
+    """Returns the records that the question names, as characters of the text; none unless the text has a head with that
+    number, and one of the same kind with another. A record within another one is meant there alone: paragraph 2 of
+    Article 5."""
+    found: list[Span] = []
+    for word, number in _named(question):
+        heads = _heads(text, word)
+        if len({its for _, its in heads}) > 1:
+            own = [(at, _end(text, heads, n)) for n, (at, its) in enumerate(heads) if its == number]
+            few, many = sorted((found, own), key=len)  # of each article there is a paragraph 2
+            inner = [(at, min(end, stop)) for begin, stop in few for at, end in many if begin <= at < stop]
+            found = inner or [*found, *own]
+    return tuple(sorted(found))
+
+
+def lacks_record(texts: Sequence[str], question: str) -> bool:
+    """Tells whether the question names a record that no text has, though one has others of that word."""
+    for word, number in _named(question):
+        heads = [{its for _, its in _heads(text, word)} for text in texts]
+        if max(map(len, heads), default=0) >= _SERIES and not any(number in its for its in heads):
+            mention = re.compile(rf"(?<!\w){re.escape(word)}\w{{0,2}}\W{{0,3}}{re.escape(number)}(?!\w)", re.IGNORECASE)
+            return not any(map(mention.search, texts))
+    return False
+
+
+def bodies(text: str, records: Iterable[Span]) -> list[Span]:
+    """Returns the records without the lines of their heads; a record of one line is whole."""
+    found = []
+    for start, end in records:
+        below = _BELOW.search(text, start, end)
+        found.append((below.end(), end) if below else (start, end))
+    return found
+
+
+def apart(
+    spans: Iterable[tuple[int, int, float]], records: Sequence[Span], more: float
+) -> Iterator[tuple[int, int, float]]:
+    """Yields spans that lose some nats each, cut where a record begins or ends, with ``more`` lost outside of all."""
+    cuts = sorted({at for span in records for at in span})
+    for start, end, lost in spans:
+        inner = cuts[bisect_right(cuts, start) : bisect_right(cuts, end - 1)]
+        for left, right in zip([start, *inner], [*inner, end], strict=True):
+            is_inside = any(begin <= left < stop for begin, stop in records)
+            yield left, right, lost if is_inside else lost + more
+
+
+def _named(question: str) -> Iterator[tuple[str, str]]:
+    """Yields the words and numbers by which a question may name records, in lower case."""
+    for named in NAMED.finditer(question):
+        word = named["word"].casefold()
+        if word not in _CAPTIONS and (word == "§" or words.without_endings(word)):
+            yield word, named["number"].casefold()
+
+
+def _end(text: str, heads: Sequence[_Head], n: int) -> int:
+    """Returns where the record of a head ends: 4 has 4.1 and 4.2 in it."""
+    within = f"{heads[n][1]}."
+    return next((at for at, its in heads[n + 1 :] if not its.startswith(within)), len(text))
+
+
+@lru_cache(maxsize=64)
+def _heads(text: str, word: str) -> tuple[_Head, ...]:
+    """Returns the heads of a word; where there are no two, and a number alone may head such a thing, those."""
+    alike = {one for line in _ALIKE if word in line.split() for one in line.split()}
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, alike or {word}))})\.?{_NUMBER}", re.IGNORECASE)
+    found = [(line, head["number"].casefold()) for head in pattern.finditer(text)
+             if (line := _line(text, head.start())) is not None]  # fmt: skip
+    if len(found) < 2 and alike:
+        found = [(head.start(), head["number"]) for head in _NUMBERED.finditer(text)
+                 if (head["point"] or "." in head["number"] or {*head["sign"]} & {*"#(["})
+                 and _line(text, head.start("number")) is not None]  # fmt: skip
+    return tuple(found)
+
+
+def _line(text: str, at: int) -> int | None:
+    """Returns where the line begins whose first word stands here; None for another word, or if the line may be one in
+    the middle of a paragraph."""
+    line = text.rfind("\n", 0, at) + 1
+    if not _MARKS.fullmatch(text, line, at):
+        return None
+    above = text[text.rfind("\n", 0, max(0, line - 1)) + 1 : max(0, line - 1)].strip()
+    return line if len(above) < _WRAPPED or _ENDED.search(above) else None
