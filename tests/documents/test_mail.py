@@ -38,6 +38,28 @@ def test_one_of_markup_alone(read) -> None:
     assert document.text == f"{HEAD}Hello\n\nDear all\n\n- one"
 
 
+def test_text_below_a_picture_and_what_another_form_alone_has(read) -> None:
+    made = EmailMessage()
+    made.make_alternative()
+    plain, shown = EmailMessage(), EmailMessage()
+    plain.set_content("Above. Below.")
+    shown.make_mixed()
+    for part in (mail("", "", "<p>Above.</p>"), mail("", "", "<p>Below.</p>")):
+        shown.attach(part)
+    shown.add_attachment(pdf(b"The plan"), maintype="application", subtype="pdf", filename="plan.pdf")
+    made.attach(plain)
+    made.attach(shown)
+    assert read("a.eml", bytes(made)).text == "Above. Below.\n\nThe plan", "as a Mac's program writes mails"
+    made = mail("Crane", "It comes on Thursday.", rooms_csv=b"Name,Room\nAnna,12\n")
+    for text, kind in (("Bring the keys.", "plain"), ("<p>A list's <b>word</b></p>", "html")):
+        more = EmailMessage()
+        more.set_content(text, subtype=kind)
+        made.attach(more)
+    document = read("b.eml", bytes(made))
+    assert document.text.endswith("\nAnna | 12\n\nBring the keys.\n\nA list's word")
+    assert document.place(document.text.index("keys"), len(document.text)).section == "Crane"
+
+
 def test_a_mailbox_is_its_mails(read) -> None:
     start = b"From a@b Tue Mar  5 10:00:00 2024\n"
     document = read("a.mbox", b"".join(start + bytes(mail(name, f">From {name}\n")) + b"\n" for name in "xy"))

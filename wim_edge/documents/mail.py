@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
@@ -70,15 +70,21 @@ class _MailWriter:
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
         body = mail.get_body(("plain", "html"))
-        if body is not None and (text := _text(body)):
-            if body.get_content_subtype() == "html":
-                add_html(self._draft, self._name, text, self._limits)
-            else:
-                self._draft.paragraph(text.replace("\r\n", "\n").strip("\n"))
-        for part in mail.iter_attachments():
-            self._attachment(part, depth)
+        if body is not None:
+            self._say(body)
+        for part in _leaves(mail):
+            if part is not body:
+                self._attachment(part, depth)
 
-    def _attachment(self, part: EmailMessage, depth: int) -> None:
+    def _say(self, part: MIMEPart) -> None:
+        """Adds a part that is text."""
+        text = _text(part)
+        if part.get_content_subtype() == "html":
+            add_html(self._draft, self._name, text, self._limits)
+        else:
+            self._draft.paragraph(text.replace("\r\n", "\n").strip("\n"))
+
+    def _attachment(self, part: MIMEPart, depth: int) -> None:
         if part.get_content_type() == "message/rfc822":
             if depth + 1 < _DEEP:
                 self._mail(part.get_content(), depth + 1)
@@ -87,7 +93,12 @@ class _MailWriter:
             return
         name = " ".join((part.get_filename() or "").split())
         data = part.get_payload(decode=True)
-        if not name or not isinstance(data, bytes):
+        if not isinstance(data, bytes):
+            return
+        if not name:
+            if part.get_content_maintype() == "text":  # goes on below a picture, or is a mailing list's word
+                self._draft.mark(section=self.subject or "mail")
+                self._say(part)
             return
         self._left -= 1
         if self._left < 0 or self._room <= 0:
@@ -101,6 +112,17 @@ class _MailWriter:
         self._room -= len(found.text)
         self._draft.mark(section=name)
         self._draft.paragraph(found.text, [(mark.start, mark.section) for mark in found.marks if mark.section])
+
+
+def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
+    """Yields the parts that hold no others, but for text that says in another form what the body does; a mail within
+    the mail is one of them."""
+    is_choice |= part.get_content_subtype() == "alternative"
+    if part.get_content_maintype() == "multipart" and part.is_multipart():
+        for inner in part.iter_parts():
+            yield from _leaves(inner, is_choice=is_choice)
+    elif not (is_choice and part.get_content_maintype() == "text" and not part.get_filename()):
+        yield part
 
 
 def _text(part: MIMEPart) -> str:

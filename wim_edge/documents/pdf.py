@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +35,21 @@ _NO_TITLE = re.compile(
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not safe to call from two threads at a time.
 PDFIUM = threading.Lock()
+_XFA_FULL = 2
+"""PDFium's number for a file whose pages a program draws from XML, which PDFium's wheels cannot."""
+logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would tell the terminal to build another PDFium
+
+
+@dataclass(frozen=True)
+class _Pages:
+    lines: list[list[Line] | None]
+    """The lines of every page; None if PDFium cannot load it."""
+    titles: dict[int, list[str]]
+    """The bookmarks by the number of their page."""
+    title: str
+    drawn: list[int]
+    """The numbers of the pages that are pictures."""
+    is_xfa: bool
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -42,8 +59,9 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
     with PDFIUM:
-        pages, titles, title, drawn = _pages(pdfium, name, data, limits.pdf_pages)
-    draft.title = "" if _NO_TITLE.search(title) or title == Path(name).stem else title
+        found = _pages(pdfium, name, data, limits.pdf_pages)
+    pages, drawn = found.lines, found.drawn
+    draft.title = "" if _NO_TITLE.search(found.title) or found.title == Path(name).stem else found.title
     scanned = scans.of_pages(data, drawn[: limits.scan_pages])
     for number, page in scanned.items():
         if _letters(page.lines) >= _letters(pages[number - 1]):
@@ -54,7 +72,7 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         if text.strip():
             draft.mark(page=number, confidence=scanned[number].confidence if number in scanned else None)
             shown = tidy(text).strip("\n")
-            draft.paragraph(shown, sections(shown, titles.get(number, ())))
+            draft.paragraph(shown, sections(shown, found.titles.get(number, ())))
         else:
             (broken if lines is None else silent).append(number)
     if draft.empty and silent:
@@ -65,6 +83,8 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
+    if found.is_xfa:
+        draft.notes.append("a form (XFA) that is drawn when it is opened: of its fields and pages some may not be read")
     draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
 
@@ -95,11 +115,7 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
     return found
 
 
-def _pages(
-    pdfium: ModuleType, name: str, data: bytes, most: int
-) -> tuple[list[list[Line] | None], dict[int, list[str]], str, list[int]]:
-    """Returns the lines of every page (None if PDFium cannot load it), the bookmarks by the number of their page, the
-    title, and the numbers of the pages that are pictures."""
+def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
     library: type[Exception] = pdfium.PdfiumError
     try:
         pdf = pdfium.PdfDocument(data)
@@ -113,7 +129,8 @@ def _pages(
         pages = [_page(pdf, index, library) for index in range(len(pdf))]
         few = [at for at, lines in enumerate(pages) if lines is not None and _letters(lines) < _STAMP]
         drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
-        return pages, _bookmarks(pdf, library), str(pdf.get_metadata_value("Title")), drawn
+        title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
+        return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa)
     finally:
         pdf.close()
 
