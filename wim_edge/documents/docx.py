@@ -14,6 +14,7 @@ from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import Numbering
 from wim_edge.documents.rows import add_rows
@@ -47,11 +48,12 @@ def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         parts = dict(_parts(docx, word, ("numbering", *_NOTES)))
         lists = parts.get("numbering")
         numbering = None if lists is None else Numbering(lists, word.styles.element)
-        _add(draft, word.element.body, styles, numbering)
+        related = word.part.related_parts
+        _add(draft, word.element.body, styles, numbering, lambda one: docx.oxml.parse_xml(related[one].blob))
         for kind, heading in _NOTES.items():
             if kind in parts:
                 draft.mark(section=heading)
-                _add(draft, parts[kind], {}, None)
+                _add(draft, parts[kind], {}, None, None)
         # A contract's number may stand there alone
         margins = [one for _, part in _parts(docx, word, ("header", "footer")) for one in _walk(part, {_PARAGRAPH})]
         lines = [text for one in margins for text in _texts(one, None) if text.strip()]
@@ -89,7 +91,9 @@ def _parts(docx: Any, word: Any, kinds: Container[str]) -> Iterator[tuple[str, A
             yield kind, docx.oxml.parse_xml(relation.target_part.blob)
 
 
-def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None) -> None:
+def _add(
+    draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None, related: Related | None
+) -> None:
     for element in _walk(root, {_PARAGRAPH, _TABLE}):
         if element.tag == _TABLE:
             add_rows(draft, _rows(element, numbering))
@@ -98,6 +102,9 @@ def _add(draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: N
             if index == 0 and _HEADING.match(styles.get(_style(element), "")):
                 draft.mark(section=text)
             draft.paragraph(text)
+        if related:
+            for named in _walk(element, {CHART, DIAGRAM}):
+                add_drawing(draft, named, related)
 
 
 def _rows(table: Any, numbering: Numbering | None) -> list[list[str]]:

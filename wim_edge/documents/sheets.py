@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
@@ -17,6 +18,8 @@ from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
+# It warns of what it does not keep, colours by a condition say, on a terminal that only asks
+warnings.filterwarnings("ignore", category=UserWarning, module=r"openpyxl\.")
 _COLUMNS, _MERGES = 1000, 10_000
 _CELLS = 5_000_000
 """The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""

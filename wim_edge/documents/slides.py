@@ -1,13 +1,15 @@
-"""The reader of PPTX: one page per slide, from the top to the bottom, with its tables and the speaker's notes."""
+"""The reader of PPTX: one page per slide, from the top to the bottom, with its tables, charts, diagrams and
+the speaker's notes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
@@ -31,7 +33,7 @@ def read_pptx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             title = slide.shapes.title
             draft.mark(page=number, section=title.text_frame.text if title is not None else None)
             for shape in _ordered(slide.shapes, title):
-                _add(draft, shape)
+                _add(draft, shape, pptx.oxml.parse_xml)
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
                 draft.paragraph(f"Notes: {notes.text.strip()}" if notes.text.strip() else "")
     except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
@@ -53,7 +55,9 @@ def _flat(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
             yield shape
 
 
-def _add(draft: DocumentBuilder, shape: Any) -> None:
+def _add(draft: DocumentBuilder, shape: Any, parse: Callable[[bytes], Any]) -> None:
+    for named in shape._element.iter(CHART, DIAGRAM):
+        add_drawing(draft, named, lambda relation: parse(shape.part.related_part(relation).blob))
     if getattr(shape, "has_table", False):
         add_rows(draft, ([cell.text for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_text_frame", False):

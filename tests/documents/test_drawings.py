@@ -1,0 +1,68 @@
+"""Charts and diagrams of presentations and of texts."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tests.documents.make import rezip
+
+pptx = pytest.importorskip("pptx")
+docx = pytest.importorskip("docx")
+OFFICE = "http://schemas.openxmlformats.org"
+DIAGRAM = (
+    f'<dgm:dataModel xmlns:dgm="{OFFICE}/drawingml/2006/diagram" xmlns:a="{OFFICE}/drawingml/2006/main"><dgm:ptLst>'
+    "<dgm:pt><dgm:t><a:p><a:r><a:t>Dig</a:t></a:r></a:p></dgm:t></dgm:pt><dgm:pt/>"
+    "<dgm:pt><dgm:t><a:p><a:r><a:t>Build </a:t></a:r><a:r><a:t>up</a:t></a:r></a:p></dgm:t></dgm:pt>"
+    "</dgm:ptLst></dgm:dataModel>"
+)
+
+
+def charted() -> bytes:
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    data = CategoryChartData()
+    data.categories = ["North", "South"]
+    data.add_series("2023", (19.2, 21.4))
+    data.add_series("Share", (0.25, None), number_format="0%")
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data).chart
+    chart.has_title = True
+    chart.chart_title.text_frame.text = "Tonnes a day"
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def drawn(kind: str, part: str, reference: str) -> bytes:
+    """Return a DOCX in which a drawing names a part of this kind."""
+    buffer = io.BytesIO()
+    docx.Document().save(buffer)
+    relation = f'<Relationship Id="rId9" Type="{OFFICE}/officeDocument/2006/relationships/{kind}" Target="drawn.xml"/>'
+    word = f"""<w:document xmlns:w="{OFFICE}/wordprocessingml/2006/main" xmlns:a="{OFFICE}/drawingml/2006/main"
+        xmlns:r="{OFFICE}/officeDocument/2006/relationships"><w:body><w:p><w:r><w:t>Above.</w:t></w:r><w:r><w:drawing>
+        <a:graphicData>{reference}</a:graphicData></w:drawing></w:r></w:p></w:body></w:document>"""
+    return rezip(buffer.getvalue(), {
+        "word/document.xml": word, "word/drawn.xml": part,
+        "word/_rels/document.xml.rels":
+            f'<Relationships xmlns="{OFFICE}/package/2006/relationships">{relation}</Relationships>',
+    })  # fmt: skip
+
+
+NAMED = f'<dgm:relIds xmlns:dgm="{OFFICE}/drawingml/2006/diagram" r:dm="rId9"/>'
+
+
+def test_a_chart_is_a_table_of_its_values(read) -> None:
+    assert read("a.pptx", charted()).text == "Tonnes a day\n\n| | 2023 | Share |\nNorth | 19.2 | 25%\nSouth | 21.4 |"
+
+
+def test_a_diagram_is_a_list(read) -> None:
+    assert read("a.docx", drawn("diagramData", DIAGRAM, NAMED)).text == "Above.\n\n- Dig\n- Build up"
+
+
+def test_what_is_damaged_or_not_there_costs_no_text(read) -> None:
+    assert read("a.docx", drawn("diagramData", "<dgm:", NAMED)).text == "Above."
+    assert read("b.docx", drawn("diagramData", DIAGRAM, NAMED.replace("rId9", "rId8"))).text == "Above."

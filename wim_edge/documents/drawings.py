@@ -1,0 +1,77 @@
+"""Charts and diagrams of Office files: parts of their own, which a drawing in the text names; a chart is the table of
+its values, a diagram (SmartArt) the list of its points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wim_edge.documents.document import DocumentBuilder
+from wim_edge.documents.rows import add_rows
+
+_OFFICE = "http://schemas.openxmlformats.org"
+_C, _A, _D = (f"{{{_OFFICE}/drawingml/2006/{name}}}" for name in ("chart", "main", "diagram"))
+_ID = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
+CHART, DIAGRAM = f"{_C}chart", f"{_D}relIds"
+"""The elements that name a chart and a diagram."""
+_POINTS, _SERIES = 10_000, 100
+"""The most points of a series, and series of a chart."""
+_DIGITS = 10
+"""The digits of a place from which on it is none."""
+
+Related = Callable[[str], Any]
+"""Returns the root of the part that a relation's id names. Raises KeyError if there is none."""
+
+
+def add_drawing(draft: DocumentBuilder, named: Any, related: Related) -> None:
+    """Adds the chart or the diagram that an element names; one that is not there, or damaged, is left out."""
+    try:
+        root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
+    except (KeyError, SyntaxError):  # of its markup
+        return
+    if named.tag == CHART:
+        _add_chart(draft, root)
+    else:
+        points = (_text(point.find(f"{_D}t")) for point in root.iter(f"{_D}pt"))
+        draft.paragraph("\n".join(f"- {text}" for text in points if text))
+
+
+def _add_chart(draft: DocumentBuilder, root: Any) -> None:
+    draft.paragraph(_text(root.find(f"{_C}chart/{_C}title")))
+    series = list(root.iter(f"{_C}ser"))[:_SERIES]
+    names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
+    values = [_points(one, "val", "yVal") for one in series]
+    of_all: dict[int, str] = {}
+    for one in series:
+        of_all = {**_points(one, "cat", "xVal"), **of_all}
+    places = sorted({*of_all, *(at for one in values for at in one)})
+    rows = [[of_all.get(at, ""), *(one.get(at, "") for one in values)] for at in places]
+    add_rows(draft, [["", *names], *rows] if rows else [])
+
+
+def _points(series: Any, *kinds: str) -> dict[int, str]:
+    """Returns the values that a chart keeps of a series, by their places."""
+    for kind in kinds:
+        of_kind = series.find(f"{_C}{kind}")
+        if of_kind is not None:
+            form = next((one.text or "" for one in of_kind.iter(f"{_C}formatCode")), "")
+            points = list(of_kind.iter(f"{_C}pt"))[:_POINTS]
+            places = [(one.get("idx", ""), one.findtext(f"{_C}v") or "") for one in points]
+            return {int(at): _shown(value, form) for at, value in places if at.isdecimal() and len(at) < _DIGITS}
+    return {}
+
+
+def _shown(value: str, form: str) -> str:
+    """Returns a number as a person writes it: 0.2 in the format "0%" is 20%."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    text = f"{number * 100 if '%' in form else number:.4f}".rstrip("0").rstrip(".")
+    return f"{text}%" if "%" in form else text
+
+
+def _text(element: Any) -> str:
+    """Returns the paragraphs of an element on one line; empty for None."""
+    paragraphs = [] if element is None else element.iter(f"{_A}p")
+    return " ".join(text for one in paragraphs if (text := "".join(run.text or "" for run in one.iter(f"{_A}t"))))
