@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import random
+import re
+import zipfile
 from collections.abc import Iterator
 from email.message import EmailMessage
 from functools import lru_cache
@@ -15,6 +17,7 @@ SPACES = b" " * 200_000_000
 LAUGHS = "<!DOCTYPE x [<!ENTITY l0 'lol'>" + "".join(
     f"<!ENTITY l{n} '{f'&l{n - 1};' * 10}'>" for n in range(1, 12)) + "]>"  # fmt: skip
 OUTER = '<!DOCTYPE x [<!ENTITY l11 SYSTEM "file:///etc/passwd">]>'
+_CHART = '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">{}</c:chartSpace>'
 _STRINGS = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>{}</t></si></sst>'
 
 
@@ -23,12 +26,18 @@ def good() -> dict[str, bytes]:
     """Returns a file of each format."""
     import openpyxl
     import pptx
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
 
     book, deck, buffers = openpyxl.Workbook(), pptx.Presentation(), (io.BytesIO(), io.BytesIO())
     for row in (["Name", "Price"], ["Rope", 24.5], ["Sum", "=SUM(B2:B3)"]):
         book.active.append(row)
     slide = deck.slides.add_slide(deck.slide_layouts[1])
     slide.shapes.title.text, slide.placeholders[1].text = "The title", "Some text."
+    data = CategoryChartData()
+    data.categories = ["North", "South"]
+    data.add_series("2023", (19.2, 21.4))
+    slide.shapes.add_chart(XL_CHART_TYPE.LINE, 0, 0, 100, 100, data)
     book.save(buffers[0])
     deck.save(buffers[1])
     return {
@@ -76,6 +85,13 @@ def bombs() -> Iterator[Input]:
     yield "an XLSX of 200 MB of spaces", "a.xlsx", rezip(book, {"xl/sharedStrings.xml": SPACES})
     yield "a PPTX of 200 MB of spaces", "a.pptx", rezip(deck, {slide: SPACES})
     yield "an ODT of 200 MB of spaces", "a.odt", archive({"content.xml": SPACES})
+    with zipfile.ZipFile(io.BytesIO(deck)) as package:
+        chart = next(name for name in package.namelist() if re.fullmatch(r"ppt/charts/chart\d*\.xml", name))
+    points = "".join(f'<c:pt idx="{n}"><c:v>{n}</c:v></c:pt>' for n in (*range(300_000), 9**99, "x", -1))
+    nested = "<c:ser><c:cat>" * 60 + points[: points.index('<c:pt', 100_000)] + "</c:cat></c:ser>" * 60
+    for what, held in (("300,000 points", f"<c:ser><c:val>{points}</c:val></c:ser>"), ("series in series", nested)):
+        yield f"a chart of {what}", "a.pptx", rezip(deck, {chart: _CHART.format(held)})
+    yield "a chart of a billion laughs", "a.pptx", rezip(deck, {chart: LAUGHS + _CHART.format("&l11;")})
     far = '<c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c>'
     start = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
     end = "</sheetData></worksheet>"
@@ -103,6 +119,8 @@ def bombs() -> Iterator[Input]:
         nested_mail = mail("a level", a_eml=nested_mail)
     yield "mails in mails", "a.eml", nested_mail
     parts = b"--b\nContent-Type: text/plain\n\ntext\n" * 10_000
+    choices = b"Content-Type: multipart/alternative; boundary=b\n\n--b\n" * 150 + b"text\n"
+    yield "choices in choices in a mail", "a.eml", choices
     yield "a mail of 10,000 parts", "a.eml", b"Content-Type: multipart/mixed; boundary=b\n\n" + parts
     yield "a mail of parts in parts", "a.eml", b"Content-Type: multipart/mixed; boundary=b\n\n--b\n" * 20_000 + b"text"
     bomb = archive({"META-INF/container.xml": SPACES[:60_000_000]})
