@@ -17,7 +17,7 @@ QUESTIONS = {
         "What does the contract say about who pays and when?",
         "Was kostet die Mitgliedschaft für Familien?", "Was ist mit dem Hund?",
         "Was erhielt Tesla nach der Gründung?", "Was bilden die Regionen El Centro und San Diego?",
-        "Was trinken die Gäste?",
+        "Was trinken die Gäste?", "Was geschah an Tag 5?",
         "Which bus do I take?", "What does error code E7 mean?",
     ],
     "yesno": ["Are dogs allowed?", "May I park here", "Did the meeting ban cockerels?", "Darf ich rauchen?",

@@ -36,8 +36,8 @@ _YESNO = re.compile(
     re.IGNORECASE,
 )
 _WAS = re.compile(
-    r"was (?:alles|bedeutet|bekomm\w+|brauch\w+|darf|für|genau|geschieht|gibt|hat|haben|heißt|kann|kommt"
-    r"|koste\w*|mach\w+|muss|müssen|passiert|sagt|sind|soll\w*|steht|tun|tut|verdien\w*|wiegt|zahl\w*"
+    r"was (?:alles|am|bei|bedeutet|bekomm\w+|brauch\w+|darf|für|genau|gesch[aie]h\w*|gibt|hat|haben|heißt|kann|kommt"
+    r"|koste\w*|mach\w+|muss|müssen|passiert\w*|sagt|sind|soll\w*|st[ae]nd|steht|tun|tut|verdien\w*|wiegt|zahl\w*"
     r"|\w+ (?:die|du|er|es|ich|wir))\b"
     r"|was\b.*\b(?:das|dem|den|der|des|durch|eine?[mnrs]?|für|ihre?[mnrs]?|im|ist|mit|nach|nicht|seine?[mnrs]?|sich|sie"
     r"|und|vo[mn]|werden|wird|wurden?|zu[mr]?)\b",

@@ -75,24 +75,24 @@ def test_what_python_docx_leaves_out(read) -> None:
     assert read("a.docx", body(content)).text == "control\n\nnew\ntext\n\nbox"
 
 
-def test_footnotes_come_last(read) -> None:
+@pytest.mark.parametrize("notes", ["footnotes", "endnotes", "comments"])
+def test_notes_and_comments_come_last(read, notes: str) -> None:
     data = sample()
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         relations = file.read("word/_rels/document.xml.rels").decode()
         types = file.read("[Content_Types].xml").decode()
-    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
-    entry = f'<Relationship Id="rIdF" Type="{kind}" Target="footnotes.xml"/></Relationships>'
-    part = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
-    override = f'<Override PartName="/word/footnotes.xml" ContentType="{part}"/></Types>'
+    kind = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{notes}"
+    entry = f'<Relationship Id="rIdF" Type="{kind}" Target="{notes}.xml"/></Relationships>'
+    part = f"application/vnd.openxmlformats-officedocument.wordprocessingml.{notes}+xml"
+    override = f'<Override PartName="/word/{notes}.xml" ContentType="{part}"/></Types>'
     changed = {
         "word/_rels/document.xml.rels": relations.replace("</Relationships>", entry),
         "[Content_Types].xml": types.replace("</Types>", override),
-        "word/footnotes.xml": f"<w:footnotes {W}><w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote>"
-        "</w:footnotes>",
+        f"word/{notes}.xml": f"<w:{notes} {W}><w:x><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:x></w:{notes}>",
     }
     document = read("a.docx", rezip(data, changed))
     assert document.text.endswith("Last\tone\n\nA note.")
-    assert document.marks[-1].section == "Footnotes"
+    assert document.marks[-1].section == notes.capitalize()
 
 
 def test_refused(refuse) -> None:

@@ -78,6 +78,7 @@ def test_mails_within_mails_end(read) -> None:
     assert "level 3" in document.text
     assert "level 2" not in document.text
     assert document.notes == ("a mail that is attached to an attached one was not read",)
+    assert document.title == "5"
     many = mail("many", "text", **{f"a{number}_txt": b"x" for number in range(150)})
     notes = read("b.eml", bytes(many)).notes
     assert len(notes) == 50

@@ -70,7 +70,7 @@ def test_a_renamed_file_answers_once(home: Path, library: Library) -> None:
     (folder / "a.md").write_text("# The ferry\n\nIt sails at noon.")
     list(add(library, [folder]))
     (folder / "a.md").rename(folder / "b.md")
-    assert InStep().bring(library, Limits()) == ""
+    assert InStep().bring(library, Limits()) == "library papers: moved: b.md"
     assert list(documents(library)) == ["The ferry"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.records import apart, bodies, lacks_record, named_records
+from wim_edge.wim.records import apart, bodies, lacking, named_records
 
 INVOICES = "\n\n".join(f"Invoice {number}\n\nAmount due {number * 7} euros" for number in range(1, 6))
 CONTRACT = (
@@ -47,12 +47,16 @@ def test_a_number_in_the_middle_of_a_paragraph_begins_no_record() -> None:
 
 
 def test_a_record_that_no_text_has_is_missed() -> None:
-    assert lacks_record([INVOICES], "What is due on invoice 77?")
-    assert not lacks_record([INVOICES], "What is due on invoice 3?")
-    assert not lacks_record([INVOICES, "Invoice 77"], "What is due on invoice 77?"), "another document has it"
-    assert not lacks_record([f"{INVOICES}\n\nWe never saw invoice 77."], "What of invoice 77?"), "it is spoken of"
-    assert not lacks_record(["Invoice 1\n\nInvoice 2"], "What of invoice 3?"), "two are no series"
-    assert lacks_record([CONTRACT], "What of section 12?")
+    assert lacking([INVOICES], "What is due on invoice 77?") == "invoice 77"
+    assert not lacking([INVOICES], "What is due on invoice 3?")
+    assert not lacking([INVOICES, "Invoice 77"], "What is due on invoice 77?"), "another document has it"
+    assert not lacking([f"{INVOICES}\n\nWe never saw invoice 77."], "What of invoice 77?"), "it is spoken of"
+    assert not lacking(["Invoice 1\n\nInvoice 2"], "What of invoice 3?"), "two are no series"
+    assert lacking([CONTRACT], "What of section 12?") == "section 12"
+    codes = "E1 empty, E2 full, E3 hot"
+    assert lacking([codes], "What does E9 mean?") == "E9"
+    assert not lacking([codes], "What does E2 mean?")
+    assert not lacking([codes], "What does F9 mean?")
 
 
 def test_the_body_of_a_record_is_below_its_head() -> None:

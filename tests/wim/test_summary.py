@@ -102,4 +102,7 @@ def test_a_question_for_a_record_alone_is_answered_with_it(question: str, told: 
 
 def test_another_question_about_a_record_is_put_to_the_model() -> None:
     assert ask(RULES, "Where are the keys of section 1?", "desk").short == "desk"
-    assert "Keys" not in ask(RULES, "What does section 9 say?", "!").short
+    answer = ask(RULES, "Summarize section 9", "!")
+    assert (answer.text, answer.status) == ("The document does not seem to have section 9.", "not_found")
+    told = ask(RULES, "Who is named in section 9?", "desk").text
+    assert told.startswith("The document does not seem to have section 9.\n\nNearest: ")

@@ -1,4 +1,4 @@
-"""The reader of DOCX: paragraphs and tables in their order, footnotes at the end.
+"""The reader of DOCX: paragraphs and tables in their order, footnotes and comments at the end.
 
 The tree is walked here rather than through python-docx's paragraphs, which leave out tracked
 insertions, content controls and text boxes.
@@ -31,7 +31,7 @@ _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreak
 _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
 _RELATIONS, _PICTURE = "word/_rels/document.xml.rels", re.compile(r"""\bTarget=["'](media/[^"'<>]{1,200})["']""")
-_NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes"}
+_NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
 
 def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:

@@ -42,7 +42,7 @@ def read_mail(name: str, data: bytes, read: Read, limits: Limits = DEFAULTS) -> 
         writer.add(_QUOTED_FROM.sub(rb"\1", data[start.end() : end]))
     if not starts:
         writer.add(data)
-    draft.title = Path(name).stem if starts else writer.subject
+    draft.title = Path(name).stem if starts else writer.first
     return draft.document(name)
 
 
@@ -50,7 +50,7 @@ class _MailWriter:
     def __init__(self, draft: DocumentBuilder, name: str, read: Read, limits: Limits) -> None:
         self._draft, self._name, self._read, self._limits = draft, name, read, limits
         self._left, self._room = _ATTACHMENTS, limits.document_bytes
-        self.subject = ""
+        self.first = self.subject = ""
 
     def add(self, data: bytes) -> None:
         try:
@@ -67,6 +67,7 @@ class _MailWriter:
             decoded = value[:_HEADER] if len(value) > _HEADER else str(mail.get(key, ""))
             headers.append((key, " ".join(decoded.split())))
         self.subject = headers[-1][1]
+        self.first = self.first or self.subject
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
         body = mail.get_body(("plain", "html"))
@@ -89,7 +90,8 @@ class _MailWriter:
             if depth + 1 < _DEEP:
                 self._mail(part.get_content(), depth + 1)
             else:
-                self._draft.notes.append("a mail that is attached to an attached one was not read")
+                note = "a mail that is attached to an attached one was not read"
+                self._draft.notes += [note] if note not in self._draft.notes else []
             return
         name = " ".join((part.get_filename() or "").split())
         data = part.get_payload(decode=True)

@@ -16,7 +16,7 @@ _AGAIN = 30.0
 """The seconds after which a library that was compared with its files is compared again."""
 
 _SHOWN = 3
-_DONE = {"added": "new", "changed": "changed", "removed": "deleted or left out"}
+_DONE = {"added": "new", "changed": "changed", "moved": "moved", "removed": "deleted or left out"}
 _LEFT = {"waiting": "new or changed, but not read yet", "gone": "not there, but still in the library"}
 """The words for the files of each state (`ingest.IngestResult`)."""
 

@@ -189,7 +189,7 @@ def _one(
             if deadline < math.inf:
                 return IngestResult(name, "waiting", had.documents if had else 0), ""
             of = f" of {len(scan.pages)}" if scan.pages else ""
-            for done, page in enumerate(scan.recognise(limits), 1):
+            for done, page in enumerate(scan.recognise(limits, keep=True), 1):
                 note = f"{done}{of}, with confidence {page.confidence:.2f}"
                 yield IngestResult(name, "recognised", note=f"page {page.number}, {note}")
         documents, note = _documents(path, limits)

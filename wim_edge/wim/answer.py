@@ -55,8 +55,8 @@ class AnswerStage:
     finish_reason: events.FinishReason = "stop"
     stands: bool = False
     """True if it is the answer of ``before``."""
-    _of_parts: list[int] = field(default_factory=list)
-    """The segments without a margin from which a part of the question is answered."""
+    _beside: list[int] = field(default_factory=list)
+    """The segments beside those that the answer's quotations stand in: of a part of the question, a record, a guess."""
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class AnswerStage:
     def keep_before(self) -> None:
         """Lets the answer of ``before`` stand, if there is one."""
         if self.before is not None:
-            self.used, self._of_parts = self.before.used, self.before._of_parts
+            self.used, self._beside = self.before.used, self.before._beside
             self.answer, self.stands = self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
@@ -120,6 +120,7 @@ class AnswerStage:
         if found := documents_that_say(plan.documents, plan.query):
             return found
         if not reading.resolved.prose and (found := told_records(plan.documents, plan.query)):
+            self._beside = self._holding(found.quotes)
             return found
         if reading.kind == "list":
             return counted_answer(plan.documents, plan.query)
@@ -136,7 +137,9 @@ class AnswerStage:
         asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
         if asked:
             return self._in_parts(asked)
-        return pointed_answer(reading, self.used)
+        answer = pointed_answer(reading, self.used)
+        self._beside = self._holding(answer.quotes[:1])
+        return answer
 
     def _not_there(self) -> Answer | None:
         """Returns the answer "not found" if nothing speaks for one, so that the model does not write one; else None."""
@@ -163,16 +166,16 @@ class AnswerStage:
             found.append((part, pointed))
             turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed, question).short)]
         answer = answer_in_parts(reading, self.used, found)
-        others = (index for index in passages if index not in self.used)
-        self._of_parts = [index for index in others if any(self._holds(index, quote) for quote in answer.quotes)]
+        self._beside = self._holding(answer.quotes)
         return answer
 
     def sources(self) -> tuple[events.Source, ...]:
         """Returns the places that the answer draws on: those with its first quotation, then the most relevant ones."""
-        ranking, found, order = self.reading.ranking, [], self.reading.ranking.order()
-        quotes = self.answer.quotes[:1] if self.answer else ()
-        from_it = {index for index in (*self.used, *self._of_parts) if any(self._holds(index, one) for one in quotes)}
-        for index in sorted({*self.used, *self._of_parts}, key=lambda one: (one not in from_it, order.index(one))):
+        ranking, found = self.reading.ranking, list[events.Source]()
+        first = self._holding(self.answer.quotes[:1] if self.answer else ())
+        order = {index: place for place, index in enumerate(ranking.order())}
+        drawn = {*self.used, *self._beside}
+        for index in sorted(drawn, key=lambda one: (one not in first, order.get(one, len(order)), one)):
             segment = self.reading.plan.segments[index].segment
             document = self.reading.plan.documents[segment.document]
             margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
@@ -182,6 +185,11 @@ class AnswerStage:
                 text, quote = shown.text, shown.chars
             found.append(source_of(document, index, chars, ranking.relevance(index), text, quote))
         return tuple(found)
+
+    def _holding(self, quotes: Seq[events.Quote]) -> list[int]:
+        """Returns the segments that hold one of the quotations."""
+        segments = range(len(self.reading.plan.segments)) if quotes else ()
+        return [index for index in segments if any(self._holds(index, one) for one in quotes)]
 
     def _holds(self, index: int, quote: events.Quote) -> bool:
         """Tells whether a segment holds a quotation, or at least its beginning."""

@@ -43,10 +43,11 @@ from wim_edge.wim.quotation import (
     quotation,
 )
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.records import lacks_record
+from wim_edge.wim.records import lacking
 from wim_edge.wim.second_look import look_again
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
+HAS_NONE = "The document does not seem to have {}."
 _HARDLY = 0.1
 """The support below which even the nearest passage is hardly an answer."""
 _NAMED = 3.0
@@ -97,7 +98,7 @@ def pointed_answer(
         if again and again.runs:
             candidates = candidates_of(reading, {**found, candidates[0].index: again}, is_part)
     support = reading.support.support(evidence)
-    if not cells and lacks_record([document.text for document in reading.plan.documents], question):
+    if lacks := "" if cells else lacking([document.text for document in reading.plan.documents], question):
         support = min(support, (_HARDLY + NOT_FOUND) / 2)
     if candidates and not cells and reading.kind == "fact":
         candidates = [aligned(reading, one, question) for one in candidates]
@@ -110,14 +111,15 @@ def pointed_answer(
             if support < ANSWERED and fits(question, other.text) >= fits(question, candidates[0].text):
                 candidates = [other, *candidates]
             support = min(support, _UNSURE, _most(reading, first, candidates[0], question))
-    if not cells and reading.kind == "fact" and (support < ANSWERED or any(map(is_in_table, candidates[:1]))):
+    is_table = any(map(is_in_table, candidates[:1]))
+    if not cells and not lacks and reading.kind == "fact" and (support < ANSWERED or is_table):
         likely = guess(reading, question, next(iter(candidates), None))
         if likely and any(one.text == likely.text for one in candidates[:1]):
             support = max(support, _UNSURE)
         elif likely:
             candidates, support = [likely], _UNSURE
     kind = reading.kind if not cells or reading.kind == "yesno" else "list" if len(cells) > 1 else "fact"
-    answer = _pointed(reading, used, found, candidates, support, kind, question)
+    answer = _pointed(reading, used, found, candidates, support, kind, question, lacks)
     return replace(answer, evidence=evidence)
 
 
@@ -131,7 +133,7 @@ def _most(reading: Reading, first: AnswerCandidate, best: AnswerCandidate, quest
 
 def _pointed(
     reading: Reading, used: Seq[int], found: dict[int, Pointed], candidates: Seq[AnswerCandidate], support: float,
-    kind: Kind, question: str,
+    kind: Kind, question: str, lacks: str,
 ) -> Answer:  # fmt: skip
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
@@ -144,7 +146,9 @@ def _pointed(
     carried = format_quotes(reading, quotes[:1])
     if status == "not_found":
         said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
-        nearest = f"{said}\n\n{where}: {carried}" if carried else NOT_SAID
+        if lacks:
+            said, where = HAS_NONE.format(lacks), "Nearest"
+        nearest = f"{said}\n\n{where}: {carried}" if carried else said if lacks else NOT_SAID
         return Answer(nearest, status, quotes=quotes, support=support)
     if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
         certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value

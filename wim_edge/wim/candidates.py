@@ -12,7 +12,7 @@ from math import exp
 from wim_edge.documents import Document
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
-from wim_edge.wim.likely_cells import cell_of_row, is_of_tables, likely_cell, rows_of
+from wim_edge.wim.likely_cells import cell_of_row, coded_rows, is_of_tables, likely_cell, rows_of
 from wim_edge.wim.likely_rows import MOST, likely_rows, question_likelihoods
 from wim_edge.wim.negation import stated
 from wim_edge.wim.pairs import changed_value, labelled_value, nearest_value, paired_value
@@ -163,12 +163,14 @@ def _of_likely_row(reading: Reading, question: str, numbers: Seq[int]) -> list[t
     plan = reading.plan
     scored = []
     left = MOST
+    of_code = [number for number in numbers if coded_rows(plan.documents[number], question)]
     for index in reading.ranking.order():
         segment = plan.segments[index].segment
-        if segment.document not in numbers or not left:
+        if segment.document not in (of_code or numbers) or not left:
             continue
         document = plan.documents[segment.document]
-        rows = [row for row in rows_of(document) if segment.start <= row.cells[0][0] < segment.end][:left]
+        own = coded_rows(document, question) or rows_of(document)
+        rows = [row for row in own if segment.start <= row.cells[0][0] < segment.end][:left]
         left -= len(rows)
         scored += [(score, segment.document, row) for score, row in likely_rows(reading, rows, question)]
     # A row without a cell that may be an answer is none

@@ -130,6 +130,12 @@ def cell_of_row(row: LabelledRow, question: str) -> tuple[int, int] | None:
     return None if column is None else row.cells[column]
 
 
+def coded_rows(document: Document, question: str) -> list[LabelledRow]:
+    """Returns the rows with a code of the question ("E4"): others are about something else."""
+    codes = {code.casefold() for code in _CODE.findall(question)}
+    return [row for row in rows_of(document) if any(_stands_in(code, row.line) for code in codes)] if codes else []
+
+
 def is_of_tables(document: Document) -> bool:
     """Tells whether a fair share of a document is tables, so that an answer that nothing tells is likely in one."""
     in_rows = sum(cells[-1][1] - cells[0][0] for cells in (row.cells for row in rows_of(document)))

@@ -147,7 +147,7 @@ def items_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
         found = lines[first : last + 1]
         if is_one is ROW:
             rows = [line for line in found if not RULE.fullmatch(text[slice(*line)].strip())]
-            found = rows[1:] if len(rows) > 1 else []
+            found = rows[1:] if len(rows) > 1 and header_above(text, rows[1][0]) else rows
         if len(found) > 1:
             return [_inked(text, left, right) for left, right in found]
     return []

@@ -27,17 +27,19 @@ _NUMBERED = re.compile(
     r"^(?P<sign>[^\w\n§]{0,8})(?P<number>\d{1,3}(?:\.\d{1,3}){0,3})(?P<point>[.)\]]*)[ \t]+\S", re.MULTILINE
 )
 _ALIKE = (
-    "section sec abschnitt sección §", "article art artikel artículo", "paragraph para absatz párrafo paragraphe",
-    "item point punkt punto", "step schritt paso étape", "clause ziffer cláusula", "rule regel regla règle",
-    "question frage pregunta",
+    "section sec clause abschnitt ziffer sección cláusula article art artikel artículo §", "paragraph §",
+    "paragraph para absatz párrafo paragraphe", "item point punkt punto", "step schritt paso étape",
+    "rule regel regla règle", "question frage pregunta",
 )
-"""The words for the same, of what a number alone may head, too."""
+"""The words that may be taken for each other, of what a number alone may head, too."""
+_CODE = re.compile(r"(?<![\w-])([A-Z]{1,4}[-.]?)(\d{1,5})(?!\w)")
 _CAPTIONS = frozenset({"table", "figure", "fig", "tabelle", "abbildung", "abb", "tabla", "figura", "tableau"})
 """The words for what a line may caption below itself or above."""
 _MARKS = re.compile(r"[^\w\n§]{0,8}")
 _WRAPPED = 45
 """The characters of a line from which on it may be one of a paragraph's, which the next one goes on with."""
 _ENDED = re.compile(r"[.:;!?|)\]]\s*\Z")
+_LEVEL = re.compile(r"(#{1,6}) ")
 _BELOW = re.compile(r"\n\s*(?=\S)")
 _SERIES = 3
 """The different numbers from which on a record that no head begins is missed."""
@@ -59,14 +61,20 @@ def named_records(text: str, question: str) -> tuple[Span, ...]:
     return tuple(sorted(found))
 
 
-def lacks_record(texts: Sequence[str], question: str) -> bool:
-    """Tells whether the question names a record that no text has, though one has others of that word."""
+def lacking(texts: Sequence[str], question: str) -> str:
+    """Returns the record, as the question names it, that no text has, though one has others of that word, or the code
+    (E9) likewise; empty if none is lacking."""
     for word, number in _named(question):
         heads = [{its for _, its in _heads(text, word)} for text in texts]
         if max(map(len, heads), default=0) >= _SERIES and not any(number in its for its in heads):
-            mention = re.compile(rf"(?<!\w){re.escape(word)}\w{{0,2}}\W{{0,3}}{re.escape(number)}(?!\w)", re.IGNORECASE)
-            return not any(map(mention.search, texts))
-    return False
+            said = re.compile(rf"(?<!\w){re.escape(word)}\w{{0,2}}\W{{0,3}}{re.escape(number)}(?!\w)", re.IGNORECASE)
+            named = said.search(question)
+            return named[0] if named and not any(map(said.search, texts)) else ""
+    for code in _CODE.finditer(question):
+        codes = {other[2] for text in texts for other in _CODE.finditer(text) if other[1] == code[1]}
+        if len(codes) >= _SERIES and code[2] not in codes and not any(code[0] in text for text in texts):
+            return code[0]
+    return ""
 
 
 def bodies(text: str, records: Iterable[Span]) -> list[Span]:
@@ -99,19 +107,28 @@ def _named(question: str) -> Iterator[tuple[str, str]]:
 
 
 def _end(text: str, heads: Sequence[_Head], n: int) -> int:
-    """Returns where the record of a head ends: 4 has 4.1 and 4.2 in it."""
+    """Returns where the record of a head ends: 4 has 4.1 and 4.2 in it, and what has as many of Markdown's signs as its
+    head, or fewer, is another part of the text."""
     within = f"{heads[n][1]}."
-    return next((at for at, its in heads[n + 1 :] if not its.startswith(within)), len(text))
+    end = next((at for at, its in heads[n + 1 :] if not its.startswith(within)), len(text))
+    level = _LEVEL.match(text, heads[n][0])
+    above = re.compile(rf"^#{{1,{len(level[1])}}} ", re.MULTILINE).search(text, level.end(), end) if level else None
+    return above.start() if above else end
 
 
 @lru_cache(maxsize=64)
 def _heads(text: str, word: str) -> tuple[_Head, ...]:
-    """Returns the heads of a word; where there are no two, and a number alone may head such a thing, those."""
+    """Returns the heads of a word; where there are no two those of words like it, or of numbers alone, if they may head
+    such a thing."""
     alike = {one for line in _ALIKE if word in line.split() for one in line.split()}
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, alike or {word}))})\.?{_NUMBER}", re.IGNORECASE)
-    found = [(line, head["number"].casefold()) for head in pattern.finditer(text)
-             if (line := _line(text, head.start())) is not None]  # fmt: skip
-    if len(found) < 2 and alike:
+    found: list[_Head] = []
+    for some in ({word}, alike) if alike else ({word},):
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, some))})\.?{_NUMBER}", re.IGNORECASE)
+        found = [(line, head["number"].casefold()) for head in pattern.finditer(text)
+                 if (line := _line(text, head.start())) is not None]  # fmt: skip
+        if len(found) > 1:
+            return tuple(found)
+    if alike:
         found = [(head.start(), head["number"]) for head in _NUMBERED.finditer(text)
                  if (head["point"] or "." in head["number"] or {*head["sign"]} & {*"#(["})
                  and _line(text, head.start("number")) is not None]  # fmt: skip

@@ -12,11 +12,12 @@ from itertools import pairwise
 from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import line_spans
+from wim_edge.kinds import kind_of
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer
+from wim_edge.wim.answer_parts import HAS_NONE, Answer
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import bare_lines, on_one_line
-from wim_edge.wim.records import NAMED, bodies, named_records
+from wim_edge.wim.records import NAMED, bodies, lacking, named_records
 
 _BEGINNING = 4000
 """The characters of a document in which its first sentences stand."""
@@ -46,10 +47,12 @@ _MOST_COMMON = re.compile(
     r"(?: (?:in|of) (?:the|this|that|my|these)(?: (?:above|following|whole))? \w+)?\s*(?:[?.!]|$)", re.IGNORECASE,
 )  # fmt: skip
 _TELLS = re.compile(
-    r"\W*(?:(?:please )?(?:summari[sz]e|quote|compare|show(?: me)?|give me|tell me about|explain|(?:a )?summary of)"
-    r"|what(?:'s| is| does| do| are)(?: in| inside)?|was (?:sagt|steht in|besagt|regelt)|worum geht es in"
+    r"\W*(?:(?:please )?(?:summari[sz]e|quote|compar\w{1,2}|vergleiche?|show(?: me)?|give me|tell me about|explain"
+    r"|(?:a )?summary of)"
+    r"|what(?:'s| is| does| do| are)(?: in| inside)?|was (?:sagt|steht (?:in|bei|unter)|besagt|regelt)|worum geht es in"
+    r"|what happened (?:on|in|at|during|under)|was (?:geschah|passierte) (?:an|in|am|bei)|qué pasó en"
     r"|(?:eine )?zusammenfassung von|fasse|qué dice|resume|que dit|résume[rz]?)?\s*(?:the |der |dem |den |el |la |le )?"
-    r"§(?: (?:of|in) (?:the|this) \w+)?"
+    r"§(?: (?:(?:of|in) (?:the|this|my)|de[sr]|im|in der|de la|del|du) \w+)?"
     r"(?:\s+(?:say|state|contain|provide|cover|mean|regulate|tell us|about|all about|zusammen))?\W*",
     re.IGNORECASE,
 )
@@ -89,10 +92,14 @@ def _read_parts(document: Document) -> Seq[events.Chars]:
 
 
 def told_records(documents: Seq[Document], question: str) -> Answer | None:
-    """Returns the records that a question asks for and nothing else ("What does section 6 say?"), in their own words:
-    whole, or the first sentences of a long one. None for another question, or if no document has them."""
-    if not _TELLS.fullmatch(_SEVERAL.sub("§", NAMED.sub("§", question))):
+    """Returns the records that a question asks for and nothing else ("What does section 6 say?"), or asks to be summed
+    up, in their own words: whole, or the first sentences of a long one; or says that there is none. None for another
+    question, or if it may mean something else."""
+    is_summary = kind_of(question) == "summary" and NAMED.search(question)
+    if not is_summary and not _TELLS.fullmatch(_SEVERAL.sub("§", NAMED.sub("§", question))):
         return None
+    if lacks := lacking([document.text for document in documents], question):
+        return Answer(HAS_NONE.format(lacks), "not_found", support=0.0)
     parts, quotes = [], []
     for document in documents:
         for start, end in named_records(document.text, question):
@@ -176,7 +183,10 @@ def _abstract(document: Document, spans: list[events.Chars]) -> events.Chars | N
 def _section_sentence(
     document: Document, spans: list[events.Chars], start: int, end: int, but: events.Chars
 ) -> events.Chars | None:
-    """Returns the first whole sentence of a section that is not yet shown and not too long; None if there is none."""
+    """Returns the first whole sentence of a section, below its heading, that is not yet shown and not too long; None if
+    there is none."""
+    below = document.text.find("\n", start, end)
+    start = below if below >= 0 else start
     fits = (
         span for span in spans
         if start <= span[0] and span[1] <= end and not (but[0] <= span[0] < but[1]) and _is_whole(document, span)
