@@ -16,8 +16,8 @@ _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?:(?:in|on|at|by|from|for|to|within|about|auf|um|für|à|en|de|por)\s+)?"
-    r"(?:how (?:many|much|far|old|tall|deep|heavy|big|wide|thick)|wie ?viele?|wie (?:alt|hoch|lang|schwer|teuer|weit)|combien"
-    r"|cu[aá]nt[oa]s?|كم)\b|.*\bhow (?:many|much)\W*$|.*(?:多少|多大|几[个名次人岁位]|何[人個回歳]|いくつ)",
+    r"(?:how (?:many|much|far|old|tall|deep|heavy|big|wide|thick)|wie ?viele?|wie (?:alt|hoch|lang|schwer|teuer|weit)"
+    r"|combien|cu[aá]nt[oa]s?|كم)\b|.*\bhow (?:many|much)\W*$|.*(?:多少|多大|几[个名次人岁位]|何[人個回歳]|いくつ)",
     re.IGNORECASE,
 )
 _FUNCTION_WORDS = frozenset(
