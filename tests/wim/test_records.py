@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.records import apart, bodies, lacking, named_records
+from wim_edge import Document
+from wim_edge.wim import records
+from wim_edge.wim.records import apart, bodies, named_records
 
 INVOICES = "\n\n".join(f"Invoice {number}\n\nAmount due {number * 7} euros" for number in range(1, 6))
 CONTRACT = (
@@ -18,7 +20,7 @@ def named(text: str, question: str) -> list[str]:
     return [" ".join(text[start:end].split()) for start, end in named_records(text, question)]
 
 
-@pytest.mark.parametrize(("text", "question", "records"), [
+@pytest.mark.parametrize(("text", "question", "told"), [
     (INVOICES, "What is due on invoice 3?", ["Invoice 3 Amount due 21 euros"]),
     (INVOICES, "What is due on invoice no. 5?", ["Invoice 5 Amount due 35 euros"]),
     (INVOICES, "What is due on invoice 2 and invoice 4?",
@@ -36,8 +38,8 @@ def named(text: str, question: str) -> list[str]:
     ("Table 1\n\nA\n\nTable 2\n\nB", "What does table 2 show?", []),
     ("In 2022 it rose.\n\nIn 2023 it fell.", "What happened in 2023?", []),
 ])  # fmt: skip
-def test_a_record_is_named_by_its_word_and_number(text: str, question: str, records: list[str]) -> None:
-    assert named(text, question) == records
+def test_a_record_is_named_by_its_word_and_number(text: str, question: str, told: list[str]) -> None:
+    assert named(text, question) == told
 
 
 def test_a_number_in_the_middle_of_a_paragraph_begins_no_record() -> None:
@@ -46,11 +48,16 @@ def test_a_number_in_the_middle_of_a_paragraph_begins_no_record() -> None:
     assert named(text, "What of item 1?")[0].endswith("agreed.")
 
 
+def lacking(texts: list[str], question: str, parts: tuple[tuple[int, int], ...] = ()) -> str:
+    return records.lacking([Document("a.txt", text, parts=parts) for text in texts], question)
+
+
 def test_a_record_that_no_text_has_is_missed() -> None:
     assert lacking([INVOICES], "What is due on invoice 77?") == "invoice 77"
     assert not lacking([INVOICES], "What is due on invoice 3?")
     assert not lacking([INVOICES, "Invoice 77"], "What is due on invoice 77?"), "another document has it"
     assert not lacking([f"{INVOICES}\n\nWe never saw invoice 77."], "What of invoice 77?"), "it is spoken of"
+    assert not lacking([INVOICES], "What is due on invoice 77?", ((0, 9),)), "another file of the library may have it"
     assert not lacking(["Invoice 1\n\nInvoice 2"], "What of invoice 3?"), "two are no series"
     assert lacking([CONTRACT], "What of section 12?") == "section 12"
     codes = "E1 empty, E2 full, E3 hot"

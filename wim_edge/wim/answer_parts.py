@@ -98,7 +98,7 @@ def pointed_answer(
         if again and again.runs:
             candidates = candidates_of(reading, {**found, candidates[0].index: again}, is_part)
     support = reading.support.support(evidence)
-    if lacks := "" if cells else lacking([document.text for document in reading.plan.documents], question):
+    if lacks := "" if cells else lacking(reading.plan.documents, question):
         support = min(support, (_HARDLY + NOT_FOUND) / 2)
     if candidates and not cells and reading.kind == "fact":
         candidates = [aligned(reading, one, question) for one in candidates]

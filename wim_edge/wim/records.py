@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from wim_edge import words
+from wim_edge.documents import Document
 
 Span = tuple[int, int]
 _Head = tuple[int, str]
@@ -61,9 +62,12 @@ def named_records(text: str, question: str) -> tuple[Span, ...]:
     return tuple(sorted(found))
 
 
-def lacking(texts: Sequence[str], question: str) -> str:
-    """Returns the record, as the question names it, that no text has, though one has others of that word, or the code
-    (E9) likewise; empty if none is lacking."""
+def lacking(documents: Sequence[Document], question: str) -> str:
+    """Returns the record, as the question names it, that no document has, though one has others of that word, or the
+    code (E9) likewise; empty if none is lacking, or not all of a library is at hand."""
+    texts = [document.text for document in documents if not document.parts]
+    if len(texts) < len(documents):
+        return ""
     for word, number in _named(question):
         heads = [{its for _, its in _heads(text, word)} for text in texts]
         if max(map(len, heads), default=0) >= _SERIES and not any(number in its for its in heads):

@@ -98,7 +98,7 @@ def told_records(documents: Seq[Document], question: str) -> Answer | None:
     is_summary = kind_of(question) == "summary" and NAMED.search(question)
     if not is_summary and not _TELLS.fullmatch(_SEVERAL.sub("§", NAMED.sub("§", question))):
         return None
-    if lacks := lacking([document.text for document in documents], question):
+    if lacks := lacking(documents, question):
         return Answer(HAS_NONE.format(lacks), "not_found", support=0.0)
     parts, quotes = [], []
     for document in documents:
