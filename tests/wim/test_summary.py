@@ -98,6 +98,7 @@ def test_a_question_for_a_record_alone_is_answered_with_it(question: str, told: 
     answer = ask(RULES, question, "!")
     assert (answer.text, answer.status) == (told, "answered")
     assert answer.span == answer.quotes[0].chars
+    assert [(one.quote, one.relevance) for one in answer.sources[:1]] == [(answer.span, 1.0)]
 
 
 def test_another_question_about_a_record_is_put_to_the_model() -> None:

@@ -183,7 +183,8 @@ class AnswerStage:
             shown = next((one for one in self.answer.quotes if self._holds(index, one)), None) if self.answer else None
             if shown is not None:  # the answer's quotation, which may be another sentence than the margin
                 text, quote = shown.text, shown.chars
-            found.append(source_of(document, index, chars, ranking.relevance(index), text, quote))
+            relevance = 1.0 if self.is_of_whole else ranking.relevance(index)  # no other is the record asked for
+            found.append(source_of(document, index, chars, relevance, text, quote))
         return tuple(found)
 
     def _holding(self, quotes: Seq[events.Quote]) -> list[int]:
