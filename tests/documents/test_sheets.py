@@ -92,6 +92,14 @@ def test_damaged_ones_and_bombs_cost_little(read, refuse) -> None:
     assert len(read("b.xlsx", rezip(SAMPLE, {"xl/sharedStrings.xml": strings})).text) < 1000
 
 
+def test_parts_whose_names_differ_in_capitals_are_read(read) -> None:
+    with zipfile.ZipFile(io.BytesIO(SAMPLE)) as file:
+        members: dict[str, str | bytes] = {name.lower(): file.read(name) for name in file.namelist()}
+    assert {"[content_types].xml", "docprops/core.xml"} <= set(members)
+    document = read("a.xlsx", archive(members))
+    assert (document.title, document.text) == ("The book", read("b.xlsx", SAMPLE).text)
+
+
 def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
     book = openpyxl.Workbook()
     for row in (("Team", "Name", "Room"), ("Office", "Anna", 12), (None, "Ben", 14), ("Yard", "Cleo", 2), (), ("x",)):

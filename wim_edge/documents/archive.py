@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import re
 import struct
 import zipfile
 import zlib
@@ -12,7 +13,8 @@ from wim_edge.documents.limits import DEFAULTS, above, mebibytes
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-# What zipfile raises for damaged members: bad checksums, cut streams, unknown methods.
+_LIST, _LISTED = "[Content_Types].xml", re.compile(rb"""\bPartName=["']/([^"'<>]{1,200})["']""")
+# What zipfile raises for damaged members: bad checksums, cut streams, unknown methods
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -60,6 +62,21 @@ class Archive:
             return self._zip.read(member)
         except DAMAGE:
             raise damaged(self._name) from None
+
+
+def well_named(data: bytes) -> bytes:
+    """Returns an Office file whose members are called as its own list calls them: capitals make no other name there
+    (ECMA-376, part 2), but in what reads it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as given, zipfile.ZipFile(out, "w") as made:
+        names = {one.lower(): one for one in given.namelist()}
+        listed = map(bytes.decode, _LISTED.findall(given.read(names[_LIST.lower()])))
+        right = {one.lower(): one for one in (_LIST, *listed)}
+        if all(right.get(lower, one) == one for lower, one in names.items()):
+            return data
+        for lower, one in names.items():
+            made.writestr(right.get(lower, one), given.read(one))
+    return out.getvalue()
 
 
 def encrypted(name: str) -> DocumentError:

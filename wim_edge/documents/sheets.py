@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.archive import DAMAGE, Archive, damaged, well_named
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows
@@ -43,7 +43,7 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     archive.bound_markup(".xml", ".rels")
     draft = DocumentBuilder()
     try:
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        book = openpyxl.load_workbook(io.BytesIO(well_named(data)), read_only=True, data_only=True, keep_links=False)
         draft.title = book.properties.title or Path(name).stem  # no sheet's name is the book's
         left = _CELLS
         for sheet in book.worksheets:
