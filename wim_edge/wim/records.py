@@ -122,7 +122,7 @@ def _end(text: str, heads: Sequence[_Head], n: int) -> int:
 
 @lru_cache(maxsize=64)
 def _heads(text: str, word: str) -> tuple[_Head, ...]:
-    """Returns the heads of a word; without two those of words like it, or numbers alone if they may head such a thing."""
+    """Returns the heads of a word; without two those of words like it, or numbers if they may head such things."""
     alike = {one for line in _ALIKE if word in line.split() for one in line.split()}
     found: list[_Head] = []
     for some in ({word}, alike) if alike else ({word},):
