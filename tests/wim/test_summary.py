@@ -83,6 +83,12 @@ def test_the_name_of_a_file_is_no_heading() -> None:
     assert ask(titled, "What is this about?", "river").text.startswith("The old mill\n\n“")
 
 
+def test_a_section_without_a_heading_in_the_text_is_told_by_its_first_sentence() -> None:
+    text = f"{MILL}\n\nA note of the miller.\nAnother one."
+    document = Document("mill.txt", text, (Mark(0, section="Body"), Mark(text.index("A note"), section="Footnotes")))
+    assert "- Footnotes: “A note of the miller.”" in ask(document, "What is this about?", "river").text
+
+
 RULES = "1. Keys\n\nKeys lie at the desk.\n\n2. Quiet\n\nIt is quiet\nfrom ten on.\n\n3. Fire\n\n"
 RULES += "Leave by the stairs. " * 80
 

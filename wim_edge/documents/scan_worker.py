@@ -39,7 +39,8 @@ _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields pages of a PDF, or of a picture (all if there are no numbers): number, pixels, and points a pixel."""
+    """Yields these pages of a PDF (all if there are no numbers) or a picture (then the first): number, pixels, and
+    points a pixel."""
     if is_pdf(data):
         import pypdfium2
 
@@ -55,7 +56,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
 
     ImageFile.LOAD_TRUNCATED_IMAGES = True  # of a file that is cut, what is there
     with Image.open(BytesIO(data)) as picture:
-        for number in numbers or range(1, _count(picture) + 1):
+        for number in numbers or (1,):
             picture.seek(number - 1)
             upright = ImageOps.exif_transpose(picture).convert("RGBA")
             paper = Image.new("RGBA", upright.size, "white")
@@ -71,11 +72,7 @@ def count(data: bytes) -> int:
     if is_pdf(data):
         return 0
     with Image.open(BytesIO(data)) as picture:
-        return _count(picture)
-
-
-def _count(picture: Any) -> int:
-    return int(getattr(picture, "n_frames", 1))
+        return int(getattr(picture, "n_frames", 1))
 
 
 def upright(engine: Engine, pixels: Pixels) -> list[Box]:
@@ -158,10 +155,11 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * (len(numbers) or _MOST_PAGES))
     data = sys.stdin.buffer.read()
-    sys.stdout.write(json.dumps({"count": count(data)}) + "\n")
+    n_pages = count(data)
+    sys.stdout.write(json.dumps({"count": n_pages}) + "\n")
     sys.stdout.flush()
     engine: Engine | None = None
-    for number, pixels, points in pages(data, numbers):
+    for number, pixels, points in pages(data, numbers or range(1, n_pages + 1)):
         try:
             engine = engine or engine_of(name)
         except (ImportError, OSError, subprocess.SubprocessError) as error:  # a package that is there in part

@@ -148,7 +148,9 @@ def _pointed(
         said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
         if lacks:
             said, where = HAS_NONE.format(lacks), "Nearest"
-        nearest = f"{said}\n\n{where}: {carried}" if carried else said if lacks else NOT_SAID
+        elif not carried:
+            said = NOT_SAID
+        nearest = f"{said}\n\n{where}: {carried}" if carried else said
         return Answer(nearest, status, quotes=quotes, support=support)
     if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
         certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value

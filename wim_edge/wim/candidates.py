@@ -163,13 +163,13 @@ def _of_likely_row(reading: Reading, question: str, numbers: Seq[int]) -> list[t
     plan = reading.plan
     scored = []
     left = MOST
-    of_code = [number for number in numbers if coded_rows(plan.documents[number], question)]
+    coded = {number: own for number in numbers if (own := coded_rows(plan.documents[number], question))}
     for index in reading.ranking.order():
         segment = plan.segments[index].segment
-        if segment.document not in (of_code or numbers) or not left:
+        if segment.document not in (coded or numbers) or not left:
             continue
         document = plan.documents[segment.document]
-        own = coded_rows(document, question) or rows_of(document)
+        own = coded.get(segment.document) or rows_of(document)
         rows = [row for row in own if segment.start <= row.cells[0][0] < segment.end][:left]
         left -= len(rows)
         scored += [(score, segment.document, row) for score, row in likely_rows(reading, rows, question)]

@@ -130,10 +130,11 @@ def cell_of_row(row: LabelledRow, question: str) -> tuple[int, int] | None:
     return None if column is None else row.cells[column]
 
 
-def coded_rows(document: Document, question: str) -> list[LabelledRow]:
+def coded_rows(document: Document, question: str) -> tuple[LabelledRow, ...]:
     """Returns the rows with a code of the question ("E4"): others are about something else."""
     codes = {code.casefold() for code in _CODE.findall(question)}
-    return [row for row in rows_of(document) if any(_stands_in(code, row.line) for code in codes)] if codes else []
+    rows = rows_of(document) if codes else ()
+    return tuple(row for row in rows if any(_stands_in(code, row.line) for code in codes))
 
 
 def is_of_tables(document: Document) -> bool:

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from wim_edge import words
 from wim_edge.documents import Document
+from wim_edge.wim.events import Chars
 
-Span = tuple[int, int]
 _Head = tuple[int, str]
 """The character with which a head's line begins, and its number."""
 
@@ -37,7 +37,7 @@ _CODE = re.compile(r"(?<![\w-])([A-Z]{1,4}[-.]?)(\d{1,5})(?!\w)")
 _CAPTIONS = frozenset({"table", "figure", "fig", "tabelle", "abbildung", "abb", "tabla", "figura", "tableau"})
 """The words for what a line may caption below itself or above."""
 _MARKS = re.compile(r"[^\w\n§]{0,8}")
-_WRAPPED = 45
+WRAPPED = 45
 """The characters of a line from which on it may be one of a paragraph's, which the next one goes on with."""
 _ENDED = re.compile(r"[.:;!?|)\]]\s*\Z")
 _LEVEL = re.compile(r"(#{1,6}) ")
@@ -46,12 +46,12 @@ _SERIES = 3
 """The different numbers from which on a record that no head begins is missed."""
 
 
-@lru_cache(maxsize=64)
-def named_records(text: str, question: str) -> tuple[Span, ...]:
+@lru_cache(maxsize=16)
+def named_records(text: str, question: str) -> tuple[Chars, ...]:
     """Returns the records that the question names, as characters of the text; none unless the text has a head with that
     number, and one of the same kind with another. A record within another one is meant there alone: paragraph 2 of
     Article 5."""
-    found: list[Span] = []
+    found: list[Chars] = []
     for word, number in _named(question):
         heads = _heads(text, word)
         if len({its for _, its in heads}) > 1:
@@ -81,7 +81,7 @@ def lacking(documents: Sequence[Document], question: str) -> str:
     return ""
 
 
-def bodies(text: str, records: Iterable[Span]) -> list[Span]:
+def bodies(text: str, records: Iterable[Chars]) -> list[Chars]:
     """Returns the records without the lines of their heads; a record of one line is whole."""
     found = []
     for start, end in records:
@@ -91,7 +91,7 @@ def bodies(text: str, records: Iterable[Span]) -> list[Span]:
 
 
 def apart(
-    spans: Iterable[tuple[int, int, float]], records: Sequence[Span], more: float
+    spans: Iterable[tuple[int, int, float]], records: Sequence[Chars], more: float
 ) -> Iterator[tuple[int, int, float]]:
     """Yields spans that lose some nats each, cut where a record begins or ends, with ``more`` lost outside of all."""
     cuts = sorted({at for span in records for at in span})
@@ -120,7 +120,7 @@ def _end(text: str, heads: Sequence[_Head], n: int) -> int:
     return above.start() if above else end
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _heads(text: str, word: str) -> tuple[_Head, ...]:
     """Returns the heads of a word; without two those of words like it, or numbers if they may head such things."""
     alike = {one for line in _ALIKE if word in line.split() for one in line.split()}
@@ -145,4 +145,4 @@ def _line(text: str, at: int) -> int | None:
     if not _MARKS.fullmatch(text, line, at):
         return None
     above = text[text.rfind("\n", 0, max(0, line - 1)) + 1 : max(0, line - 1)].strip()
-    return line if len(above) < _WRAPPED or _ENDED.search(above) else None
+    return line if len(above) < WRAPPED or _ENDED.search(above) else None

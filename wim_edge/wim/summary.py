@@ -17,7 +17,7 @@ from wim_edge.wim import events
 from wim_edge.wim.answer_parts import HAS_NONE, Answer
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import bare_lines, on_one_line
-from wim_edge.wim.records import NAMED, bodies, lacking, named_records
+from wim_edge.wim.records import NAMED, WRAPPED, bodies, lacking, named_records
 
 _BEGINNING = 4000
 """The characters of a document in which its first sentences stand."""
@@ -62,8 +62,6 @@ _SEVERAL = re.compile(r"§(?:(?:,| of| in| and| or| with| to| vs\.?| und| y| et)
 _RECORD = 1200
 """The most characters of a record that is shown whole."""
 _HASHES = re.compile(r"^#{1,6} +", re.MULTILINE)
-_SHORT = 45
-"""The characters of a line below which it is none that was wrapped."""
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
 _USUAL = 10
@@ -124,7 +122,7 @@ def _lines(text: str) -> Iterator[str]:
     """Yields the paragraphs of a text, each on one line, but those of short lines as they are."""
     for paragraph in re.split(r"\n\s*\n", _HASHES.sub("", text)):
         lines = [line for line in paragraph.splitlines() if line.strip()]
-        yield from map(on_one_line, lines if max(map(len, lines), default=0) < _SHORT else [paragraph])
+        yield from map(on_one_line, lines if max(map(len, lines), default=0) < WRAPPED else [paragraph])
 
 
 def summary(documents: Seq[Document]) -> Answer:
@@ -186,7 +184,8 @@ def _section_sentence(
     """Returns the first whole sentence of a section, below its heading, that is not yet shown and not too long; None if
     there is none."""
     below = document.text.find("\n", start, end)
-    start = below if below >= 0 else start
+    if below >= 0 and (document.section(start) or "\n") in document.text[start:below]:
+        start = below
     fits = (
         span for span in spans
         if start <= span[0] and span[1] <= end and not (but[0] <= span[0] < but[1]) and _is_whole(document, span)
