@@ -73,6 +73,15 @@ def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, fl
     assert found(model) == tuned_settings.Tuned()
 
 
+def test_what_was_not_done_in_time_is_told(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
+    scripted["batches of 1024"] = (0.0, 10.0)
+    line = next(line for line in run(model, "--no-copies").stdout.splitlines() if line.startswith("batches of 1024"))
+    assert "not done" in line
+    assert "inf" not in line
+    ways = json.loads(run(model, "--no-copies", "--json").stdout, parse_constant=pytest.fail)["ways"]
+    assert {way["label"]: way["cost"] for way in ways}["batches of 1024"] is None
+
+
 @pytest.mark.parametrize(("kind", "taken"), [("Q8_0", True), ("Q4_0", False)])
 def test_a_copy_is_taken_if_it_predicts_the_same(
     model: Path, scripted: dict[str, tuple[float, float]], kind: str, taken: bool, monkeypatch: pytest.MonkeyPatch
