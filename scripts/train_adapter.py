@@ -1,6 +1,6 @@
 """Train the embedded model's adapter: it points at a short answer, says yes or no, or that the passage has none.
 
-    pip install torch gguf
+    pip install . torch gguf
     python scripts/train_adapter.py --data ../shared/data --out adapter.gguf --passages 1600 --minutes 90
 
 What is read and kept stays the plain model's: the adapter works on the question and the answer alone. A training ends

@@ -21,7 +21,7 @@ from wim_edge import offline_install, subprocesses
 from wim_edge.catalog import ModelEntry, PathSource, fetch, own_copy
 from wim_edge.catalog.model_files import write_error
 from wim_edge.errors import DownloadError, InvalidRequestError
-from wim_edge.settings import Paths
+from wim_edge.settings import Paths, check_online
 
 _NAME = "wim-edge"
 
@@ -49,6 +49,7 @@ def make_bundle(
         raise InvalidRequestError(
             f"{own.name} is a file of your own", "Copy it, and add it there: wim-edge models add FILE."
         )
+    check_online("wheels come from a package index")
     try:
         (target / "wheels").mkdir(parents=True)
         yield BundleStep("wheels", _gather_wheels(target / "wheels", extras))

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import DownloadError, InvalidRequestError
 from wim_edge.kinds import KINDS
 from wim_edge.within import WANTED, Within
 
@@ -297,10 +297,11 @@ class Paths:
         return cls(config, data / "models", cache, data / "libraries")
 
 
-def is_offline() -> bool:
-    """Tells whether fetching is forbidden. Raises InvalidRequestError on a bad value of its variable."""
-    text = os.environ.get(OFFLINE_VARIABLE, "").strip()
-    return bool(text) and _parse(OFFLINE_VARIABLE, text, bool) is True
+def check_online(wanted: str, instead: str = "") -> None:
+    """Raises DownloadError where fetching is forbidden. ``wanted``: why it was tried; ``instead``: another way."""
+    if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", bool) is True:
+        hint = f"Leave --offline ({OFFLINE_VARIABLE}) away{instead}."
+        raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 
 
 def read_small_file(path: Path) -> bytes:

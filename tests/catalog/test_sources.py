@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.conftest import Make
+from tests.tiny import write_tiny_embedder
 from wim_edge.catalog import (
     HubSource,
     PathSource,
@@ -28,6 +29,11 @@ class TestPath:
         with pytest.raises(ModelError, match="your own file"):
             remove(entry, paths)
         assert file.exists()
+
+    def test_an_embedding_model_is_a_model(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
+        file = tmp_path / "e5.gguf"
+        write_tiny_embedder(file)
+        assert fetch(make_entry(source=PathSource(file)), paths) == file
 
     def test_a_damaged_file_is_left_alone(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
         file = tmp_path / "mine.gguf"

@@ -45,12 +45,15 @@ def guarded(shim: Path, tmp_path: Path) -> Guarded:
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
-def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+@pytest.mark.parametrize("command", ["models pull qwen3-0.6b", "models add some/repository", "bundle FOLDER"])
+def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str, command: str) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WIM_EDGE_OFFLINE", "yes" if how == "variable" else "no")
     arguments = ["--offline"] if how == "option" else []
-    found = CliRunner().invoke(main, [*arguments, "models", "pull", "qwen3-0.6b"])
+    found = CliRunner().invoke(main, [*arguments, *command.split()])
     assert found.exit_code == 7
     assert "offline nothing is fetched" in found.output
+    assert not list(tmp_path.glob("FOLDER"))
 
 
 @pytest.mark.parametrize(

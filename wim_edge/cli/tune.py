@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +97,6 @@ def _delete(folder: Path, but: Path | None) -> int:
 def _row(way: RunConfig) -> str:
     if way.error:
         return f"{way.label:24}{way.error}"
-    if not isfinite(way.cost):
-        return f"{way.label:24}not done in the seconds that it is given"
     told = ""
     if way.divergence is not None and way.agreement is not None:
         told = f"  KL {way.divergence:.4f}, same token {way.agreement:.0%}" + ": not taken" * (not way.is_acceptable)
@@ -109,4 +106,4 @@ def _row(way: RunConfig) -> str:
 def _facts(way: RunConfig) -> dict[str, Any]:
     facts = asdict(way)
     del facts["settings"]
-    return {**facts, "path": str(way.path), "cost": way.cost if isfinite(way.cost) else None}
+    return {**facts, "path": str(way.path), "cost": way.cost if way.error is None else None}

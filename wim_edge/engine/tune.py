@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +91,7 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
             yield way, best
     start = best
     for kind in () if gpu or copies is None else WEIGHT_TYPES:
-        if kind != weights and copies is not None:
+        if kind.lower() != weights and copies is not None:
             way = _copy(kind, path, start.settings, copies / f"{path.stem}-{kind}.gguf", expected)
             best = way if way.is_acceptable and _faster(way, best) else best
             yield way, best
@@ -121,11 +122,9 @@ def _copy(kind: str, path: Path, settings: Settings, target: Path, expected: NDA
     label = f"weights {kind}"
     try:
         requantize(path, target, kind)
-        return _measure(label, target, settings, (kind, expected))
-    except (EngineError, CapacityError) as error:
-        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=str(error))
-    except OSError as error:
-        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=f"no copy: {error.strerror}")
+    except (EngineError, OSError) as error:
+        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=getattr(error, "strerror", "") or str(error))
+    return _measure(label, target, settings, (kind, expected))
 
 
 def _measure(
@@ -135,8 +134,9 @@ def _measure(
     try:
         with Model(path, settings) as model:
             speed = measure_speed(model, 1536, first=64)  # deep enough that attention counts
-            if copy is None:
-                return RunConfig(label, path, settings, kind, speed.prefill, speed.decode)
+            late = None if speed.prefill and speed.decode else "not done in the seconds that it is given"
+            if copy is None or late:
+                return RunConfig(label, path, settings, kind, speed.prefill, speed.decode, error=late)
             found = _predictions(model)
     except (EngineError, CapacityError) as error:
         return RunConfig(label, path, settings, kind, 0.0, 0.0, error=str(error))
@@ -169,11 +169,10 @@ def _thread_counts(n: int) -> list[int]:
 def _commonest_type(model: Model) -> str:
     from wim_edge.engine.gguf import TENSOR_TYPES
 
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for tensor in model.header.tensors:
-        name = TENSOR_TYPES[tensor.type][0] if tensor.type in TENSOR_TYPES else ""
-        sizes[name] = sizes.get(name, 0) + (tensor.nbytes or 0)
-    return max(sizes, key=lambda name: sizes[name]) if sizes else ""
+        sizes[TENSOR_TYPES[tensor.type][0] if tensor.type in TENSOR_TYPES else ""] += tensor.nbytes or 0
+    return max(sizes, key=sizes.__getitem__, default="")
 
 
 def machine() -> str:
