@@ -53,7 +53,7 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how
     found = CliRunner().invoke(main, [*arguments, *command.split()])
     assert found.exit_code == 7
     assert "offline nothing is fetched" in found.output
-    assert not list(tmp_path.glob("FOLDER"))
+    assert not (tmp_path / "FOLDER").exists()
 
 
 @pytest.mark.parametrize(

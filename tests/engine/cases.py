@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from wim_edge.engine.sequence import Sequence
 
 STEPS = 4
+TOLERANCE = 1e-3
+"""By which a logit may differ where cells stand in another order, so that sums round otherwise."""
 TINY = {  # kind of memory, full-size cache, tokens of a step
     "tiny llama (attention)": (MemoryKind.ATTENTION, None, 256),
     "tiny gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True, 256),
@@ -45,14 +47,12 @@ class Case:
         self.tokens = [*self.model.bos_tokens, *self.model.tokenize(text)][: size * STEPS + 200]
         self.margin, self.n_decoded = (self.tokens[-60:], 12) if size == 256 else (self.tokens[-16:], 4)
         """What a margin is written for, and its length: a real model takes its time for each token."""
-        # A window-sized cache, and cells that are moved, may stand in another order, so sums differ in their last bits
         self.keeps_layout = swa_full is not False
-        self.tolerance = 1e-3
         with self.context.sequence() as sequence:
             self.expected = [self.step(sequence, i) for i in range(STEPS)]
 
     def same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        return equal(a, b) if self.keeps_layout else bool(np.abs(a - b).max() < self.tolerance)
+        return equal(a, b) if self.keeps_layout else bool(np.abs(a - b).max() < TOLERANCE)
 
     def step(self, sequence: Sequence, i: int) -> np.ndarray:
         sequence.append(self.tokens[i * self.size : (i + 1) * self.size])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.engine.cases import Case, equal
+from tests.engine.cases import TOLERANCE, Case, equal
 from wim_edge.engine.protocols import Interrupted, MemoryKind, StateFile
 from wim_edge.errors import EngineError
 
@@ -77,14 +77,14 @@ def test_kept_tokens_are_appended_unevaluated_where_cells_can_move(case: Case) -
             assert case.same(sequence.logits, before)
             return
         # Where they stood as if they had been evaluated, but for the cells' order
-        assert np.abs(case.step(sequence, 2) - case.expected[2]).max() < case.tolerance
+        assert np.abs(case.step(sequence, 2) - case.expected[2]).max() < TOLERANCE
         sequence.truncate(2 * case.size)
         assert sequence.append_kept(kept, case.size)  # and behind another text
         assert list(sequence.tokens[-case.size :]) == case.tokens[case.size : 2 * case.size]
         with sequence.fork() as branch:
             assert np.isfinite(case.write_margin(branch)).all()
         sequence.truncate(2 * case.size)  # and gone without a trace
-        assert np.abs(case.step(sequence, 2) - case.expected[2]).max() < case.tolerance
+        assert np.abs(case.step(sequence, 2) - case.expected[2]).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("case", ["tiny llama (attention)"], indirect=True)

@@ -123,7 +123,7 @@ def _copy(kind: str, path: Path, settings: Settings, target: Path, expected: NDA
     try:
         requantize(path, target, kind)
     except (EngineError, OSError) as error:
-        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=getattr(error, "strerror", "") or str(error))
+        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=f"no copy: {getattr(error, 'strerror', error)}")
     return _measure(label, target, settings, (kind, expected))
 
 
