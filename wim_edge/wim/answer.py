@@ -60,7 +60,8 @@ class AnswerStage:
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._of_whole = self._answer_of_whole()
+        # A pattern without margins is the prompt by itself: a baseline asks the model
+        self._of_whole = self._answer_of_whole() if self.reading.resolved.pattern.margins else None
 
     @property
     def is_of_whole(self) -> bool:

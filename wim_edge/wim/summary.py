@@ -78,10 +78,8 @@ def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
     n = int(wanted) if wanted.isdecimal() else _NUMBERS.get(wanted.lower(), _USUAL)
     texts = [document.text[start:end] for document in documents for start, end in _read_parts(document)]
     counts = Counter(word.casefold() for text in texts for word in _WORD.findall(text))
-    found = [word for word, _ in counts.most_common(n)]
-    if not found:
-        return None
-    return Answer(", ".join(found), short=", ".join(found), support=1.0)
+    found = ", ".join(word for word, _ in counts.most_common(n))
+    return Answer(found, short=found, support=1.0) if found else None
 
 
 def _read_parts(document: Document) -> Seq[events.Chars]:
