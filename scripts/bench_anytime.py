@@ -25,6 +25,7 @@ import numpy as np
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.embedding import BEST, embed_documents, open_embedder
+from wim_edge.evaluation.intervals import interval
 from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.split import PARTS, take_part
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
@@ -46,13 +47,15 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--adapter", help="instead of the model's own")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     documents = load_documents(given.data)
     asked = spread(take_part(load_questions(given.data), given.part, lambda one: one.document), given.questions)
-    settings = Settings(model=given.model, n_threads=given.threads, save=False, within="all", answer_tokens=1)
+    settings = Settings(model=given.model, adapter=given.adapter, n_threads=given.threads, save=False, within="all",
+                        answer_tokens=1)  # fmt: skip
     courses: dict[str, list[Course]] = {"promising": [], "document": [], "embed": []}
     ends: list[float] = []
     open_embedder(given.threads)
@@ -68,9 +71,12 @@ def main() -> None:
                 courses["document"].append([(at, gold) for at, gold, _ in read(runtime, document, question)])
             courses["embed"].append(embed(document, question, given.threads))
             print(question.question, [one[-1] for one in (rows[-1] for rows in courses.values())], file=sys.stderr)
-    rows = {name: {str(at): share(some, at) for at in AT} for name, some in courses.items()}
+    found = {name: {str(at): found_by(some, at) for at in AT} for name, some in courses.items()}
+    rows = {name: {at: float(np.mean(some)) for at, some in row.items()} for name, row in found.items()}
+    intervals = {name: {at: interval([(str(n), one) for n, one in enumerate(some)]) for at, some in row.items()}
+                 for name, row in found.items()}  # fmt: skip
     told = {"command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]), "n": len(asked),
-            "ends_by_itself": float(np.median(ends)), **rows}  # fmt: skip
+            "ends_by_itself": float(np.median(ends)), **rows, "intervals": intervals}  # fmt: skip
     print(json.dumps(told, indent=1) if given.json else table(told, list(rows)))
     if given.plot:
         plot(told, list(rows), given.plot)
@@ -108,9 +114,9 @@ def embed(document: Document, question: DocumentQuestion, threads: int | None) -
     return [(time.process_time() - begun, contains(shown, list(question.answers)))]
 
 
-def share(courses: list[Course], at: float) -> float:
-    """Of the questions, how many have gold at that second."""
-    return float(np.mean([next((gold for when, gold in reversed(one) if when <= at), False) for one in courses]))
+def found_by(courses: list[Course], at: float) -> list[float]:
+    """Returns of each question whether it has gold at that second."""
+    return [next((gold for when, gold in reversed(one) if when <= at), 0.0) for one in courses]
 
 
 def table(told: dict, names: list[str]) -> str:  # type: ignore[type-arg]
@@ -126,7 +132,9 @@ def plot(told: dict, names: list[str], path: Path) -> None:  # type: ignore[type
     axes = figure.subplots()
     labels = {"promising": "the promising segments first", "document": "in the document's order", "embed": "rag:embed"}
     for name in names:
+        low, high = zip(*(told["intervals"][name][str(at)] for at in AT), strict=True)
         axes.step(AT, [told[name][str(at)] for at in AT], where="post", label=labels[name])
+        axes.fill_between(AT, low, high, step="post", alpha=0.15)
     axes.axvline(told["ends_by_itself"], color="grey", linestyle=":", label="where reading ends by itself (median)")
     axes.set(xscale="log", xlabel="seconds since the question", ylabel="gold among the passages", ylim=(0, 1))
     axes.legend(fontsize="small")

@@ -9,7 +9,7 @@
 `tables` counts the questions whose row is among the quotations, and those that are answered with its value. `languages`
 asks the same questions in each language, of the documents of DIR/xquad_LANGUAGE that are kept to report on, and of the
 passage alone that answers. Printed are the share of questions for which that passage came first, is among those that
-were shown, and the F1 with the document and with the passage alone. All take --json, and --model for another model.
+were shown, and the F1 with the document and with the passage alone. All take --json, --model and --adapter.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=300)
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--model")
+    parser.add_argument("--adapter")
     parser.add_argument("--threads", default="1")
     parser.add_argument("--json", action="store_true", help="with the command, as docs/results keeps it")
     given = parser.parse_args()
@@ -234,6 +235,7 @@ def ask(data: Path, out: Path, given: argparse.Namespace) -> list[Row]:
     command = [sys.executable, "-m", "wim_edge", "eval", "documents", "--pattern", "default", "--data", str(data),
                "--part", "all", "--threads", given.threads, "--out", str(out), "--json"]  # fmt: skip
     command += ["--model", given.model] if given.model else []
+    command += ["--adapter", given.adapter] if given.adapter else []
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     return [json.loads(line) for line in (out / "examples.jsonl").read_text(encoding="utf-8").splitlines()]
 

@@ -1,6 +1,6 @@
 """What real products make of the questions of `wim-edge eval documents`, with the same model file and embedder.
 
-    python scripts/bench_peers.py --data DIR --part report --limit 100 --json
+    python scripts/bench_peers.py --data DIR --part report --limit 100 --threads 1 --product langchain --json
 
 The products are no dependencies of the project. Into an environment of its own:
 
@@ -15,13 +15,13 @@ Each does what its documentation shows, with its own defaults:
     simonw-llm  "Answering questions with Retrieval-Augmented Generation" by its author: a document's paragraphs in a
                 collection (embed-multi), the ten most similar of them (similar) before the question, his system prompt
 
-The model is the GGUF file through llama-cpp-python's chat completion, as those who use the products have it: greedy,
-at most 100 tokens, with the context that it was trained for and as many threads as wim-edge takes. The embedder is the
-one of ``rag:embed``. Indexing a document counts into its first question. Questions, scores and figures are those of
-the task `documents` (docs/evaluation.md), with the product in place of the pattern; `packages` are the versions.
-`echoes` knows wim-edge's prompts alone, not those of the products. Question by question, each product is asked before
-the next; seconds are to be compared with those of `wim-edge eval documents` on the same quiet machine. A prompt that
-begins like the last one of its product is not evaluated anew as far as they agree; `read_tokens_per_example` counts it.
+The model is the GGUF file through llama-cpp-python's chat completion, as those who use the products have it: greedy, at
+most 100 tokens, with the context that it was trained for. The embedder is the one of ``rag:embed``. Indexing a document
+counts into its first question. Questions, scores and figures are those of the task `documents` (docs/evaluation.md),
+with the product in place of the pattern; `packages` are the versions. `echoes` knows wim-edge's prompts alone, not
+those of the products. Question by question, each product is asked before the next; seconds are to be compared with
+those of `wim-edge eval documents` on the same quiet machine. A prompt that begins like the last one of its product is
+not evaluated anew as far as they agree; `read_tokens_per_example` counts it.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ Index = Callable[[str], Ask]
 def main() -> None:
     options = arguments()
     require_embedder()
-    with Runtime(Settings.from_environment().with_changes(model=options.model)) as runtime:
+    n_threads = options.threads or physical_cores()
+    with Runtime(Settings.from_environment().with_changes(model=options.model, n_threads=n_threads)) as runtime:
         model = runtime.open()
-        info, n_threads = model.info, runtime.settings.n_threads or physical_cores()
+        info = model.info
         examples = TASK.examples(
             TaskOptions(data=options.data, part=options.part, limit=options.limit, seed=options.seed),
             lambda text: len(model.tokenize(text)),
@@ -95,6 +96,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, metavar="N", help="questions, drawn evenly over documents; default: all")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing")
     parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--threads", type=int, metavar="N", help="of the model and of the embedder; default: all cores")
     parser.add_argument("--product", default=",".join(PRODUCTS), metavar="P[,P...]", help="default: %(default)s")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write summary.json, and answers to examples.jsonl")
     parser.add_argument("--json", action="store_true", help="the summary as JSON on standard output")
