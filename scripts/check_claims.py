@@ -210,9 +210,11 @@ def fits(unit: str, source: str) -> bool:
 
 
 def without_command(text: str) -> Iterator[str]:
-    """Yields the files of tables whose command the page does not show."""
+    """Yields the files of tables, and of figures in sentences, whose command the page does not show."""
     shown = [options_of(line) for line in _COMMAND.findall("\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)))]
-    for file in dict.fromkeys(row.split("/")[0] for found in _TABLE.finditer(text) for row in found["rows"].split()):
+    sources = [row for found in _TABLE.finditer(text) for row in found["rows"].split()]
+    sources += [one for found in _CITED.finditer(text) for one in re.split(" [/-] ", found["source"])]
+    for file in dict.fromkeys(source.split("/")[0] for source in sources):
         with suppress(ClaimError):  # which is told where the table is
             if options_of(_load(file)["command"]) not in shown:
                 yield f"the command of {file} is not shown: {_load(file)['command']}"

@@ -105,6 +105,12 @@ def test_a_table_needs_its_command(claims: ModuleType) -> None:
         assert (found == []) is good, found
 
 
+def test_a_figure_in_a_sentence_needs_its_command_too(claims: ModuleType) -> None:
+    text = "2.5 s<!-- bench/medians.wim first.total --> in 0.45<!-- squad2/default.contains -->\n"
+    shown = "```sh\nwim-edge eval documents\n```\n"
+    assert list(claims.check(text + shown, commands=True)) == ["the command of bench is not shown: python x"]
+
+
 def test_a_column_may_be_a_second_of_a_course(claims: ModuleType) -> None:
     course = {"command": "python scripts/bench_anytime.py", "n": 9, "embed": {"5": 0.0, "10": 0.92}}
     (claims.RESULTS / "anytime.json").write_text(json.dumps(course))

@@ -93,7 +93,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
               help="The task's rows, .json or .jsonl, gzip-compressed or not; of documents a folder of them.")
 @click.option("--part", type=click.Choice(PARTS),
               help="Of the data: the first third, to choose settings on, or the rest, to report. Default: all.")
-@click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, multihoprag).")
+@click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, recall, multihoprag).")
 @click.option("--retriever", "retrievers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
               help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
 @click.option("--size", type=click.IntRange(min=1), metavar="N", help="recall: passages in the library. Default: all.")
