@@ -71,10 +71,10 @@ def main() -> None:
                 courses["document"].append([(at, gold) for at, gold, _ in read(runtime, document, question)])
             courses["embed"].append(embed(document, question, given.threads))
             print(question.question, [one[-1] for one in (rows[-1] for rows in courses.values())], file=sys.stderr)
-    found = {name: {str(at): found_by(some, at) for at in AT} for name, some in courses.items()}
-    rows = {name: {at: float(np.mean(some)) for at, some in row.items()} for name, row in found.items()}
+    outcomes = {name: {str(at): found_by(some, at) for at in AT} for name, some in courses.items()}
+    rows = {name: {at: float(np.mean(some)) for at, some in row.items()} for name, row in outcomes.items()}
     intervals = {name: {at: interval([(str(n), one) for n, one in enumerate(some)]) for at, some in row.items()}
-                 for name, row in found.items()}  # fmt: skip
+                 for name, row in outcomes.items()}  # fmt: skip
     told = {"command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]), "n": len(asked),
             "ends_by_itself": float(np.median(ends)), **rows, "intervals": intervals}  # fmt: skip
     print(json.dumps(told, indent=1) if given.json else table(told, list(rows)))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
+
+import pytest
 
 from tests.wim.story import SMALL, TEXT, of_type, reply, run
-from wim_edge import events
+from wim_edge import Document, Runtime, Settings, events
 from wim_edge.testing import FakeModel
+from wim_edge.wim.reading import Reading
 
 
 def test_the_course_of_a_reading() -> None:
@@ -107,3 +111,22 @@ def test_seeds_make_sampled_answers_reproducible() -> None:
     first, again = ([answer(seed) for seed in (0, 5, 6)] for _ in range(2))
     assert first == again
     assert len({"the answer is blue", *first}) == 4  # neither greedy nor alike
+
+
+def test_a_segment_that_is_chosen_again_has_its_margin_in_a_text_that_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is read, margins wait for the end; scores of others may put a segment back that was passed over."""
+    settings = Settings(pattern="wim-shallow", within="all", segment_tokens=160, readings=tmp_path)
+    with Runtime(settings, model=FakeModel(reply)) as runtime:
+        runtime.ask(Document("story.txt", TEXT), "Which colour?")
+        order: list[int] = []
+
+        def chosen(reading: Reading) -> list[int]:
+            order[:] = reading.plan.order
+            return [order[1]] if reading.n_read == 1 else [order[0]]
+
+        monkeypatch.setattr(Reading, "chosen", chosen)
+        found = list(runtime.stream(Document("story.txt", TEXT), "Which colour is it?"))
+    assert [one.segment for one in of_type(found, events.MarginJudged)] == order[:1]
+    assert of_type(found, events.AnswerFinished)[0].usage.prefilled_tokens == 0

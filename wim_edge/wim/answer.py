@@ -155,7 +155,7 @@ class AnswerStage:
     def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
         """Returns the answer to a question with parts, each of which is put to all passages whose states are kept."""
         reading = self.reading
-        passages = [*self.used, *(index for index in reading.snapshots if index not in self.used)]
+        passages = [*self.used, *(index for index in reading.wanted() if index not in self.used)]
         found: list[tuple[followup.Part, dict[int, Pointed]]] = []
         turns: list[followup.Turn] = []
         for part in parts:

@@ -299,7 +299,7 @@ class Reading:
             yield from self._count_scored_tokens(piece)
         rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
-        if not self.resolved.pattern.deep and self._needs_reading and index in self._wanted():
+        if not self.resolved.pattern.deep and self._needs_reading and index in self.wanted():
             self._keep_snapshots(index)
 
     def _count_scored_tokens(self, piece: PlannedSegment) -> Iterator[events.Event]:
@@ -310,14 +310,14 @@ class Reading:
             self.cache.read_tokens += len(piece.segment.tokens)
             yield events.ReadingProgress(self.cache.read_tokens, self.plan.tokens)
 
-    def _wanted(self) -> list[int]:
+    def wanted(self) -> list[int]:
         """Returns the segments that an answer would be given from now; each part of a question may have its own."""
         chosen = self.chosen()
         return [*chosen, *self.nearest()] if not chosen or self._has_parts else chosen
 
     def _keep_snapshots(self, index: int) -> None:
-        """Keeps the state of the segment, and of the others only those that an answer would be given from now."""
-        wanted = self._wanted()
+        """Keeps the state of the segment, and of others those that an answer would be given from, or that wait."""
+        wanted = {*self.wanted(), *self._pending}
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
         self.snapshots[index] = self.cache.sequence.snapshot()
 
