@@ -63,12 +63,14 @@ if [ -n "$wheel" ]; then
   how="$wheel"
   pip install "$wheel" || failed "$wheel cannot be installed" "$work/log"
 else
-  cuda=cu$(nvidia-smi 2> /dev/null | sed -n 's/.*CUDA Version: \([0-9]*\)\.\([0-9]*\).*/\1\2/p')
-  index=https://abetlen.github.io/llama-cpp-python/whl/$cuda
+  # The driver's CUDA runs what was built for an earlier one of the index
+  driver=$(nvidia-smi 2> /dev/null | sed -n 's/.*CUDA Version: \([0-9]*\)\.\([0-9]*\).*/\1\2/p')
+  for cuda in 132 130 125 124 123 122 121 118; do [ "${driver:-0}" -lt $cuda ] || break; done
+  index=https://abetlen.github.io/llama-cpp-python/whl/cu$cuda
   how="a wheel of $index"
   if [ -n "$mac" ] || ! pip install --only-binary llama-cpp-python --extra-index-url "$index" "$llama"; then
     [ -n "$mac" ] || command -v nvcc > /dev/null ||
-      failed "no wheel for $cuda, and no nvcc (the CUDA toolkit) to compile one" "$work/log"
+      failed "no wheel for cu$cuda, and no nvcc (the CUDA toolkit) to compile one" "$work/log"
     export CMAKE_ARGS="${CMAKE_ARGS:-$([ -n "$mac" ] || echo -DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=native)}"
     how="compiled, with CMAKE_ARGS=$CMAKE_ARGS"
     echo "compiling llama-cpp-python, $CMAKE_ARGS"

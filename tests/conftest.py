@@ -23,6 +23,7 @@ ALLOWED_SKIPS = (
     "no Chromium on this machine",
     "no display",
     "no control group can be made here",
+    "no network namespace can be made here",
     "root may read everything",
     "the file system refuses such a name",
     "this build has RPC",

@@ -126,3 +126,5 @@ def test_it_installs_and_answers_without_a_network(tmp_path: Path, monkeypatch: 
     command = [*alone, str(tmp_path / "we" / "bin" / "wim-edge"), "--offline", "ask", "a.txt", "When was it built?"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert "1904" in done.stdout, done.stderr
+    if not alone:
+        pytest.skip("no network namespace can be made here: it answered, but where a network was")

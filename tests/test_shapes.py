@@ -11,8 +11,9 @@ import pytest
 
 from tests.script import load
 from wim_edge.catalog.catalog import Catalog
+from wim_edge.catalog.machines import held_by
 from wim_edge.engine.gguf import GGUFHeader, read_header
-from wim_edge.engine.memory_estimate import kv_bytes
+from wim_edge.engine.memory_estimate import estimate, kv_bytes
 from wim_edge.engine.protocols import MemoryKind
 from wim_edge.settings import Paths
 
@@ -33,6 +34,16 @@ def test_a_shape_is_that_of_the_catalogs_model(script: ModuleType, name: str) ->
     metadata = {f"{shape.architecture}.{key}": value for key, value in shape.facts.items()}
     header = GGUFHeader(Path(name), 3, {"general.architecture": shape.architecture, **metadata}, (), 0, 0)
     assert (kv_bytes(header, 4096) - kv_bytes(header, 0)) / 4096 == entry.kv_bytes_per_token
+
+
+@pytest.mark.parametrize("gib", [4, 8])
+@pytest.mark.parametrize("name", MILLIONS)
+def test_a_machine_holds_the_context_that_it_is_told_to(script: ModuleType, name: str, gib: int) -> None:
+    shape, entry = script.SHAPES[name], {one.name: one for one in Catalog.load(Paths.from_environment())}[name]
+    (held,) = held_by(gib << 30, [entry])
+    metadata = {f"{shape.architecture}.{key}": value for key, value in shape.facts.items()}
+    header = GGUFHeader(Path(name), 3, {"general.architecture": shape.architecture, **metadata}, (), 0, 0)
+    assert entry.bytes + estimate(header, held.context).total < 0.9 * (gib << 30)
 
 
 @pytest.mark.real

@@ -70,7 +70,9 @@ export class Worker {
   }
 
   #start () {
-    const child = spawn(this.command, ['worker', ...this.options], { stdio: ['pipe', 'pipe', 'inherit'] })
+    // A group of its own, so that Ctrl-C reaches the host alone (on Windows that would open a console)
+    const detached = process.platform !== 'win32'
+    const child = spawn(this.command, ['worker', ...this.options], { stdio: ['pipe', 'pipe', 'inherit'], detached })
     this.#child = child
     this.lines = createInterface({ input: child.stdout })
     this.lines.on('line', line => this.#hear(JSON.parse(line)))

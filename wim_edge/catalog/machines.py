@@ -12,6 +12,8 @@ from wim_edge.errors import InvalidRequestError
 
 MACHINES = {"raspberry-pi-4": 4, "raspberry-pi-5": 8}
 """The memory in GiB of machines by their names, of the kind that most people have."""
+_MORE_PER_TOKEN = 150_000
+"""Bytes that a token of context takes beside the KV cache at most: scores in a batch, states to return to."""
 _GIB = 1 << 30
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*G(?:i?B)?", re.IGNORECASE)
 
@@ -37,13 +39,12 @@ def memory_of(machine: str) -> int:
 
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
-    """Returns the models that so many bytes of memory hold, as `wim-edge models list` counts, from the best one down:
-    file, working space and an f16 KV cache within the share of memory that models may take."""
+    """Returns the models that so many bytes of memory hold, from the best one down, each with the context that it has
+    room for at least: file, working space, an f16 KV cache and what else a context takes, within models' share."""
     found = []
     for entry in sorted(catalog, key=lambda entry: -entry.rank):
         left = int(MEMORY_SHARE * memory) - entry.bytes - WORKING_SPACE
-        per_token = entry.kv_bytes_per_token or 0
-        context = min(entry.context, left // per_token if per_token else entry.context)
+        context = min(entry.context, left // ((entry.kv_bytes_per_token or 0) + _MORE_PER_TOKEN))
         if entry.rank and left >= 0 and context >= 512:
             found.append(HeldModel(entry.name, entry.bytes, context))
     return found

@@ -72,9 +72,9 @@ def _show_held(machine_name: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"memory": memory, "models": [asdict(one) for one in held]}, indent=2))
         return
-    click.echo(f"{machine_name}: {megabytes(memory)} of memory, as the files' headers count; none was run there")
+    click.echo(f"{machine_name}: {megabytes(memory)} of memory; by the files' headers, none was run there")
     for one in held:
-        click.echo(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context")
+        click.echo(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context at least")
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:
