@@ -1,4 +1,4 @@
-"""A desktop program: a text, a question, the margins as they are written, and a button that has it answered now.
+"""A desktop program: a text, a question, the margins as they are written, and buttons that end or stop the reading.
 
     python tk_app.py [FILE [QUESTION]]
     pyinstaller --noconfirm --windowed tk_app.py        a folder that runs where no Python is (docs/embedding.md)
@@ -31,8 +31,10 @@ class ReadingWindow:
         self.entry.pack(side="left", fill="x", expand=True, padx=6)
         self.entry.bind("<Return>", lambda _: self.ask())
         ttk.Button(bar, text="Ask", command=self.ask).pack(side="left")
-        self.stop = ttk.Button(bar, text="Answer now", command=runtime.answer_now, state="disabled")
-        self.stop.pack(side="left", padx=6)
+        pressed = {"Answer now": runtime.answer_now, "Stop": runtime.cancel}
+        self.stops = [ttk.Button(bar, text=name, command=do, state="disabled") for name, do in pressed.items()]
+        for one in self.stops:
+            one.pack(side="left", padx=(6, 0))
         panes = ttk.PanedWindow(root, orient="horizontal")
         panes.pack(fill="both", expand=True)
         self.text, self.margins = (tk.Text(panes, wrap="word", width=width, height=30) for width in (70, 45))
@@ -52,7 +54,7 @@ class ReadingWindow:
         """Puts the question; the answer comes through `look`."""
         if self.path and self.entry.get().strip():
             self.margins.delete("1.0", "end")
-            self.stop["state"] = "normal"
+            self.let_stop("normal")
             threading.Thread(target=self.work, args=(self.path, self.entry.get()), daemon=True).start()
 
     def work(self, path: str, question: str) -> None:
@@ -66,6 +68,10 @@ class ReadingWindow:
                 self.told.put(event)
         except (WimEdgeError, OSError) as error:
             self.told.put(error)
+
+    def let_stop(self, state: str) -> None:
+        for one in self.stops:
+            one["state"] = state
 
     def show(self, text: str) -> None:
         """Shows the document."""
@@ -93,7 +99,7 @@ class ReadingWindow:
 
     def finish(self, answer: str, state: str) -> None:
         """Ends a question."""
-        self.stop["state"] = "disabled"
+        self.let_stop("disabled")
         self.state["text"] = state
         if "--answer" in sys.argv:
             sys.stdout.write(f"{answer}\n")
