@@ -1,0 +1,57 @@
+"""An offline bundle, from a machine with a network to one without: bytes, seconds to install and to the first answer.
+
+    python scripts/check_bundle.py [--model smollm2-135m] [--json]
+
+The bundle is made here, and installed and asked in a network namespace of its own, without interfaces (`unshare`; Linux
+alone). The answer's seconds are from the start of the command to its end, of a document of three lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ALONE = ("unshare", "--map-root-user", "--net")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bundle, installed, document = folder / "bundle", folder / "wim-edge", folder / "a.txt"
+        document.write_text("The ferry sails at noon.\nThe lighthouse was built in 1904.\nNobody lives there.\n")
+        made, _ = seconds(sys.executable, "-m", "wim_edge", "bundle", "--model", given.model, str(bundle))
+        nbytes = sum(file.stat().st_size for file in bundle.rglob("*") if file.is_file())
+        os.environ["WIM_EDGE_HOME"] = str(folder / "home")
+        install, _ = seconds(*ALONE, sys.executable, str(bundle / "install.py"), str(installed))
+        ask = [str(installed / "bin" / "wim-edge"), "--offline", "ask", "--quiet", str(document)]
+        answer, text = seconds(*ALONE, *ask, "When was the lighthouse built?")
+    told = {
+        "command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]), "nbytes": nbytes,
+        "seconds_make": made, "seconds_install": install, "seconds_answer": answer, "answer": text.strip(),
+    }  # fmt: skip
+    if given.json:
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        print(f"{nbytes / 1e6:.0f} MB; installed in {install:.0f} s, answered in {answer:.1f} s: {text.strip()}")
+
+
+def seconds(*command: str) -> tuple[float, str]:
+    """Returns how long a command took, and what it said. Raises CalledProcessError."""
+    begun = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return round(time.monotonic() - begun, 2), done.stdout
+
+
+if __name__ == "__main__":
+    main()
