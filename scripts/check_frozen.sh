@@ -52,7 +52,7 @@ END
 
 started() {  # NAME: seconds until its window in root/seconds, its answer in root/answer, the screen in root/screen.xwd
   rm -rf "$root/app" "$root/seconds" "$root/answer" "$root/screen.xwd" && cp -a "$work/dist/$1" "$root/app"
-  ! chroot "$root" sh -c 'command -v python3 python perl6' || { echo "a Python is there" >&2; exit 1; }
+  ! chroot "$root" sh -c 'command -v python3 || command -v python' || { echo "a Python is there" >&2; exit 1; }
   # shellcheck disable=SC2016
   chroot "$root" env -i PATH=/usr/bin:/bin HOME=/root LANG=C.UTF-8 DISPLAY=:7 WIM_EDGE_HOME=/home WIM_EDGE_OFFLINE=yes \
     WIM_EDGE_MODEL=smollm2-135m sh -ec '

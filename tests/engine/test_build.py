@@ -16,7 +16,7 @@ def test_what_the_build_uses_and_what_it_does_not() -> None:
     found = build_of(PLAIN, (), frozenset({"avx", "avx2", "fma"}), has_nvidia=False)
     assert (found.features, found.libraries, found.backends) == (("SSE3", "AVX"), ("OPENMP", "REPACK"), ())
     ((what, command),) = found.unused
-    assert what == "AVX2, FMA of the processor"
+    assert what == "AVX2, FMA of the processor, to read faster"
     assert command.startswith("pip install --force-reinstall")
 
 
@@ -27,7 +27,7 @@ def test_a_build_that_uses_all_leaves_nothing() -> None:
 
 def test_a_gpu_that_is_not_used() -> None:
     ((what, command),) = build_of(PLAIN, (), frozenset(), has_nvidia=True).unused
-    assert what == "the NVIDIA GPU"
+    assert what == "the NVIDIA GPU, to read faster"
     assert "GGML_CUDA=on" in command
     assert build_of(PLAIN, ("CUDA0",), frozenset(), has_nvidia=True).unused == ()
 
@@ -36,7 +36,7 @@ def test_metal_is_told_on_a_mac_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     info = "CPU : NEON = 1 | ACCELERATE = 1 |"
     assert build_of(info, (), frozenset(), has_nvidia=False).unused == ()
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert [what for what, _ in build_of(info, (), frozenset(), has_nvidia=False).unused] == ["the GPU (Metal)"]
+    assert [what for what, _ in build_of(info, (), frozenset(), has_nvidia=False).unused] == ["the GPU (Metal), to read faster"]
     assert build_of(info, ("Metal",), frozenset(), has_nvidia=False).unused == ()
 
 

@@ -40,11 +40,11 @@ def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], has_nv
     found = tuple(name for name, value in _FEATURE.findall(info) if value != "0")
     features = tuple(name for name in found if name not in _NONE)
     missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
-    unused = [(f"{', '.join(missing)} of the processor", _AGAIN)] if missing else []
+    unused = [(f"{', '.join(missing)} of the processor, to read faster", _AGAIN)] if missing else []
     if has_nvidia and not any(one.startswith("CUDA") for one in backends):
-        unused.append(("the NVIDIA GPU", f'CMAKE_ARGS="-DGGML_CUDA=on" {_AGAIN}'))
+        unused.append(("the NVIDIA GPU, to read faster", f'CMAKE_ARGS="-DGGML_CUDA=on" {_AGAIN}'))
     if sys.platform == "darwin" and "NEON" in found and not backends:
-        unused.append(("the GPU (Metal)", f'CMAKE_ARGS="-DGGML_METAL=on" {_AGAIN}'))
+        unused.append(("the GPU (Metal), to read faster", f'CMAKE_ARGS="-DGGML_METAL=on" {_AGAIN}'))
     return Build(features, tuple(name for name in found if name in _NONE), backends, tuple(unused))
 
 
