@@ -36,7 +36,8 @@ def test_metal_is_told_on_a_mac_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     info = "CPU : NEON = 1 | ACCELERATE = 1 |"
     assert build_of(info, (), frozenset(), has_nvidia=False).unused == ()
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert [what for what, _ in build_of(info, (), frozenset(), has_nvidia=False).unused] == ["the GPU (Metal), to read faster"]
+    (unused,) = build_of(info, (), frozenset(), has_nvidia=False).unused
+    assert unused[0] == "the GPU (Metal), to read faster"
     assert build_of(info, ("Metal",), frozenset(), has_nvidia=False).unused == ()
 
 
