@@ -52,6 +52,7 @@ COLUMNS = {
     "prefilled_tokens": ("read", ".0f"), "tokens": ("tokens", ",.0f"), "segments": ("segments", ",.0f"),
     "read_segments": ("segments read", ",.0f"), "first_margin": ("first relevant margin, s", ".1f"),
     "first_word": ("first word of the answer, s", ".1f"), "answered": ("answer, s", ".1f"),
+    "first": ("passage first", ".2f"), "f1_of_passage_alone": ("F1, that passage alone", ".2f"),
     "in_answer": ("gold in the answer", ".2f"), "parameters": ("parameters, millions", "MB"),
     "estimated_4096_bytes": ("estimated, 4,096 cells, MB", "MB"), "measured_4096_bytes": ("measured, MB", "MB"),
     "estimated_8192_bytes": ("estimated, 8,192 cells, MB", "MB"), "measured_8192_bytes": ("measured, MB", "MB"),
