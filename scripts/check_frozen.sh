@@ -24,7 +24,10 @@ clean_root() {
   [ -e "$work/done-root" ] && return
   command -v debootstrap > /dev/null || apt-get install -qq -y --no-install-recommends debootstrap
   rm -rf "$root"
-  debootstrap --variant=minbase --include=xvfb,xdotool,x11-apps,netpbm,fonts-dejavu-core,libxcb-cursor0,libegl1,libgl1 \
+  # What every desktop has for Qt's windows, beside the X server and what photographs it
+  local qt=libegl1,libgl1,libglib2.0-0,libdbus-1-3,libxkbcommon-x11-0
+  qt+=,libxcb-cursor0,libxcb-icccm4,libxcb-keysyms1,libxcb-shape0,libxcb-xkb1
+  debootstrap --variant=minbase --include="xvfb,xdotool,x11-apps,netpbm,fonts-dejavu-core,$qt" \
     "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root" "${MIRROR:-http://deb.debian.org/debian}" > "$work/root.log"
   touch "$work/done-root"
 }
@@ -54,15 +57,15 @@ started() {  # NAME: seconds until its window in root/seconds, its answer in roo
   rm -rf "$root/app" "$root/seconds" "$root/answer" "$root/screen.xwd" && cp -a "$work/dist/$1" "$root/app"
   ! chroot "$root" sh -c 'command -v python3 || command -v python' || { echo "a Python is there" >&2; exit 1; }
   # shellcheck disable=SC2016
-  chroot "$root" env -i PATH=/usr/bin:/bin HOME=/root LANG=C.UTF-8 DISPLAY=:7 WIM_EDGE_HOME=/home WIM_EDGE_OFFLINE=yes \
-    WIM_EDGE_MODEL=smollm2-135m sh -ec '
+  unshare --mount sh -ec 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" env -i PATH=/usr/bin:/bin \
+    HOME=/root LANG=C.UTF-8 DISPLAY=:7 WIM_EDGE_HOME=/home WIM_EDGE_OFFLINE=yes WIM_EDGE_MODEL=smollm2-135m sh -ec '
     Xvfb :7 -screen 0 1100x700x24 > /dev/null 2>&1 & server=$!
     trap "kill $server" EXIT
     until xdotool getmouselocation > /dev/null 2>&1; do sleep 0.1; done
     begun=$(date +%s.%N)
     "/app/$0" /minutes.docx "$1" --answer > /answer 2> /said &
     program=$!
-    xdotool search --sync --onlyvisible --name wim-edge > /dev/null
+    timeout 60 xdotool search --sync --onlyvisible --name wim-edge > /dev/null
     echo "$begun $(date +%s.%N)" > /seconds
     until [ -s /answer ] || ! kill -0 $program 2> /dev/null; do sleep 0.05; done
     xwd -root -silent > /screen.xwd

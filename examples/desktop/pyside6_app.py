@@ -105,6 +105,7 @@ class ReadingWindow(QtWidgets.QWidget):
         self.state.setText(state)
         if "--answer" in sys.argv:
             sys.stdout.write(f"{answer}\n")
+            sys.stdout.flush()
             QtCore.QTimer.singleShot(200, self.close)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
