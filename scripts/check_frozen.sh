@@ -17,7 +17,7 @@ question="Who takes the minutes?"
 environment() {
   [ -x "$work/venv/bin/pyinstaller" ] && return
   python3 -m venv "$work/venv"
-  "$work/venv/bin/pip" install --quiet -c "$repo/constraints.txt" "$repo[documents]" PySide6-Essentials pyinstaller pillow
+  "$work/venv/bin/pip" install --quiet -c "$repo/constraints.txt" "$repo[documents]" PySide6-Essentials pyinstaller
 }
 
 clean_root() {

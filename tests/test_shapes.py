@@ -27,22 +27,24 @@ def script() -> ModuleType:
     return load("shapes")
 
 
+def header_of(script: ModuleType, name: str) -> GGUFHeader:
+    shape = script.SHAPES[name]
+    facts = {f"{shape.architecture}.{key}": value for key, value in shape.facts.items()}
+    return GGUFHeader(Path(name), 3, {"general.architecture": shape.architecture, **facts}, (), 0, 0)
+
+
 @pytest.mark.parametrize("name", MILLIONS)
 def test_a_shape_is_that_of_the_catalogs_model(script: ModuleType, name: str) -> None:
-    shape, entry = script.SHAPES[name], {one.name: one for one in Catalog.load(Paths.from_environment())}[name]
-    assert round(shape.n_parameters / 1e6) == MILLIONS[name]
-    metadata = {f"{shape.architecture}.{key}": value for key, value in shape.facts.items()}
-    header = GGUFHeader(Path(name), 3, {"general.architecture": shape.architecture, **metadata}, (), 0, 0)
+    header, entry = header_of(script, name), Catalog.load(Paths.from_environment()).get(name)
+    assert round(script.SHAPES[name].n_parameters / 1e6) == MILLIONS[name]
     assert (kv_bytes(header, 4096) - kv_bytes(header, 0)) / 4096 == entry.kv_bytes_per_token
 
 
 @pytest.mark.parametrize("gib", [4, 8])
 @pytest.mark.parametrize("name", MILLIONS)
 def test_a_machine_holds_the_context_that_it_is_told_to(script: ModuleType, name: str, gib: int) -> None:
-    shape, entry = script.SHAPES[name], {one.name: one for one in Catalog.load(Paths.from_environment())}[name]
+    header, entry = header_of(script, name), Catalog.load(Paths.from_environment()).get(name)
     (held,) = held_by(gib << 30, [entry])
-    metadata = {f"{shape.architecture}.{key}": value for key, value in shape.facts.items()}
-    header = GGUFHeader(Path(name), 3, {"general.architecture": shape.architecture, **metadata}, (), 0, 0)
     assert entry.bytes + estimate(header, held.context).total < 0.9 * (gib << 30)
 
 

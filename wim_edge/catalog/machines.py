@@ -45,6 +45,6 @@ def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
     for entry in sorted(catalog, key=lambda entry: -entry.rank):
         left = int(MEMORY_SHARE * memory) - entry.bytes - WORKING_SPACE
         context = min(entry.context, left // ((entry.kv_bytes_per_token or 0) + _MORE_PER_TOKEN))
-        if entry.rank and left >= 0 and context >= 512:
+        if entry.rank and context >= 512:
             found.append(HeldModel(entry.name, entry.bytes, context))
     return found
