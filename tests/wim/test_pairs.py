@@ -56,6 +56,7 @@ def test_the_value_after_a_label(line: str, label: str, question: str, found: st
 
 RAFTERS = "Any that are rotten we replace at £38.00 per metre run; wet boards at £52.00 per square metre."
 TRIP = "For Year 5 the cost is £64, with a deposit of £14 by 7 February and the remaining £50 by 23 May."
+MOVERS = "The movers come on Thursday 28 March at seven; they quoted 1,450 euros."
 STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand 8 höchstens 2,1 kg."
 
 
@@ -72,6 +73,9 @@ STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand
          "12 years"),
         ("You may buy it for the residual value of $19,260 plus a fee of $300.",
          "If she buys it for the residual, what fee is added?", "$300", None),
+        (MOVERS, "What is the movers' quote in euros?", "seven", "1,450 euros"),
+        (MOVERS, "When do the movers come?", "seven", None),
+        (MOVERS.replace("1,450", "28"), "How many euros?", "seven", "28 euros"),
         ("It costs £5 and weighs 3 kg.", "What does the £5 lamp weigh?", "3 kg", None),
         ("It costs £5.", "What is it?", "£5", None),
     ],

@@ -23,7 +23,7 @@ _PAIR = re.compile(
 _AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
 _AMOUNT = re.compile(
     r"(?<![\w.,])(?:(?P<money>[£€$]) ?)?"
-    rf"(?:\d(?:[\d.,]*\d)?(?!\.? {MONTH})|(?:{NUMBERS})\b)"
+    rf"(?:\d(?:[\d.,]*\d)?(?![.,]?\d)(?!\.? {MONTH})|(?:{NUMBERS})\b)"
     r"(?: ?(?P<unit>%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
     r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
     re.IGNORECASE,
@@ -89,7 +89,8 @@ def labelled_value(text: str, start: int, end: int, question: str) -> tuple[int,
 
 def nearest_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:
     """Returns the amount of the sentence ``[start, end)``, as characters, around which most of the question's words
-    stand, those of what it asks for above all, if there are fewer around the amount that is the run; else None."""
+    stand, those of what it asks for above all, if there are fewer around the amount that is the run; of amounts with a
+    unit that the question names and a run without one, that of those. Else None."""
     names = set(re.findall(r"\w+", question.casefold()))  # "6" of "Nordstrand 6" is none
     amounts = [one for one in _AMOUNT.finditer(text, start, end) if one[0].casefold() not in names]
     own = [at for at, one in enumerate(amounts) if run[0] <= one.start() and one.end() <= run[1]]
@@ -111,8 +112,10 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
         at for at, one in enumerate(amounts)
         if one["money"] == mine["money"] and (one["unit"] == mine["unit"] or not (one["unit"] and mine["unit"]))
     ]  # fmt: skip
-    best = max(same, key=scores.__getitem__)
-    return amounts[best].span() if scores[best] > scores[at_own] else None
+    in_unit = [at for at in same if words.without_endings(amounts[at]["unit"] or "") & asked]
+    best = max(in_unit or same, key=scores.__getitem__)
+    is_better = scores[best] > scores[at_own] or (in_unit and at_own not in in_unit)
+    return amounts[best].span() if is_better else None
 
 
 def changed_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:
