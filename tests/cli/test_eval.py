@@ -89,6 +89,14 @@ def test_a_table_and_nothing_kept_without_a_folder(model: FakeModel, data: Path,
     assert list((tmp_path / "here").iterdir()) == []
 
 
+def test_no_cell_of_a_table_in_a_pipe_is_cut(model: FakeModel, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    wide = [f"a figure with a long name, {number}" for number in range(20)]
+    monkeypatch.setattr("wim_edge.evaluation.table.rows", lambda _summary: [wide, wide])
+    result = evaluate("multidoc", "--data", data, "--documents", 2, "--positions", "1", "-p", "llm", "--limit", 1)
+    assert [result.stdout.count(name) for name in (wide[0] + " ", wide[-1])] == [2, 2]
+
+
 def test_default_patterns_are_llm_and_default(model: FakeModel, data: Path) -> None:
     result = evaluate("multidoc", "--data", data, "--documents", 2, "--limit", 1, "--json")
     assert [found["pattern"] for found in json.loads(result.stdout)["patterns"]] == ["llm", "default"]

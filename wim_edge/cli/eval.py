@@ -271,7 +271,7 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
         table.add_row(*row)
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = 200
+        console.width = 1000  # no line is cut: a table is as wide as it needs to be
     console.print(table)
     for found in summary["patterns"]:
         if "support" in found:
