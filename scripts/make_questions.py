@@ -1,8 +1,10 @@
-"""Make two sets of questions of docs/results.md from others in the format of `wim-edge eval documents`.
+"""Make sets of questions of docs/results.md, in the format of `wim-edge eval documents`.
 
+    python scripts/make_questions.py squad dev-v2.0.json data/outside/squad2_dev --articles Normans,Huguenot
     python scripts/make_questions.py foreign data/outside/xquad_en own/xquad_en_foreign
     python scripts/make_questions.py reworded data/outside/squad2_dev own/reworded
 
+squad      whole articles of a file in SQuAD's or XQuAD's format: all of them, or those that are named
 foreign    each question is asked of the document half the set further on, which does not answer it
 reworded   the questions of docs/results/reworded-questions.tsv, in its words, with the answers of the data
 """
@@ -17,29 +19,54 @@ from pathlib import Path
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
 
 REWORDED = Path(__file__).resolve().parent.parent / "docs" / "results" / "reworded-questions.tsv"
+Row = dict[str, object]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("foreign", "reworded"))
-    parser.add_argument("data", type=Path, metavar="DIR")
-    parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("what", choices=("squad", "foreign", "reworded"))
+    parser.add_argument("data", type=Path, help="a folder, or a file of SQuAD's")
+    parser.add_argument("out", type=Path, help="the folder that is made")
+    parser.add_argument("--articles", default="", help="titles, with commas between them; spaces as underscores")
     given = parser.parse_args()
-    documents, questions = load_documents(given.data), load_questions(given.data)
-    made = foreign(list(documents), questions) if given.what == "foreign" else reworded(questions)
+    if given.what == "squad":
+        documents, made = squad(given.data, [title for title in given.articles.split(",") if title])
+    else:
+        texts, questions = load_documents(given.data), load_questions(given.data)
+        documents = [{"id": key, "title": one.title, "text": one.text} for key, one in texts.items()]
+        made = foreign(list(texts), questions) if given.what == "foreign" else reworded(questions)
     given.out.mkdir(parents=True, exist_ok=True)
-    write(given.out, "documents", [{"id": key, "title": one.title, "text": one.text} for key, one in documents.items()])
+    write(given.out, "documents", documents)
     write(given.out, "questions", made)
     print(f"{given.out}: {len(documents)} documents, {len(made)} questions")
 
 
-def foreign(documents: list[str], questions: list[DocumentQuestion]) -> list[dict[str, object]]:
+def squad(file: Path, titles: list[str]) -> tuple[list[Row], list[Row]]:
+    """Returns articles, their paragraphs joined by blank lines, and their questions."""
+    articles = json.loads(file.read_text(encoding="utf-8"))["data"]
+    by_key = {article["title"].replace(" ", "_"): article for article in articles}
+    documents, questions = [], []
+    for key, article in by_key.items():
+        if titles and key not in titles:
+            continue
+        text = "\n\n".join(paragraph["context"] for paragraph in article["paragraphs"])
+        documents.append({"id": key, "title": key.replace("_", " "), "text": text})
+        for one in (one for paragraph in article["paragraphs"] for one in paragraph["qas"]):
+            answers = list(dict.fromkeys(answer["text"] for answer in one["answers"]))
+            questions.append({"id": one["id"], "document": key, "question": one["question"], "answers": answers,
+                              "unanswerable": not answers})  # fmt: skip
+    if unknown := set(titles) - by_key.keys():
+        raise SystemExit(f"no article {', '.join(sorted(unknown))} in {file}; there are {', '.join(by_key)}")
+    return documents, questions
+
+
+def foreign(documents: list[str], questions: list[DocumentQuestion]) -> list[Row]:
     asked = {key: documents[(at + len(documents) // 2) % len(documents)] for at, key in enumerate(documents)}
     return [{"id": one.id, "document": asked[one.document], "question": one.question, "answers": [],
              "unanswerable": True} for one in questions]  # fmt: skip
 
 
-def reworded(questions: list[DocumentQuestion]) -> list[dict[str, object]]:
+def reworded(questions: list[DocumentQuestion]) -> list[Row]:
     by_id = {one.id: one for one in questions}
     with REWORDED.open(encoding="utf-8", newline="") as file:
         asked = [(by_id[row["id"]], row["question"]) for row in csv.DictReader(file, delimiter="\t")]
@@ -47,7 +74,7 @@ def reworded(questions: list[DocumentQuestion]) -> list[dict[str, object]]:
             for one, question in asked]  # fmt: skip
 
 
-def write(folder: Path, name: str, rows: list[dict[str, object]]) -> None:
+def write(folder: Path, name: str, rows: list[Row]) -> None:
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
 
