@@ -104,6 +104,7 @@ for_aarch64() {  # COMMAND OF PIP...: as the Python in the root would choose whe
 }
 download() {  # all that the extra `dev` needs
   grep -v '^#\|^llama_cpp_python' "$repo/constraints.txt" > "$work/others.txt"
+  echo setuptools >> "$work/others.txt"  # which pip does not list, and Debian's is too old for one of them
   for_aarch64 download -r "$work/others.txt" -d "$root/check/wheels"
 }
 
