@@ -26,7 +26,8 @@ arch=${ARM_ARCH:-armv8-a}
 
 # These look at the sources in the checkout, which are left out there so that it is the wheel that is tested
 of_the_checkout=(tests/test_house.py tests/test_docs.py::test_files_are_there
-                 tests/test_docs.py::test_the_page_has_as_many_files)
+                 tests/test_docs.py::test_the_page_has_as_many_files
+                 tests/test_portable.py::test_every_file_can_be_checked_out_on_every_disk)
 # It may take five seconds of a processor, and takes nine of an emulated one
 too_slow=("tests/documents/test_html.py::test_hostile_markup_costs_no_more_than_its_length[markup5]")
 

@@ -6,14 +6,15 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+import wim_edge
 from tests.script import ROOT
 from tests.windows import UNIX_MODULES, UNIX_NAMES, refuses_name
 
-PACKAGE = ROOT / "wim_edge"
+PACKAGE = Path(wim_edge.__file__).parent
 _METHODS = {"add_signal_handler"}
 """Methods of an event loop that Windows does not have."""
 GUARDED = {

@@ -7,6 +7,8 @@ import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import wim_edge
+
 
 def test_the_hooks_are_found_where_the_entry_point_says() -> None:
     (found,) = [one for one in entry_points(group="pyinstaller40") if one.value.startswith("wim_edge")]
@@ -17,7 +19,7 @@ def test_the_hooks_are_found_where_the_entry_point_says() -> None:
 
 
 def test_they_name_the_libraries_of_all_formats() -> None:
-    package = Path(__file__).parents[2] / "wim_edge"
+    package = Path(wim_edge.__file__).parent
     hook = ast.parse((package / "integrations/pyinstaller/hook-wim_edge.py").read_text())
     named = next(
         ast.literal_eval(one.value) for one in hook.body

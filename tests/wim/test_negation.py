@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.negation import negates, stated
+from wim_edge.wim.negation import negates, stated, yes_or_no
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,8 @@ from wim_edge.wim.negation import negates, stated
         ("Is the pool open?", "The pool is open from May on.", "open", False),
         ("Darf ich rauchen?", "Rauchen ist im Treppenhaus verboten.", "Treppenhaus", True),
         ("Can he come?", "He can’t come.", "He", True),
+        ("Can we pay by cheque?", "We no longer take cheques.", "cheques", True),
+        ("Can I come at nine?", "Come no later than nine.", "nine", False),
         ("Is it shut on Friday?", "| Fri | training, shut | | nobody! |", "training", False),
     ],
 )
@@ -50,3 +52,23 @@ def test_what_is_negated(question: str, sentence: str, run: str, does: bool) -> 
 def test_what_is_stated(question: str, sentence: str, run: str, answer: bool | None) -> None:
     at = sentence.rindex(run)
     assert stated(question, sentence, at, at + len(run)) is answer
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "log_odds", "is_yes", "is_borne"),
+    [
+        ("Are dogs allowed?", "Dogs must be on a leash.", -2.5, False, False),  # the model's no, and no word's
+        ("Are dogs allowed?", "Dogs are welcome.", -0.3, True, True),
+        ("Are dogs allowed?", "Dogs are not allowed.", -1.0, False, True),
+        ("Are dogs allowed?", "Dogs are not allowed.", 2.0, False, True),
+        ("Are dogs allowed?", "Dogs are not allowed.", 3.0, True, True),
+        ("Is the well open?", "The well has been closed since May.", 0.2, False, True),
+        ("Is the well open?", "The well has been closed since May.", 2.0, True, False),
+        ("Is the well closed?", "The well has been closed since May.", 2.0, True, True),
+        ("Are bees allowed?", "Bees may be kept on plots 30 to 42 only.", 2.0, True, False),
+        ("Is it on Sundays only?", "It runs on Sundays only.", 2.0, True, True),
+        ("Darf ich kommen?", "Gäste kommen nur mit Ausweis.", 2.0, True, False),
+    ],
+)
+def test_what_a_sentence_bears(question: str, sentence: str, log_odds: float, is_yes: bool, is_borne: bool) -> None:
+    assert yes_or_no(question, sentence, 0, 5, log_odds) == (is_yes, is_borne)

@@ -29,7 +29,7 @@ from wim_edge.wim.candidates import (
     odds,
 )
 from wim_edge.wim.grounding import VALUE
-from wim_edge.wim.negation import LOSS, is_negation, negates, stated
+from wim_edge.wim.negation import is_negation, negates, stated, yes_or_no
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.quotation import (
@@ -137,20 +137,22 @@ def _pointed(
 ) -> Answer:  # fmt: skip
     if not candidates:
         return Answer(NOT_SAID, "not_found", support=support)
-    best = candidates[0]
+    best, said = candidates[0], ""
     if kind == "yesno":
-        best, told = _of_the_question(reading, candidates, question)
-        support = support if told else min(support, _UNSURE)
+        best, is_of_it = _of_the_question(reading, candidates, question)
+        is_yes, is_borne = _yes_or_no(reading, found, best, carrier(reading, best))
+        support = support if is_of_it and is_borne else min(support, _UNSURE)
+        said = "Yes" if is_yes else "No"
     status: events.AnswerStatus = "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
     carried = format_quotes(reading, quotes[:1])
     if status == "not_found":
-        said, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
+        first, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
         if lacks:
-            said, where = HAS_NONE.format(lacks), "Nearest"
+            first, where = HAS_NONE.format(lacks), "Nearest"
         elif not carried:
-            said = NOT_SAID
-        nearest = f"{said}\n\n{where}: {carried}" if carried else said
+            first = NOT_SAID
+        nearest = f"{first}\n\n{where}: {carried}" if carried else first
         return Answer(nearest, status, quotes=quotes, support=support)
     if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
         certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value
@@ -162,10 +164,9 @@ def _pointed(
         best = replace(best, end=goes_on or best.end)
         if one_of_many and not goes_on:  # where the first one begins is open: the whole sentence
             best = replace(best, start=quotes[0].chars[0], end=quotes[0].chars[1])
-    short, span = best.text, (best.start, best.end)
-    if kind == "yesno":
-        short = "Yes" if _is_yes(reading, found, best, quotes[0]) else "No"
-        text = f"{short}."
+    short, span = said or best.text, (best.start, best.end)
+    if said:
+        text = f"{said}."
     else:
         text = on_one_line(short)
         if quotes and " ".join(quotes[0].text.split()) == short:
@@ -248,14 +249,16 @@ def _is_in_nats(reading: Reading) -> bool:
     return reading.relevance is not None and reading.relevance.scores_in_nats
 
 
-def _is_yes(reading: Reading, found: dict[int, Pointed], run: AnswerCandidate, quote: events.Quote) -> bool:
-    """Tells whether the answer is Yes: by the words of the sentence that carries the run, or else by the model."""
+def _yes_or_no(
+    reading: Reading, found: dict[int, Pointed], run: AnswerCandidate, quote: events.Quote
+) -> tuple[bool, bool]:
+    """Returns whether the answer is yes, by the words of the sentence that carries the run or else by the model, and
+    whether those words bear it."""
     query, at = reading.plan.query, quote.chars[0]
     value = aligned(reading, run, query)
     if (is_stated := stated(query, quote.text, value.start - at, value.end - at)) is not None:
-        return is_stated
-    start, end = run.start - at, run.end - at
-    return _yes(reading, found) > (LOSS if negates(query, quote.text, start, end) else 0.0)
+        return is_stated, True
+    return yes_or_no(query, quote.text, run.start - at, run.end - at, _yes(reading, found))
 
 
 def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
