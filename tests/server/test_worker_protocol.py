@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,6 @@ def story(tmp_path: Path) -> Path:
                                   '{"id":1,"do":"ask","question":"a","documents":[],"settings":{"model":["a"]}}',
                                   ])  # fmt: skip
 def test_the_worker_lives_on_after_any_line(model: Slow, line: str) -> None:
-    import io
-
-    from tests.server.slow import SMALL
-    from wim_edge import Runtime
-    from wim_edge.server.worker_protocol import serve
-
     model.seconds = 0.01
     ask = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})
     out = io.StringIO()
@@ -100,3 +96,52 @@ def test_what_is_null_is_as_by_default() -> None:
 
     serve(lines(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
     assert "error" not in {json.loads(line)["type"] for line in out.getvalue().splitlines()}
+
+
+class FullPipe(io.StringIO):
+    """Takes five lines, and more only once the host has taken those."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full, self.taken = threading.Event(), threading.Event()
+
+    def flush(self) -> None:
+        if self.getvalue().count("\n") == 5:
+            self.is_full.set()
+            assert self.taken.wait(60)
+
+
+class Counted(Slow):
+    batches = 0
+
+    def context(self, n_ctx: int, *, n_sequences: int = 8) -> Any:
+        made = super().context(n_ctx, n_sequences=n_sequences)
+        made.on_append = self.count
+        return made
+
+    def count(self, _: Any) -> None:
+        self.batches += 1
+
+
+def test_a_host_that_takes_nothing_holds_the_reading_up_and_loses_nothing() -> None:
+    ask = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})
+    out, model = FullPipe(), Counted()
+
+    def lines() -> Iterator[str]:
+        yield ask
+        while '"answer.finished"' not in out.getvalue():
+            time.sleep(0.01)
+
+    serving = threading.Thread(
+        target=serve, args=(lines(), out, SMALL), kwargs={"open_runtime": lambda given: Runtime(given, model=model)}
+    )
+    serving.start()
+    assert out.is_full.wait(60)
+    batches = model.batches
+    time.sleep(0.2)  # in which it would be done
+    assert model.batches == batches
+    out.taken.set()
+    serving.join()
+    assert model.batches > 2 * batches
+    told = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [one["segment"] for one in told if one["type"] == "segment.read"] == list(range(told[-1]["segments"]))
