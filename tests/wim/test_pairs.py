@@ -76,6 +76,7 @@ STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand
         (MOVERS, "What is the movers' quote in euros?", "seven", "1,450 euros"),
         (MOVERS, "When do the movers come?", "seven", None),
         (MOVERS.replace("1,450", "28"), "How many euros?", "seven", "28 euros"),
+        ("Published on 16 July 2005; it sold 9 million in 24 hours.", "when was it published", "16 July 2005", None),
         ("It costs £5 and weighs 3 kg.", "What does the £5 lamp weigh?", "3 kg", None),
         ("It costs £5.", "What is it?", "£5", None),
     ],

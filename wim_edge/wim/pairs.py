@@ -11,8 +11,7 @@ import re
 from itertools import pairwise
 
 from wim_edge import words
-from wim_edge.documents.segments import MONTH
-from wim_edge.wim.answer_form import NUMBERS
+from wim_edge.wim.answer_form import DATES, NUMBERS
 
 _VALUE = r"(?:[£€$] ?)?\d[\d.,]*\d?(?: ?%| [^\W\d]+){0,2}?|nil|none|nothing|free"
 _PAIR = re.compile(
@@ -23,7 +22,7 @@ _PAIR = re.compile(
 _AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
 _AMOUNT = re.compile(
     r"(?<![\w.,])(?:(?P<money>[£€$]) ?)?"
-    rf"(?:\d(?:[\d.,]*\d)?(?![.,]?\d)(?!\.? {MONTH})|(?:{NUMBERS})\b)"
+    rf"(?:\d(?:[\d.,]*\d)?(?![.,]?\d)|(?:{NUMBERS})\b)"
     r"(?: ?(?P<unit>%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
     r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
     re.IGNORECASE,
@@ -92,7 +91,11 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
     stand, those of what it asks for above all, if there are fewer around the amount that is the run; of amounts with a
     unit that the question names and a run without one, that of those. Else None."""
     names = set(re.findall(r"\w+", question.casefold()))  # "6" of "Nordstrand 6" is none
-    amounts = [one for one in _AMOUNT.finditer(text, start, end) if one[0].casefold() not in names]
+    dates = [one.span() for one in DATES.finditer(text, start, end)]
+    amounts = [
+        one for one in _AMOUNT.finditer(text, start, end)
+        if one[0].casefold() not in names and not any(left <= one.start() < right for left, right in dates)
+    ]  # fmt: skip
     own = [at for at, one in enumerate(amounts) if run[0] <= one.start() and one.end() <= run[1]]
     if len(own) != 1 or len(amounts) < 2:
         return None
