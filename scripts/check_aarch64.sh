@@ -79,7 +79,7 @@ bootstrap() {
 wheels() {
   mkdir -p "$root/check/wheels"
   once cross-compiled cross_compile
-  once downloaded download
+  once fetched download
   "$python" -m pip wheel --quiet --no-deps -w "$root/check/wheels" "$repo"
 }
 cross_compile() {

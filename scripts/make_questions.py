@@ -1,10 +1,10 @@
 """Make sets of questions of docs/results.md, in the format of `wim-edge eval documents`.
 
-    python scripts/make_questions.py squad dev-v2.0.json data/outside/squad2_dev --articles Normans,Huguenot
+    python scripts/make_questions.py squad dev-v2.0.json data/outside/squad2_dev Normans Huguenot
     python scripts/make_questions.py foreign data/outside/xquad_en own/xquad_en_foreign
     python scripts/make_questions.py reworded data/outside/squad2_dev own/reworded
 
-squad      whole articles of a file in SQuAD's or XQuAD's format: all of them, or those that are named
+squad      whole articles of a file in SQuAD's or XQuAD's format: all of them, or those of these titles or numbers
 foreign    each question is asked of the document half the set further on, which does not answer it
 reworded   the questions of docs/results/reworded-questions.tsv, in its words, with the answers of the data
 """
@@ -27,10 +27,10 @@ def main() -> None:
     parser.add_argument("what", choices=("squad", "foreign", "reworded"))
     parser.add_argument("data", type=Path, help="a folder, or a file of SQuAD's")
     parser.add_argument("out", type=Path, help="the folder that is made")
-    parser.add_argument("--articles", default="", help="titles, with commas between them; spaces as underscores")
+    parser.add_argument("articles", nargs="*", help="titles, spaces as underscores, or numbers from 0")
     given = parser.parse_args()
     if given.what == "squad":
-        documents, made = squad(given.data, [title for title in given.articles.split(",") if title])
+        documents, made = squad(given.data, given.articles)
     else:
         texts, questions = load_documents(given.data), load_questions(given.data)
         documents = [{"id": key, "title": one.title, "text": one.text} for key, one in texts.items()]
@@ -41,22 +41,23 @@ def main() -> None:
     print(f"{given.out}: {len(documents)} documents, {len(made)} questions")
 
 
-def squad(file: Path, titles: list[str]) -> tuple[list[Row], list[Row]]:
+def squad(file: Path, wanted: list[str]) -> tuple[list[Row], list[Row]]:
     """Returns articles, their paragraphs joined by blank lines, and their questions."""
     articles = json.loads(file.read_text(encoding="utf-8"))["data"]
-    by_key = {article["title"].replace(" ", "_"): article for article in articles}
-    documents, questions = [], []
-    for key, article in by_key.items():
-        if titles and key not in titles:
+    keys = [article["title"].replace(" ", "_") for article in articles]
+    if unknown := set(wanted) - {*keys, *map(str, range(len(keys)))}:
+        raise SystemExit(f"no article {', '.join(sorted(unknown))} in {file}; there are {', '.join(keys)}")
+    documents: list[Row] = []
+    questions: list[Row] = []
+    for number, (key, article) in enumerate(zip(keys, articles, strict=True)):
+        if wanted and key not in wanted and str(number) not in wanted:
             continue
         text = "\n\n".join(paragraph["context"] for paragraph in article["paragraphs"])
-        documents.append({"id": key, "title": key.replace("_", " "), "text": text})
+        documents.append({"id": f"{key}-{number}", "title": key.replace("_", " "), "text": text})
         for one in (one for paragraph in article["paragraphs"] for one in paragraph["qas"]):
             answers = list(dict.fromkeys(answer["text"] for answer in one["answers"]))
-            questions.append({"id": one["id"], "document": key, "question": one["question"], "answers": answers,
-                              "unanswerable": not answers})  # fmt: skip
-    if unknown := set(titles) - by_key.keys():
-        raise SystemExit(f"no article {', '.join(sorted(unknown))} in {file}; there are {', '.join(by_key)}")
+            questions.append({"id": one["id"], "document": f"{key}-{number}", "question": one["question"],
+                              "answers": answers, "unanswerable": not answers})  # fmt: skip
     return documents, questions
 
 

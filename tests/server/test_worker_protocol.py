@@ -129,19 +129,23 @@ def test_a_host_that_takes_nothing_holds_the_reading_up_and_loses_nothing() -> N
 
     def lines() -> Iterator[str]:
         yield ask
-        while '"answer.finished"' not in out.getvalue():
+        end = time.monotonic() + 60
+        while '"answer.finished"' not in out.getvalue() and time.monotonic() < end:
             time.sleep(0.01)
 
     serving = threading.Thread(
-        target=serve, args=(lines(), out, SMALL), kwargs={"open_runtime": lambda given: Runtime(given, model=model)}
-    )
+        target=serve, args=(lines(), out, SMALL), kwargs={"open_runtime": lambda given: Runtime(given, model=model)},
+        daemon=True,
+    )  # fmt: skip
     serving.start()
-    assert out.is_full.wait(60)
-    batches = model.batches
-    time.sleep(0.2)  # in which it would be done
-    assert model.batches == batches
-    out.taken.set()
-    serving.join()
+    try:
+        assert out.is_full.wait(60)
+        batches = model.batches
+        time.sleep(0.2)  # in which it would be done
+        assert model.batches == batches
+    finally:
+        out.taken.set()
+    serving.join(60)
     assert model.batches > 2 * batches
     told = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [one["segment"] for one in told if one["type"] == "segment.read"] == list(range(told[-1]["segments"]))

@@ -132,7 +132,7 @@ _DAYS = re.compile(
 )  # fmt: skip
 """Days, which are no answer where the question names one."""
 _DECIMAL = re.compile(r"\W{0,3}(\d{1,9})[.,](\d{1,9})\W{0,3}")
-DATES = re.compile(
+_DATES = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of |de )?{MONTH}(?:\.?,? (?:de )?\d{{4}})?"
     rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}})?"
     r"|\b\d{1,2}([./-])\d{1,2}\1\d{2,4}\b|\b\d{4}-\d\d-\d\d\b"
@@ -231,7 +231,7 @@ def fits(question: str, answer: str) -> bool:
 
 def _without_names(answer: str) -> str:
     """Returns an answer without dates, codes and names of a program's parts, whose numbers count nothing."""
-    return _CODES.sub("", DATES.sub("", _PROGRAM.sub("", answer)))
+    return _CODES.sub("", _DATES.sub("", _PROGRAM.sub("", answer)))
 
 
 def _of_another_unit(question: str, answer: str) -> bool:

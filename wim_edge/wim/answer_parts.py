@@ -29,7 +29,7 @@ from wim_edge.wim.candidates import (
     odds,
 )
 from wim_edge.wim.grounding import VALUE
-from wim_edge.wim.negation import is_negation, negates, stated, yes_or_no
+from wim_edge.wim.negation import is_conditional, is_negation, negates, stated, yes_or_no
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.quotation import (
@@ -257,7 +257,7 @@ def _yes_or_no(
     query, at = reading.plan.query, quote.chars[0]
     value = aligned(reading, run, query)
     if (is_stated := stated(query, quote.text, value.start - at, value.end - at)) is not None:
-        return is_stated, True
+        return is_stated, not is_conditional(query, quote.text)
     return yes_or_no(query, quote.text, run.start - at, run.end - at, _yes(reading, found))
 
 

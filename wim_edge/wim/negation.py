@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 
-_LOSS, _LESS, _GAIN = 2.5, 0.5, 0.5
-"""The nats that a yes loses if the sentence has a negation, loses if another of its words says no, gains else."""
+_LOSS, _GAIN = 2.5, 0.5
+"""The nats that a yes loses if the sentence has a negation, and gains if none of its words says no."""
 _NEGATION = re.compile(
-    r"\b(?:(?:not|no)(?!\.?\s*\S*\d)(?! (?:(?:later|earlier|more|less|fewer|longer) than|only)\b)"
+    r"\b(?:(?:not|no)(?!\.?\s*\S{0,20}\d)(?!\s+(?:(?:\w+er|more|less)\s+than|only|minimum|maximum|limit)\b)"
     r"|never|none|nobody|nothing|neither|nor|cannot|forbidden|prohibited"
     r"|nicht|nie|niemals|kein\w*|niemand|nichts|weder|verboten|untersagt"
-    r"|pas|jamais|aucune?|personne|rien|interdite?s?|nunca|ningun\w*|ningún|nadie|nada|prohibid[oa]s?)\b|n['’]t\b",
+    r"|pas|jamais|aucune?|personne|rien|interdite?s?|nunca|ningun\w*|ningún|nadie|nada|prohibid[oa]s?)\b|n['’]t\b"
+    r"|\bn(?:e\s|['’])\w+(?:\s\w+){0,2}\splus\b",
     re.IGNORECASE,
 )
 _OTHERWISE = re.compile(
@@ -29,12 +30,21 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 """Words that say no to some question or other."""
-_CONDITION = re.compile(
-    r"\b(?:only|alone|unless|if|provided (?:that|you|your|the)|except\w*|otherwise|up to|at most|subject to|on request"
-    r"|by arrangement|permission|under supervision|depend\w*|nur|sofern|falls|wenn|außer|höchstens|bis zu|auf anfrage"
-    r"|seulement|uniquement|sauf|à condition|sur demande|s[oó]lo|solamente|salvo|excepto|a menos|previa)\b",
+_ASKS_DENIAL = re.compile(
+    r"\b(?:clos|shut|remov|cancel|exclu|reject|refus|declin|discontinu|abolish|bann?(?:ed|ing)?\b|end(?:s|ed)?\b|expir|stop"
+    r"|los[ets]|br[eo]ak|separate|without|instead|forbid|prohibit|zu\W*$|(?:ge)?schl[io][eo]?[sß]|ab(?:ge)?sag|ablehn|abgelehnt"
+    r"|entf[aä]ll|ohne|ferm|annul|supprim|interdit|sans\b|cerra|cancela|rechaz|suprim|prohib|sin\b)",
     re.IGNORECASE,
 )
+"""A question that asks for such a thing: "Is it shut?"."""
+_CONDITION = re.compile(
+    r"\b(?:(?<!not )(?<!the )only|alone|unless|provided (?:that|you|your|the)|except\w*|otherwise|up to(?! date)"
+    r"|at most|subject to|on request|by arrangement|permission|under supervision|depend\w*|nur|sofern|falls|außer"
+    r"|höchstens|bis zu|auf anfrage|seulement|uniquement|sauf|à condition|sur demande"
+    r"|s[oó]lo|solamente|salvo|excepto|a menos|previa)\b",
+    re.IGNORECASE,
+)
+_IF = re.compile(r"\b(?:if|wenn|si|s['’]ils?)\b", re.IGNORECASE)
 
 
 def is_negation(text: str) -> bool:
@@ -44,29 +54,40 @@ def is_negation(text: str) -> bool:
 
 def negates(question: str, sentence: str, start: int, end: int) -> bool:
     """Tells whether a sentence is negated around its characters ``[start, end)``, and the question is not."""
-    left = max((match.end() for match in _OTHERWISE.finditer(sentence, 0, max(start, 0))), default=0)
-    right = next((match.start() for match in _OTHERWISE.finditer(sentence, min(end, len(sentence)))), len(sentence))
-    return _NEGATION.search(sentence, left, right) is not None and _NEGATION.search(question) is None
+    return _NEGATION.search(_clause(sentence, start, end)) is not None and _NEGATION.search(question) is None
 
 
 def yes_or_no(question: str, sentence: str, start: int, end: int, log_odds: float) -> tuple[bool, bool]:
-    """Returns whether the answer is yes, and whether the sentence's wording bears that without an if.
+    """Returns whether the answer is yes, and whether the wording around the sentence's characters ``[start, end)``
+    bears that, on no condition that only the sentence names.
 
-    ``log_odds``: the model's, in nats, of Yes against No. It takes many a plain statement for a no, and a yes or no
-    stands on a condition where the sentence names one that the question does not.
+    ``log_odds``: the model's, in nats, of Yes against No. It takes many a plain statement for a no.
     """
-    is_bare = not _holds(_CONDITION, sentence, question)
+    is_denied = _DENIAL.search(_clause(sentence, start, end)) is not None
+    asks_denial = _ASKS_DENIAL.search(question) is not None
+    is_bare = not is_conditional(question, sentence)
     if negates(question, sentence, start, end):
-        return log_odds > _LOSS, is_bare
-    is_denied = _holds(_DENIAL, sentence, question)
-    is_yes = log_odds > (_LESS if is_denied else -_GAIN)
-    return is_yes, is_bare and is_yes is not is_denied
+        if is_denied or asks_denial:  # twice no: "no longer closed"
+            return log_odds > 0, False
+        return log_odds > _LOSS, is_bare and log_odds <= _LOSS
+    if is_denied and not asks_denial:
+        return log_odds > 0, is_bare and log_odds <= 0
+    return log_odds > -_GAIN, is_bare and log_odds > -_GAIN
 
 
-def _holds(pattern: re.Pattern[str], sentence: str, question: str) -> bool:
-    """Tells whether a sentence has a word of the pattern that the question has not."""
-    asked = {word.casefold() for word in pattern.findall(question)}
-    return any(word.casefold() not in asked for word in pattern.findall(sentence))
+def is_conditional(question: str, sentence: str) -> bool:
+    """Tells whether a sentence names a condition that the question does not; a limit in numbers is none."""
+    sentence = _AT_MOST.sub("", sentence)
+    asked = {word.casefold() for word in _CONDITION.findall(question)}
+    others = {word.casefold() for word in _CONDITION.findall(sentence)} - asked
+    return bool(others) or _IF.search(sentence) is not None
+
+
+def _clause(sentence: str, start: int, end: int) -> str:
+    """Returns what stands around the characters, up to a "but" or a semicolon."""
+    left = max((match.end() for match in _OTHERWISE.finditer(sentence, 0, max(start, 0))), default=0)
+    right = next((match.start() for match in _OTHERWISE.finditer(sentence, min(end, len(sentence)))), len(sentence))
+    return sentence[left:right]
 
 
 _TRUE = re.compile(r"yes|ja|oui|sí|true|on|enabled|included|available|✓", re.IGNORECASE)

@@ -11,7 +11,8 @@ import re
 from itertools import pairwise
 
 from wim_edge import words
-from wim_edge.wim.answer_form import DATES, NUMBERS
+from wim_edge.documents.segments import MONTH
+from wim_edge.wim.answer_form import NUMBERS
 
 _VALUE = r"(?:[£€$] ?)?\d[\d.,]*\d?(?: ?%| [^\W\d]+){0,2}?|nil|none|nothing|free"
 _PAIR = re.compile(
@@ -20,13 +21,21 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 _AFTER_LABEL = re.compile(r"[\"'*_]{0,3}[ \t]{0,2}[:=][ \t\"'*_]*(?P<value>[^\s\"'*{\[](?:[^\n\"]*[^\s\"',;*_])?)")
+_NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d(?:[\d.,]*\d)?)(?![.,:/]?\d)"
+_UNIT = (
+    r"(?:%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
+    r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w))"
+)
 _AMOUNT = re.compile(
-    r"(?<![\w.,])(?:(?P<money>[£€$]) ?)?"
-    rf"(?:\d(?:[\d.,]*\d)?(?![.,]?\d)|(?:{NUMBERS})\b)"
-    r"(?: ?(?P<unit>%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
-    r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w)))?",
+    rf"\b(?:\d{{1,2}}(?:\s?(?:[-–]|and|to|und|bis)\s?\d{{1,2}})?(?:st|nd|rd|th)?[.\s-]{{1,2}}(?:of |de )?{MONTH}"
+    rf"(?:[.,\s-]{{1,2}}(?:de )?\d{{4}}\b(?!\s?{_UNIT}))?"
+    rf"|{MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b(?!\s?{_UNIT}))?|{MONTH}\s\d{{4}}\b|\d{{4}}[/-]\d\d?[/-]\d\d?\b|\d{{1,2}}([./-])\d{{1,2}}\1\d{{2,4}}\b)"
+    rf"|(?<![\w.,])(?<!\d[-:/])(?P<number>(?:(?P<money>[£€$]) ?)?(?:{_NUMBER}(?:\s?(?:[-–]|to|bis)\s?{_NUMBER})?"
+    rf"|(?<!-)(?:{NUMBERS})\b)(?: ?(?P<unit>{_UNIT}))?)",
     re.IGNORECASE,
 )
+"""A date, whose numbers are no amounts, or an amount (``number``) or range of amounts."""
+_ASKED_UNIT = re.compile(r"\b(?:in|how (?:many|much)|wie viele?|combien d(?:e |['’])|cuánt[oa]s) ?(\w+)", re.IGNORECASE)
 _PART = re.compile(r"[;,:()]\s|\s(?:and|or|but|plus|while|und|oder|et|ou|y)\s", re.IGNORECASE)
 _SUBJECT = re.compile(
     r"(?:(?:how much (?:is|was|are|were)|what(?:'s|\s+(?:is|was|are|were))|wie hoch (?:ist|war|sind)) (?P<what>.+?)"
@@ -89,13 +98,10 @@ def labelled_value(text: str, start: int, end: int, question: str) -> tuple[int,
 def nearest_value(text: str, start: int, end: int, run: tuple[int, int], question: str) -> tuple[int, int] | None:
     """Returns the amount of the sentence ``[start, end)``, as characters, around which most of the question's words
     stand, those of what it asks for above all, if there are fewer around the amount that is the run; of amounts with a
-    unit that the question names and a run without one, that of those. Else None."""
+    unit that the question asks in and a run without one, that of those. Else None."""
     names = set(re.findall(r"\w+", question.casefold()))  # "6" of "Nordstrand 6" is none
-    dates = [one.span() for one in DATES.finditer(text, start, end)]
-    amounts = [
-        one for one in _AMOUNT.finditer(text, start, end)
-        if one[0].casefold() not in names and not any(left <= one.start() < right for left, right in dates)
-    ]  # fmt: skip
+    found = (one for one in _AMOUNT.finditer(text, start, end) if one["number"])
+    amounts = [one for one in found if one[0].casefold() not in names]
     own = [at for at, one in enumerate(amounts) if run[0] <= one.start() and one.end() <= run[1]]
     if len(own) != 1 or len(amounts) < 2:
         return None
@@ -115,7 +121,8 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
         at for at, one in enumerate(amounts)
         if one["money"] == mine["money"] and (one["unit"] == mine["unit"] or not (one["unit"] and mine["unit"]))
     ]  # fmt: skip
-    in_unit = [at for at in same if words.without_endings(amounts[at]["unit"] or "") & asked]
+    units = words.without_endings(" ".join(_ASKED_UNIT.findall(question)))
+    in_unit = [at for at in same if words.without_endings(amounts[at]["unit"] or "") & units]
     best = max(in_unit or same, key=scores.__getitem__)
     is_better = scores[best] > scores[at_own] or (in_unit and at_own not in in_unit)
     return amounts[best].span() if is_better else None

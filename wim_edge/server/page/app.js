@@ -42,6 +42,7 @@ function showNothing() {
 
 function leave() {
   const question = state.question?.id ?? null;
+  listed = ++looked;
   unwatch();
   state.question = null;
   showNothing();
@@ -115,14 +116,15 @@ async function goTo(id, chars, segment) {
 
 // ---- Questions
 
-let lookedFor = 0;
+let looked = 0, listed = 0;
 
 async function listQuestions() {
-  const mine = ++lookedFor;
+  const mine = ++looked;
   const library = state.question?.library ?? (shelf.here ? null : shelf.library);
   const of = library ? `library=${encodeURIComponent(library)}` : typeof shelf.here === "number" ? `document=${shelf.here}` : null;
   const found = of ? (await api(`questions?${of}`)).filter((one) => !state.gone.has(one.id)) : [];
-  if (mine !== lookedFor) return;  // a later list may have come sooner
+  if (mine < listed) return;  // a later list came sooner
+  listed = mine;
   $("before").hidden = !found.length;
   const shown = found.map((one) => ({ facts: facts(one), id: one.id, question: one.question, here: one.id === state.question?.id }));
   list("asked", shown, (one) => {
