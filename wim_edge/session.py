@@ -33,7 +33,7 @@ from wim_edge.wim.similarity import Similarity
 from wim_edge.wim.timings import Timings, peak_rss_bytes
 from wim_edge.within import ALL, AUTO
 
-_NOTHING = events.Warning("stopped before anything was read; there is nothing to answer from")
+_NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 _SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 
 

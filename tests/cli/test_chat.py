@@ -52,7 +52,7 @@ def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
 def test_chat_says_at_a_terminal_how_to_ask_and_how_to_leave(
     story: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = iter(["/help", "Which colour?", "/quit", "never asked"])
+    lines = iter(["/help", "Which colour?", "quit", "never asked"])
     monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     main(["chat", *SMALL, story], standalone_mode=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,3 +76,9 @@ def test_what_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         with started(*options) as (line, server):
             assert server.wait(60) == 2, options
             assert line.startswith(says)
+
+
+def test_a_port_that_another_program_has_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, started("--port", str(other.getsockname()[1])) as (_, server):
+        assert server.wait(60) == 2
+        assert "cannot be had" in (server.stderr.read() if server.stderr else "")

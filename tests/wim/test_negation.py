@@ -41,6 +41,9 @@ def test_what_is_negated(question: str, sentence: str, run: str, does: bool) -> 
         ("Is breakfast included?", "Breakfast: yes", "yes", True),
         ("Is telemetry on?", '"telemetry": false,', "false", False),
         ("May I bring a case of 25 kg?", "Each passenger may bring up to 20 kg of luggage.", "20 kg", False),
+        ("Can it run all night?", "Yes. In sleep mode it is quiet.", "sleep", True),
+        ("Can it be used in a bathroom?", "No, humidity harms it.", "humidity", False),
+        ("Is it new?", "No one knows.", "one", None),
         ("Can I bring 18kg?", "Each passenger may bring up to 20 kg of luggage.", "20 kg", True),
         ("Can I bring 1,500 g?", "No more than 1,000 g may be taken.", "1,000 g", False),
         ("Can I use 1.2.3 beta?", "Programs up to 1.2.10 beta are taken.", "beta", None),
@@ -78,6 +81,12 @@ def test_what_is_stated(question: str, sentence: str, run: str, answer: bool | N
         ("Can I bring a bag?", "Bags of up to 20 kg are carried.", 2.0, True, True),
         ("Is it all right if I bring a dog?", "Dogs are welcome if on a leash.", 2.0, True, False),
         ("Darf ich kommen?", "Gäste kommen nur mit Ausweis.", 2.0, True, False),
+        ("Was it on 11 November?", "It was on 18 November.", 2.0, True, False),
+        ("Does it work with Alexa?", "It does not work with Alexa; Google Home is supported.", 0.0, False, True),
+        ("Is it with Google Home?", "It is not with Alexa; Google Home is supported.", 0.0, True, True),
+        ("Is water included?", "Water is included; internet is not.", 0.0, True, True),
+        ("Is the gym closed?", "The gym stays open, but the changing rooms are closed.", 2.0, True, False),
+        ("Do juniors pay the fee?", "New members pay a fee; juniors are exempt from it.", 2.0, True, False),
     ],
 )
 def test_what_a_sentence_bears(question: str, sentence: str, log_odds: float, is_yes: bool, is_borne: bool) -> None:

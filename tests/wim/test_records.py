@@ -6,7 +6,7 @@ import pytest
 
 from wim_edge import Document
 from wim_edge.wim import records
-from wim_edge.wim.records import apart, bodies, named_records
+from wim_edge.wim.records import apart, bodies, item_numbers, named_records
 
 INVOICES = "\n\n".join(f"Invoice {number}\n\nAmount due {number * 7} euros" for number in range(1, 6))
 CONTRACT = (
@@ -76,3 +76,17 @@ def test_what_stands_outside_of_the_records_loses_more() -> None:
     assert list(apart([(0, 10, 1.0), (10, 30, 2.0)], [(20, 25)], 5.0)) == [
         (0, 10, 6.0), (10, 20, 7.0), (20, 25, 2.0), (25, 30, 7.0),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "numbers"),
+    [
+        ("2.3 Rent is due.\n2.4 It rises.\n2.5 It ends.", "By how much does it rise?", ["2.3", "2.4", "2.5"]),
+        ("2.3 Rent is due.\n2.4 It rises.\n2.5 It ends.", "Which clause is it?", []),
+        ("1. Rent\n2) Water", "How much is it?", ["1", "2"]),
+        ("1.5 Liter Milch\n200 g flour", "How much milk?", []),
+        ("4. Mai 2024\n12. März", "When is it?", []),
+    ],
+)
+def test_numbers_that_head_lines(text: str, question: str, numbers: list[str]) -> None:
+    assert [text[slice(*chars)] for chars in item_numbers(text, question)] == numbers

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wim_edge.runtime import Runtime
     from wim_edge.wim.events import Event
 
-_ENDS = ("/quit", "/exit", "/q")
+_ENDS = ("/quit", "/exit", "/q", "quit", "exit")
 _FIRST = "Type a question and press Enter. /help says what else there is, /quit ends."
 _HELP = """A question is read with its documents and answered. "And in 2022?" or "why?" go on from the last one.
   /help     this

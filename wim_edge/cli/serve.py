@@ -66,7 +66,10 @@ def serve(
         timeout_graceful_shutdown=2, limit_concurrency=256, server_header=False, http=HeaderTimeoutProtocol,
     )  # fmt: skip
     logging.getLogger("wim_edge").setLevel(logging.WARNING)
-    sock = config.bind_socket()
+    try:
+        sock = config.bind_socket()
+    except SystemExit:  # it has said why
+        raise InvalidRequestError(f"port {port} of {host} cannot be had", "--port takes another one; 0: any.") from None
     shown = f"[{host}]" if ":" in host else host
     suffix = f"/?token={token}" if token else "/"
     click.echo(f"wim-edge serves http://{shown}:{sock.getsockname()[1]}{suffix}", err=True)

@@ -29,7 +29,7 @@ from wim_edge.wim.candidates import (
     odds,
 )
 from wim_edge.wim.grounding import VALUE
-from wim_edge.wim.negation import is_conditional, is_negation, negates, stated, yes_or_no
+from wim_edge.wim.negation import is_conditional, is_literal, is_negation, negates, stated, yes_or_no
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.quotation import (
@@ -272,11 +272,18 @@ def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
 
 
 def _of_the_question(reading: Reading, candidates: Seq[AnswerCandidate], question: str) -> tuple[AnswerCandidate, bool]:
-    """Returns the likeliest run whose sentence has most of the question's words, and whether it has a third of them."""
+    """Returns the likeliest run whose sentence has most of the question's words, and whether it has a third of them.
+    Those of the line above count where a sentence begins with a yes or no."""
     asked = words.without_endings(question) - _HELPS
-    shared = [len(asked & words.without_endings(carrier(reading, one).text)) for one in candidates]
+    shared = [len(asked & words.without_endings(_with_question(reading, one))) for one in candidates]
     most = max(shared)
     return candidates[shared.index(most)], most * 3 >= len(asked)
+
+
+def _with_question(reading: Reading, run: AnswerCandidate) -> str:
+    quote = carrier(reading, run)
+    above = run.document.text[: quote.chars[0]].rstrip().rpartition("\n")[2]
+    return f"{above} {quote.text}" if is_literal(quote.text) else quote.text
 
 
 def _yes(reading: Reading, found: dict[int, Pointed]) -> float:

@@ -20,7 +20,7 @@ from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
-from wim_edge.wim.records import apart, named_records
+from wim_edge.wim.records import apart, item_numbers, named_records
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.timings import Timings
 
@@ -109,9 +109,8 @@ class MarginWriter:
             if records := named_records(document.text, question):
                 own = [(start - segment.start, end - segment.start) for start, end in records]
                 asked = list(apart(asked, own, _OTHER_RECORD))
-            pointed = self._pointer.point(
-                branch, segment, avoid=bare_lines(document, segment), fits=form, asked=asked
-            )
+            avoid = [*bare_lines(document, segment), *item_numbers(segment.text, question)]
+            pointed = self._pointer.point(branch, segment, avoid=avoid, fits=form, asked=asked)
         self.decoded_tokens += pointed.n_tokens
         return pointed
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from wim_edge import words
+
 _LOSS, _GAIN = 2.5, 0.5
 """The nats that a yes loses if the sentence has a negation, and gains if none of its words says no."""
 _NEGATION = re.compile(
@@ -24,14 +26,14 @@ _OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
-    r"\b(?:closed|shut|removed|cancell?ed|excluded|rejected|refused|declined|discontinued|abolished|banned|ended|expired"
-    r"|stopped|lost|broken|separately|without|instead|geschlossen|abgesagt|abgelehnt|ausgeschlossen|entfällt|ohne|stattdessen"
+    r"\b(?:closed|shut|removed|cancell?ed|excluded|rejected|refused|declined|discontinued|abolished|banned|ended|exempt"
+    r"|expired|stopped|lost|broken|separately|without|instead|geschlossen|abgesagt|abgelehnt|ausgeschlossen|entfällt|ohne|stattdessen"
     r"|fermée?s?|annulée?s?|refusée?s?|supprimée?s?|sans|cerrad[oa]s?|cancelad[oa]s?|rechazad[oa]s?|suprimid[oa]s?|sin)\b",
     re.IGNORECASE,
 )
 """Words that say no to some question or other."""
 _ASKS_DENIAL = re.compile(
-    r"\b(?:clos|shut|remov|cancel|exclu|reject|refus|declin|discontinu|abolish|bann?(?:ed|ing)?\b|end(?:s|ed)?\b|expir|stop"
+    r"\b(?:clos|shut|remov|cancel|exclu|reject|refus|declin|discontinu|abolish|bann?(?:ed|ing)?\b|end(?:s|ed)?\b|exempt|expir|stop"
     r"|los[ets]|br[eo]ak|separate|without|instead|forbid|prohibit|zu\W*$|(?:ge)?schl[io][eo]?[sß]|ab(?:ge)?sag|ablehn|abgelehnt"
     r"|entf[aä]ll|ohne|ferm|annul|supprim|interdit|sans\b|cerra|cancela|rechaz|suprim|prohib|sin\b)",
     re.IGNORECASE,
@@ -44,7 +46,13 @@ _CONDITION = re.compile(
     r"|s[oó]lo|solamente|salvo|excepto|a menos|previa)\b",
     re.IGNORECASE,
 )
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _IF = re.compile(r"\b(?:if|wenn|si|s['’]ils?)\b", re.IGNORECASE)
+
+
+def is_literal(sentence: str) -> bool:
+    """Tells whether a sentence begins with a yes or a no."""
+    return _LITERAL.match(sentence) is not None
 
 
 def is_negation(text: str) -> bool:
@@ -58,21 +66,39 @@ def negates(question: str, sentence: str, start: int, end: int) -> bool:
 
 
 def yes_or_no(question: str, sentence: str, start: int, end: int, log_odds: float) -> tuple[bool, bool]:
-    """Returns whether the answer is yes, and whether the wording around the sentence's characters ``[start, end)``
-    bears that, on no condition that only the sentence names.
+    """Returns whether the answer is yes, and whether the wording bears that: of the clause with most of the question's
+    words, or around the sentence's characters ``[start, end)``, on no condition that only the sentence names.
 
     ``log_odds``: the model's, in nats, of Yes against No. It takes many a plain statement for a no.
     """
-    is_denied = _DENIAL.search(_clause(sentence, start, end)) is not None
-    asks_denial = _ASKS_DENIAL.search(question) is not None
-    is_bare = not is_conditional(question, sentence)
-    if negates(question, sentence, start, end):
-        if is_denied or asks_denial:  # twice no: "no longer closed"
-            return log_odds > 0, False
-        return log_odds > _LOSS, is_bare and log_odds <= _LOSS
-    if is_denied and not asks_denial:
-        return log_odds > 0, is_bare and log_odds <= 0
-    return log_odds > -_GAIN, is_bare and log_odds > -_GAIN
+    clause, is_clear = _meant(question, sentence, _clause(sentence, start, end))
+    is_negated = _NEGATION.search(clause) is not None and _NEGATION.search(question) is None
+    is_denied, asks_denial = _DENIAL.search(clause) is not None, _ASKS_DENIAL.search(question) is not None
+    is_bare = is_clear and not is_conditional(question, sentence)
+    if is_negated and (is_denied or asks_denial):  # twice no: "no longer closed"
+        return log_odds > 0, False
+    if is_negated or (is_denied and not asks_denial):
+        is_yes = log_odds > (_LOSS if is_negated else 0)
+        return is_yes, is_bare and not is_yes
+    is_yes = log_odds > -_GAIN
+    return is_yes, is_yes and is_bare and set(_FIGURE.findall(question)) <= set(_FIGURE.findall(sentence))
+
+
+def _meant(question: str, sentence: str, around: str) -> tuple[str, bool]:
+    """Returns the clause with most of the question's words, ``around`` if none has more than another, and whether no
+    clause that says no where that one does not, or the other way, has a word of the question that it lacks."""
+    asked = words.without_endings(question)
+    clauses = [clause for clause in _OTHERWISE.split(sentence) if clause.strip()]
+    shared = [asked & words.without_endings(clause) for clause in clauses]
+    most = max(map(len, shared), default=0)
+    best = [clause for clause, words_of in zip(clauses, shared, strict=True) if len(words_of) == most]
+    meant = best[0] if len(best) == 1 else around
+    own, says_no = words.without_endings(meant), _says_no(meant)
+    return meant, all(of <= own or _says_no(clause) is says_no for clause, of in zip(clauses, shared, strict=True))
+
+
+def _says_no(clause: str) -> bool:
+    return _NEGATION.search(clause) is not None or _DENIAL.search(clause) is not None
 
 
 def is_conditional(question: str, sentence: str) -> bool:
@@ -96,6 +122,8 @@ _FALSE = re.compile(
     r"|not (?:included|available)|ausverkauft|épuisé|agotado|✗",
     re.IGNORECASE,
 )
+_LITERAL = re.compile(r"\W*(?:(?P<yes>yes|ja|oui|sí)|no|nein|non)\s*[.,:;!–—]", re.IGNORECASE)
+"""A sentence that begins with its answer, as those below a question do."""
 _STOCK = re.compile(r"\b(?:in stock|available|left|vorrätig|lieferbar|verfügbar|en stock|disponibles?)\b", re.I)
 _ASKS_FALSE = re.compile(rf"(?<!\w)(?:{_FALSE.pattern})(?!\w)", re.IGNORECASE)
 _VALUE_ENDS = re.compile(r"[|\t\n;·]|: |,\s")
@@ -117,8 +145,10 @@ _AT_MOST = re.compile(
 
 
 def stated(question: str, sentence: str, start: int, end: int) -> bool | None:
-    """Returns the yes or no that the value around a sentence's characters ``[start, end)`` is, or that the sentence's
-    upper limit gives to a number in the question; None if neither is there."""
+    """Returns the yes or no that a sentence begins with, that the value around its characters ``[start, end)`` is, or
+    that its upper limit gives to a number in the question; None if none is there."""
+    if literal := _LITERAL.match(sentence):
+        return literal["yes"] is not None
     left = max((mark.end() for mark in _VALUE_ENDS.finditer(sentence, 0, max(start, 0))), default=0)
     right = next((mark.start() for mark in _VALUE_ENDS.finditer(sentence, min(end, len(sentence)))), len(sentence))
     value = sentence[left:right].strip(' .,"')

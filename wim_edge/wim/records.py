@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from wim_edge import words
 from wim_edge.documents import Document
+from wim_edge.documents.segments import MONTH
 from wim_edge.wim.events import Chars
 
 _Head = tuple[int, str]
@@ -42,6 +43,7 @@ WRAPPED = 45
 _ENDED = re.compile(r"[.:;!?|)\]]\s*\Z")
 _LEVEL = re.compile(r"(#{1,6}) ")
 _BELOW = re.compile(r"\n\s*(?=\S)")
+_OF_MONTH = re.compile(MONTH)
 _SERIES = 3
 """The different numbers from which on a record that no head begins is missed."""
 
@@ -118,6 +120,17 @@ def _end(text: str, heads: Sequence[_Head], n: int) -> int:
     level = _LEVEL.match(text, heads[n][0])
     above = re.compile(rf"^#{{1,{len(level[1])}}} ", re.MULTILINE).search(text, level.end(), end) if level else None
     return above.start() if above else end
+
+
+def item_numbers(text: str, question: str) -> list[Chars]:
+    """Returns the numbers that head lines ("3.", and "2.4" where there are several such), as characters of the text:
+    they are no amounts. None if the question asks for one ("which clause")."""
+    asked = set(re.findall(r"\w+|§", question.casefold()))
+    if any(not asked.isdisjoint(line.split()) for line in (*_ALIKE, "number rank place position nummer platz")):
+        return []
+    heads = [one for one in _NUMBERED.finditer(text) if not _OF_MONTH.match(text, one.end() - 1)]
+    dotted = [one for one in heads if "." in one["number"] and text[one.end() - 1].isupper()]
+    return [one.span("number") for one in heads if one["point"] or (one in dotted and len(dotted) >= _SERIES)]
 
 
 @lru_cache(maxsize=16)
