@@ -83,6 +83,7 @@ STOVE = "Legen Sie beim Nordstrand 6 höchstens 1,6 kg Holz auf, beim Nordstrand
         ("It takes 10 to 12 weeks, or seven.", "How many weeks?", "seven", "10 to 12 weeks"),
         ("It costs 1 450 euros, or seven.", "What is it in euros?", "seven", "1 450 euros"),
         ("It takes twenty-five minutes, or seven.", "How many minutes?", "seven", None),
+        ("2.4 The rent may be raised once by 4 percent.", "By how much can the rent be raised?", "4 percent", None),
         ("It costs £5 and weighs 3 kg.", "What does the £5 lamp weigh?", "3 kg", None),
         ("It costs £5.", "What is it?", "£5", None),
     ],

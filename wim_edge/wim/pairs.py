@@ -119,7 +119,7 @@ def nearest_value(text: str, start: int, end: int, run: tuple[int, int], questio
     scores = [len(there) + 2 * len(there & subject) for there in around]
     same = [
         at for at, one in enumerate(amounts)
-        if one["money"] == mine["money"] and (one["unit"] == mine["unit"] or not (one["unit"] and mine["unit"]))
+        if one["money"] == mine["money"] and (one["unit"] == mine["unit"] or not mine["unit"])
     ]  # fmt: skip
     units = words.without_endings(" ".join(_ASKED_UNIT.findall(question)))
     in_unit = [at for at in same if words.without_endings(amounts[at]["unit"] or "") & units]
