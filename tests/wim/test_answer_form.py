@@ -12,6 +12,7 @@ from wim_edge.wim.answer_form import fits
 @pytest.mark.parametrize(
     ("question", "answer", "does"),
     [
+        ("What percentage of stations had none in 1974?", "the last week of February 1974", False),
         ("How many bodies were found?", "from the old yard", False),
         ("How many bodies were found?", "some 25", True),
         ("How many members are there?", "a year", False),

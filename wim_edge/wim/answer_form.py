@@ -134,7 +134,7 @@ _DAYS = re.compile(
 _DECIMAL = re.compile(r"\W{0,3}(\d{1,9})[.,](\d{1,9})\W{0,3}")
 _DATES = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of |de )?{MONTH}(?:\.?,? (?:de )?\d{{4}})?"
-    rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}})?"
+    rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}})?|\b{MONTH},? \d{{4}}\b"
     r"|\b\d{1,2}([./-])\d{1,2}\1\d{2,4}\b|\b\d{4}-\d\d-\d\d\b"
 )
 _CODES = re.compile(r"\b(?!(?:GBP|USD|EUR|CHF)\b)[A-Z]{1,6}[-_/]?\d[\w/-]*")
