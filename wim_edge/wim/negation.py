@@ -48,6 +48,7 @@ _CONDITION = re.compile(
 )
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _IF = re.compile(r"\b(?:if|wenn|si|s['’]ils?)\b", re.IGNORECASE)
+"""A condition, whatever the question's own "if" is ("Is it all right if ...?")."""
 
 
 def is_literal(sentence: str) -> bool:
