@@ -6,7 +6,7 @@
 #   scripts/check_aarch64.sh WORK [STEP...]    the steps, in order: root wheels install fast rollback ask logits report
 #
 # WORK is a folder that is kept (4 GB): what is done in it is not done again, so that a run goes on where another
-# ended; without WORK/root/check/out it is all tested again. It needs root on Debian, hours, and for the comparison
+# ended; without WORK/root/check/out it is all tested again. It needs root on Debian, two hours, and for the comparison
 # an environment in which wim-edge is installed with the extra `dev`. Variables:
 #
 #   PYTHON    that environment's Python (python3)
