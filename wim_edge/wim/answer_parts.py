@@ -29,7 +29,7 @@ from wim_edge.wim.candidates import (
     odds,
 )
 from wim_edge.wim.grounding import VALUE
-from wim_edge.wim.negation import is_conditional, is_literal, is_negation, negates, stated, yes_or_no
+from wim_edge.wim.negation import clause_around, is_conditional, is_literal, is_negation, negates, stated, yes_or_no
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.quotation import (
@@ -265,8 +265,7 @@ def _is_denied(reading: Reading, run: AnswerCandidate, question: str) -> bool:
     """Tells whether the clause around the run denies it: "does not open on Mondays"."""
     sentence = carrier(reading, run)
     at, end = run.start - sentence.chars[0], run.end - sentence.chars[0]
-    left = max((mark.end() for mark in _CLAUSE.finditer(sentence.text, 0, max(at, 0))), default=0)
-    right = next((mark.start() for mark in _CLAUSE.finditer(sentence.text, end)), len(sentence.text))
+    left, right = clause_around(_CLAUSE, sentence.text, at, end)
     clause = sentence.text[left:right]
     return not is_negation(run.text) and negates(question, clause, at - left, end - left)
 

@@ -27,14 +27,17 @@ _OTHERWISE = re.compile(
 )
 _DENIAL = re.compile(
     r"\b(?:closed|shut|removed|cancell?ed|excluded|rejected|refused|declined|discontinued|abolished|banned|ended|exempt"
-    r"|expired|stopped|lost|broken|separately|without|instead|geschlossen|abgesagt|abgelehnt|ausgeschlossen|entfällt|ohne|stattdessen"
-    r"|fermée?s?|annulée?s?|refusée?s?|supprimée?s?|sans|cerrad[oa]s?|cancelad[oa]s?|rechazad[oa]s?|suprimid[oa]s?|sin)\b",
+    r"|expired|stopped|lost|broken|separately|without|instead"
+    r"|geschlossen|abgesagt|abgelehnt|ausgeschlossen|entfällt|ohne|stattdessen"
+    r"|fermée?s?|annulée?s?|refusée?s?|supprimée?s?|sans|cerrad[oa]s?|cancelad[oa]s?|rechazad[oa]s?"
+    r"|suprimid[oa]s?|sin)\b",
     re.IGNORECASE,
 )
 """Words that say no to some question or other."""
 _ASKS_DENIAL = re.compile(
-    r"\b(?:clos|shut|remov|cancel|exclu|reject|refus|declin|discontinu|abolish|bann?(?:ed|ing)?\b|end(?:s|ed)?\b|exempt|expir|stop"
-    r"|los[ets]|br[eo]ak|separate|without|instead|forbid|prohibit|zu\W*$|(?:ge)?schl[io][eo]?[sß]|ab(?:ge)?sag|ablehn|abgelehnt"
+    r"\b(?:clos|shut|remov|cancel|exclu|reject|refus|declin|discontinu|abolish|bann?(?:ed|ing)?\b|end(?:s|ed)?\b|exempt"
+    r"|expir|stop|los[ets]|br[eo]ak|separate|without|instead|forbid|prohibit"
+    r"|zu\W*$|(?:ge)?schl[io][eo]?[sß]|ab(?:ge)?sag|ablehn|abgelehnt"
     r"|entf[aä]ll|ohne|ferm|annul|supprim|interdit|sans\b|cerra|cancela|rechaz|suprim|prohib|sin\b)",
     re.IGNORECASE,
 )
@@ -51,6 +54,13 @@ _IF = re.compile(r"\b(?:if|wenn|si|s['’]ils?)\b", re.IGNORECASE)
 """A condition, whatever the question's own "if" is ("Is it all right if ...?")."""
 
 
+def clause_around(marks: re.Pattern[str], sentence: str, start: int, end: int) -> tuple[int, int]:
+    """Returns the bounds of what stands around the characters ``[start, end)``, up to the next marks."""
+    left = max((mark.end() for mark in marks.finditer(sentence, 0, max(start, 0))), default=0)
+    right = next((mark.start() for mark in marks.finditer(sentence, min(end, len(sentence)))), len(sentence))
+    return left, right
+
+
 def is_literal(sentence: str) -> bool:
     """Tells whether a sentence begins with a yes or a no."""
     return _LITERAL.match(sentence) is not None
@@ -63,7 +73,8 @@ def is_negation(text: str) -> bool:
 
 def negates(question: str, sentence: str, start: int, end: int) -> bool:
     """Tells whether a sentence is negated around its characters ``[start, end)``, and the question is not."""
-    return _NEGATION.search(_clause(sentence, start, end)) is not None and _NEGATION.search(question) is None
+    around = sentence[slice(*clause_around(_OTHERWISE, sentence, start, end))]
+    return is_negation(around) and not is_negation(question)
 
 
 def yes_or_no(question: str, sentence: str, start: int, end: int, log_odds: float) -> tuple[bool, bool]:
@@ -72,8 +83,9 @@ def yes_or_no(question: str, sentence: str, start: int, end: int, log_odds: floa
 
     ``log_odds``: the model's, in nats, of Yes against No. It takes many a plain statement for a no.
     """
-    clause, is_clear = _meant(question, sentence, _clause(sentence, start, end))
-    is_negated = _NEGATION.search(clause) is not None and _NEGATION.search(question) is None
+    around = sentence[slice(*clause_around(_OTHERWISE, sentence, start, end))]
+    clause, is_clear = _meant(question, sentence, around)
+    is_negated = is_negation(clause) and not is_negation(question)
     is_denied, asks_denial = _DENIAL.search(clause) is not None, _ASKS_DENIAL.search(question) is not None
     is_bare = is_clear and not is_conditional(question, sentence)
     if is_negated and (is_denied or asks_denial):  # twice no: "no longer closed"
@@ -99,7 +111,7 @@ def _meant(question: str, sentence: str, around: str) -> tuple[str, bool]:
 
 
 def _says_no(clause: str) -> bool:
-    return _NEGATION.search(clause) is not None or _DENIAL.search(clause) is not None
+    return is_negation(clause) or _DENIAL.search(clause) is not None
 
 
 def is_conditional(question: str, sentence: str) -> bool:
@@ -108,13 +120,6 @@ def is_conditional(question: str, sentence: str) -> bool:
     asked = {word.casefold() for word in _CONDITION.findall(question)}
     others = {word.casefold() for word in _CONDITION.findall(sentence)} - asked
     return bool(others) or _IF.search(sentence) is not None
-
-
-def _clause(sentence: str, start: int, end: int) -> str:
-    """Returns what stands around the characters, up to a "but" or a semicolon."""
-    left = max((match.end() for match in _OTHERWISE.finditer(sentence, 0, max(start, 0))), default=0)
-    right = next((match.start() for match in _OTHERWISE.finditer(sentence, min(end, len(sentence)))), len(sentence))
-    return sentence[left:right]
 
 
 _TRUE = re.compile(r"yes|ja|oui|sí|true|on|enabled|included|available|✓", re.IGNORECASE)
@@ -150,8 +155,7 @@ def stated(question: str, sentence: str, start: int, end: int) -> bool | None:
     that its upper limit gives to a number in the question; None if none is there."""
     if literal := _LITERAL.match(sentence):
         return literal["yes"] is not None
-    left = max((mark.end() for mark in _VALUE_ENDS.finditer(sentence, 0, max(start, 0))), default=0)
-    right = next((mark.start() for mark in _VALUE_ENDS.finditer(sentence, min(end, len(sentence)))), len(sentence))
+    left, right = clause_around(_VALUE_ENDS, sentence, start, end)
     value = sentence[left:right].strip(' .,"')
     is_some = _STOCK.search(question) and _SOME.fullmatch(value)
     if is_some or _TRUE.fullmatch(value) or _FALSE.fullmatch(value):

@@ -26,12 +26,15 @@ _UNIT = (
     r"(?:%|€|(?:p|kg|g|mm|cm|m|km|ml|l|kWh|kW|euros?|pounds?|pence|dollars?|seconds?|minutes?|hours?|days?"
     r"|weeks?|months?|years?|miles?|stunden?|tagen?|wochen?|monate?n?|jahren?|per ?cent)(?!\w))"
 )
+_YEAR = rf"\d{{4}}\b(?!\s?{_UNIT})"
+_DATE = (
+    rf"\d{{1,2}}(?:\s?(?:[-–]|and|to|und|bis)\s?\d{{1,2}})?(?:st|nd|rd|th)?[.\s-]{{1,2}}(?:of |de )?{MONTH}"
+    rf"(?:[.,\s-]{{1,2}}(?:de )?{_YEAR})?|{MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s{_YEAR})?|{MONTH}\s\d{{4}}\b"
+    r"|\d{4}[/-]\d\d?[/-]\d\d?\b|\d{1,2}(?P<mark>[./-])\d{1,2}(?P=mark)\d{2,4}\b"
+)
 _AMOUNT = re.compile(
-    rf"\b(?:\d{{1,2}}(?:\s?(?:[-–]|and|to|und|bis)\s?\d{{1,2}})?(?:st|nd|rd|th)?[.\s-]{{1,2}}(?:of |de )?{MONTH}"
-    rf"(?:[.,\s-]{{1,2}}(?:de )?\d{{4}}\b(?!\s?{_UNIT}))?"
-    rf"|{MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b(?!\s?{_UNIT}))?|{MONTH}\s\d{{4}}\b|\d{{4}}[/-]\d\d?[/-]\d\d?\b|\d{{1,2}}([./-])\d{{1,2}}\1\d{{2,4}}\b)"
-    rf"|(?<![\w.,])(?<!\d[-:/])(?P<number>(?:(?P<money>[£€$]) ?)?(?:{_NUMBER}(?:\s?(?:[-–]|to|bis)\s?{_NUMBER})?"
-    rf"|(?<!-)(?:{NUMBERS})\b)(?: ?(?P<unit>{_UNIT}))?)",
+    rf"\b(?:{_DATE})|(?<![\w.,])(?<!\d[-:/])(?P<number>(?:(?P<money>[£€$]) ?)?"
+    rf"(?:{_NUMBER}(?:\s?(?:[-–]|to|bis)\s?{_NUMBER})?|(?<!-)(?:{NUMBERS})\b)(?: ?(?P<unit>{_UNIT}))?)",
     re.IGNORECASE,
 )
 """A date, whose numbers are no amounts, or an amount (``number``) or range of amounts."""

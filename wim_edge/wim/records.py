@@ -129,8 +129,9 @@ def item_numbers(text: str, question: str) -> list[Chars]:
     if any(not asked.isdisjoint(line.split()) for line in (*_ALIKE, "number rank place position nummer platz")):
         return []
     heads = [one for one in _NUMBERED.finditer(text) if not _OF_MONTH.match(text, one.end() - 1)]
-    dotted = [one for one in heads if "." in one["number"] and text[one.end() - 1].isupper()]
-    return [one.span("number") for one in heads if one["point"] or (one in dotted and len(dotted) >= _SERIES)]
+    dotted = {one.start() for one in heads if "." in one["number"] and text[one.end() - 1].isupper()}
+    series = dotted if len(dotted) >= _SERIES else set()
+    return [one.span("number") for one in heads if one["point"] or one.start() in series]
 
 
 @lru_cache(maxsize=16)
