@@ -70,6 +70,22 @@ def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) 
     assert page.is_hidden("#contents")
 
 
+def test_the_next_place_stays_though_the_words_were_typed_a_moment_before(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ferry.md"
+    path.write_text(FERRY)
+    page.set_input_files("#file", str(path))
+    page.wait_for_selector("#reader:not([hidden])")
+    find(page, "ferr", "1 of 4")
+    page.evaluate("""() => {
+        const find = document.getElementById("find");
+        find.value = "ferry";
+        find.dispatchEvent(new Event("input"));
+        find.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    }""")
+    page.wait_for_timeout(200)  # longer than the page waits for another letter
+    assert page.inner_text("#hits") == "2 of 4"
+
+
 def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None:
     path = tmp_path / "care.pdf"
     pages = (b"Cover", b"1 Care\nWater the plants with infor-\nmation.", b"2 Light\nMuch of it.")

@@ -76,6 +76,7 @@ export class Places {
   // Look for what was typed, without case, over the ends of lines and of cells; the first place from here
   look() {
     clearTimeout(this.timer);
+    this.timer = null;
     const words = $("find").value.trim().split(/[\s|]+/), source = words.map((word) => [...word].map(alike).join("")).join("[\\s|]+");
     this.hits = [];
     if (source) for (const { index, 0: found } of this.document.text.matchAll(new RegExp(source, "giu"))) {
@@ -90,10 +91,10 @@ export class Places {
     this.reveal(firstOf(this.hits.length, (one) => this.hits[one][0] >= here) % this.hits.length);
   }
 
-  // Go on from the place last shown, around the end
+  // Go on from the place last shown, around the end; what was typed just now is looked for before, not after
   step(by) {
-    if (this.at < 0) this.look();
-    else this.reveal((this.at + by + this.hits.length) % this.hits.length);
+    if (this.timer) this.look();
+    if (this.hits.length) this.reveal((this.at + by + this.hits.length) % this.hits.length);
   }
 
   reveal(at) {
