@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,15 @@ def test_llama_cpp_is_silent_by_default(smollm2: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_backend_that_cannot_be_loaded_is_named_where_it_is_needed(tmp_path: Path) -> None:
+    path = tmp_path / "libggml-rpc.so"
+    path.write_text("no library")
+    done = subprocess.run([sys.executable, "-m", "wim_edge", "rpc-serve"], capture_output=True, text=True,
+                          env={**os.environ, "GGML_BACKEND_PATH": str(path)}, check=False)  # fmt: skip
+    assert done.returncode == 2
+    assert f"no RPC: load_backend: failed to load {path}" in done.stderr
 
 
 @pytest.mark.parametrize(("most", "cores"), [("1", 1), ("100000", None), ("", None), ("4,2", None), ("0", 1)])

@@ -135,6 +135,12 @@ def base_library() -> ctypes.CDLL:
     return base
 
 
+# A backend that was built apart, for RPC or another kind of GPU: llama.cpp's own programs heed this variable,
+# llama-cpp-python does not. What llama.cpp has against it is logged.
+if "GGML_BACKEND_PATH" in os.environ:
+    ggml_library().ggml_backend_load(os.fsencode(os.environ["GGML_BACKEND_PATH"]))
+
+
 def devices() -> list[Device]:
     """Returns every device of this build: the CPU, GPUs where a backend for them was built, and registered ones of
     other machines."""

@@ -96,7 +96,8 @@ def check(endpoints: str | None) -> None:
 def require() -> None:
     """Raises InvalidRequestError unless this build of llama.cpp has RPC."""
     if not lib.llama_supports_rpc():
-        raise InvalidRequestError("this build of llama-cpp-python has no RPC", INSTALL)
+        why = ": ".join(filter(None, ("this build of llama-cpp-python has no RPC", last_errors())))
+        raise InvalidRequestError(why, INSTALL)
 
 
 def probe(endpoint: str) -> None:

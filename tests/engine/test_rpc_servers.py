@@ -1,0 +1,103 @@
+"""A model's layers in two server processes: llama.cpp's own RPC, from `scripts/build_rpc.sh`, which .ci/run calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+BACKEND = os.environ.get("RPC_BACKEND")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(BACKEND is None, reason="llama.cpp's RPC was not built")]
+TEXT = """The harbour of Skell was built in 1871. Its lighthouse stands on the eastern pier and has a green door.
+
+The keeper, Ada Brink, lives there with two cats. She paints the door anew each spring.
+
+In winter the ferry sails on Mondays only. The mail comes with it.
+"""
+QUESTION = "Who lives in the lighthouse?"
+SECONDS = 60  # far beyond what any step takes
+
+
+class Home:
+    """Where what is read is kept, and the commands that read there."""
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        self.env = {**os.environ, "WIM_EDGE_HOME": str(folder), "GGML_BACKEND_PATH": str(BACKEND)}
+        self.model = model
+        self.document = folder.parent / "harbour.txt"
+        self.document.write_text(TEXT, encoding="utf-8")
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "wim_edge", *arguments]
+        return subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+
+    def ask(self, *more: str) -> dict[str, Any]:
+        """Returns its last event."""
+        said, wrong = self.start(
+            "ask", str(self.document), QUESTION, "--json", "--pattern", "wim", "--model", str(self.model),
+            "--answer-tokens", "12", "--segment-tokens", "64", "--threads", "1", *more,
+        ).communicate(timeout=SECONDS)  # fmt: skip
+        assert wrong == ""
+        last: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return last
+
+
+@pytest.fixture
+def servers(tmp_path: Path, smollm2: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Two that lend this machine's processor, by their endpoints."""
+    home, found = Home(tmp_path / "home", smollm2), {}
+    with ExitStack() as stack:
+        for _ in range(2):
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            server = stack.enter_context(home.start("rpc-serve", "--port", str(port), "--threads", "1"))
+            stack.callback(server.kill)
+            found[f"127.0.0.1:{port}"] = server
+        for endpoint in found:
+            wait(endpoint)
+        yield found
+
+
+def wait(endpoint: str) -> None:
+    """Until somebody listens there."""
+    host, port = endpoint.split(":")
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"nobody listens at {endpoint}")
+
+
+def seconds(server: subprocess.Popen[str]) -> float:
+    """Of the processor."""
+    used = psutil.Process(server.pid).cpu_times()
+    return float(used.user + used.system)
+
+
+def test_two_servers_compute_what_one_machine_does(
+    servers: dict[str, subprocess.Popen[str]], tmp_path: Path, smollm2: Path
+) -> None:
+    rpc = ("--rpc", ",".join(servers))
+    here, home = Home(tmp_path / "here", smollm2).ask(), Home(tmp_path / "home", smollm2)
+    idle = [seconds(one) for one in servers.values()]
+    there, again = home.ask(*rpc), home.ask(*rpc)
+    assert min(seconds(one) - then for one, then in zip(servers.values(), idle, strict=True)) > 0.5  # it was they
+    assert told(there) == told(again) == told(here)
+    assert again["usage"]["prefilled_tokens"] == 0
+    assert again["usage"]["reused_tokens"] == there["usage"]["prefilled_tokens"] > 0
+
+
+def told(last: dict[str, Any]) -> tuple[object, ...]:
+    """What a reader is shown of it."""
+    return last["text"], [(one["chars"], one["margin"], round(one["relevance"], 3)) for one in last["sources"]]
