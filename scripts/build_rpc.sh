@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # llama.cpp's RPC for the llama-cpp-python that is installed, without compiling that again (Linux; some ten seconds).
 #
-#   scripts/build_rpc.sh DIR      then: export GGML_BACKEND_PATH=DIR/libggml-rpc.so
+#   scripts/build_rpc.sh DIR      in its environment; then: export GGML_BACKEND_PATH=DIR/libggml-rpc.so
 set -euo pipefail
-mkdir -p "$1"
+[ $# = 1 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2; }
+for one in python tar c++; do command -v "$one" > /dev/null || { echo "error: no $one" >&2; exit 1; }; done
+python -c 'import llama_cpp' 2> /dev/null || { echo "error: $(command -v python) has no llama-cpp-python" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+mkdir -p "$1"
 read -r version library < <(python - <<'END'
 from importlib.util import find_spec
 from importlib.metadata import version

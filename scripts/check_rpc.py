@@ -16,7 +16,8 @@ from typing import Any
 
 import psutil
 
-MODEL = ["--threads", "1", "--answer-tokens", "24", "--model"]
+MODEL = ["--no-flash-attn", "--threads", "1", "--answer-tokens", "24", "--model"]
+"""Attention as a CPU has it by default: over RPC llama.cpp takes flash attention, whose logits differ a little."""
 TEXT = Path(__file__).parent.parent / "examples" / "gpl-3.0.txt"
 QUESTION = "What is the GPL for?"
 PATTERNS = ("llm", "wim", "wim-shallow")
@@ -53,13 +54,13 @@ def devices(work: Path, rpc: tuple[str, ...]) -> None:
 
 
 def answers(work: Path, rpc: tuple[str, ...], pattern: str) -> None:
-    """Fresh here, fresh there, and known there."""
-    here = ask(work / f"here-{pattern}", pattern)
+    """Fresh and known, here and there."""
+    here, known = (ask(work / f"here-{pattern}", pattern) for _ in range(2))
     there = ask(work / f"there-{pattern}", pattern, *rpc)
     again = ask(work / f"there-{pattern}", pattern, *rpc)
-    check(f"{pattern}: the tokens of one machine's", there["said"] == here["said"])
-    check(f"{pattern}: restored across them, {again['known']} of {there['read']} tokens known, the same",
-          again["said"] == here["said"] and again["read"] == 0 and again["known"] == there["read"])  # fmt: skip
+    check(f"{pattern}: the tokens of one machine's", there == here)
+    check(f"{pattern}: restored across them, {again['known']} of {there['read']} tokens known, as on one machine",
+          again == known and again["said"] == here["said"] and again["known"] > 0)  # fmt: skip
 
 
 def batch(work: Path, rpc: tuple[str, ...]) -> None:

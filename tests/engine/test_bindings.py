@@ -27,7 +27,7 @@ def test_a_backend_that_cannot_be_loaded_is_named_where_it_is_needed(tmp_path: P
     done = subprocess.run([sys.executable, "-m", "wim_edge", "rpc-serve"], capture_output=True, text=True,
                           env={**os.environ, "GGML_BACKEND_PATH": str(path)}, check=False)  # fmt: skip
     assert done.returncode == 2
-    assert f"no RPC: load_backend: failed to load {path}" in done.stderr
+    assert f"no RPC by GGML_BACKEND_PATH: load_backend: failed to load {path}" in done.stderr
 
 
 @pytest.mark.parametrize(("most", "cores"), [("1", 1), ("100000", None), ("", None), ("4,2", None), ("0", 1)])

@@ -45,7 +45,7 @@ class Home:
         """Returns its last event."""
         said, wrong = self.start(
             "ask", str(self.document), QUESTION, "--json", "--pattern", "wim", "--model", str(self.model),
-            "--answer-tokens", "12", "--segment-tokens", "64", "--threads", "1", *more,
+            "--answer-tokens", "12", "--segment-tokens", "64", "--threads", "1", "--no-flash-attn", *more,
         ).communicate(timeout=SECONDS)  # fmt: skip
         assert wrong == ""
         last: dict[str, Any] = json.loads(said.splitlines()[-1])

@@ -84,6 +84,39 @@ def test_a_row_is_of_the_section_that_is_named() -> None:
     assert likely_cell(Document("d", text, marks), "How much is the spade?") is None
 
 
+ORDERS = """| order | date | customer | item | quantity | status | shipped
+1009 | 2024-02-05 | Townsend School | chair | 60 | paid | 2024-03-01
+1011 | 2024-02-12 | Lena Fuchs | rocking chair | 1 | open |
+1012 | 2024-02-19 | Museum of Glass | display case | 5 | paid | 2024-04-03
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "cell"),
+    [
+        ("What item did Lena Fuchs order?", "rocking chair"),
+        ("What did the Museum of Glass order?", "display case"),
+        ("How many chairs did Townsend School order?", "60"),
+        ("When was the order of the Museum of Glass shipped?", "2024-04-03"),
+        ("Which order is Lena Fuchs's?", "1011"),
+        ("What is the number of the order of the Museum of Glass?", "1012"),
+        ("What was the status of the order of Townsend School?", "paid"),
+    ],
+)
+def test_what_numbers_the_rows_is_told_if_it_is_asked_for(question: str, cell: str) -> None:
+    document = Document("orders.csv", ORDERS)
+    found = likely_cell(document, question)
+    assert found is not None
+    assert ORDERS[slice(*found)] == cell
+
+
+def test_a_year_numbers_no_row() -> None:
+    text = "| Year | Event\n1931 | bridge built\n1954 | station burnt\n1960 | school opened\n"
+    found = likely_cell(Document("town.csv", text), "When was the bridge built?")
+    assert found is not None
+    assert text[slice(*found)] == "1931"
+
+
 def test_long_tables_take_no_time() -> None:
     rows = "\n".join(f"K{n} | part {n} | {n}.50 | shelf {n % 7}" for n in range(30_000))
     text = f"| Code | Part | Price | Shelf\n{rows}"

@@ -60,6 +60,10 @@ def test_a_record_that_no_text_has_is_missed() -> None:
     assert not lacking([INVOICES], "What is due on invoice 77?", ((0, 9),)), "another file of the library may have it"
     assert not lacking(["Invoice 1\n\nInvoice 2"], "What of invoice 3?"), "two are no series"
     assert lacking([CONTRACT], "What of section 12?") == "section 12"
+    table = "| order | item\n101 | chair\n102 | table\n103 | lamp\n"
+    assert lacking([table], "Who placed order no. 120?") == "order no. 120"
+    assert not lacking([table], "Who placed order 102?")
+    assert not lacking([table], "Which item costs 120?")
     codes = "E1 empty, E2 full, E3 hot"
     assert lacking([codes], "What does E9 mean?") == "E9"
     assert not lacking([codes], "What does E2 mean?")

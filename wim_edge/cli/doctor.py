@@ -121,7 +121,8 @@ def _with_others(settings: Settings) -> dict[str, Any]:
     """Does the same as `_use` with the devices of other machines, in a process of its own: they may end it."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
-    environment = subprocesses.environment()
+    # Python warns of a module that its package has imported before it is run
+    environment = {**subprocesses.environment(), "PYTHONWARNINGS": "ignore::RuntimeWarning:runpy"}
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=environment)
     try:
         found = json.loads(done.stdout)

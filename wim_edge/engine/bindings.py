@@ -137,8 +137,8 @@ def base_library() -> ctypes.CDLL:
 
 # A backend that was built apart, for RPC or another kind of GPU: llama.cpp's own programs heed this variable,
 # llama-cpp-python does not. What llama.cpp has against it is logged.
-if "GGML_BACKEND_PATH" in os.environ:
-    ggml_library().ggml_backend_load(os.fsencode(os.environ["GGML_BACKEND_PATH"]))
+if _apart := os.environ.get("GGML_BACKEND_PATH"):
+    ggml_library().ggml_backend_load(os.fsencode(_apart))
 
 
 def devices() -> list[Device]:

@@ -35,6 +35,7 @@ def machine() -> Machine:
         this_build(found),
         physical_cores(),
         available_memory.available(),
-        bool(lib.llama_supports_gpu_offload()),
+        # llama.cpp counts RPC as such a one, without a machine too
+        bool(lib.llama_supports_gpu_offload()) and (not lib.llama_supports_rpc() or any(one.is_gpu for one in found)),
         found,
     )

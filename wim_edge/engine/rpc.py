@@ -8,6 +8,7 @@ inside llama.cpp (ggml-rpc.cpp, RPC_STATUS_ASSERT). So it is registered only in 
 from __future__ import annotations
 
 import ctypes
+import os
 import socket
 import struct
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from wim_edge.engine.bindings import base_library, ggml_library, last_errors, li
 from wim_edge.errors import EngineError, InvalidRequestError
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
+BUILD = "scripts/build_rpc.sh builds it beside an installed one, on Linux (docs/more-than-one-machine.md)."
 _SECONDS = 5.0  # to answer in
 _AT_ONCE = 0.3  # in which a tunnel closes that leads nowhere
 # RPC_CMD_HELLO: a command, the size of what follows, our capabilities (none); answered with a size, a version, theirs
@@ -96,8 +98,9 @@ def check(endpoints: str | None) -> None:
 def require() -> None:
     """Raises InvalidRequestError unless this build of llama.cpp has RPC."""
     if not lib.llama_supports_rpc():
-        why = ": ".join(filter(None, ("this build of llama-cpp-python has no RPC", last_errors())))
-        raise InvalidRequestError(why, INSTALL)
+        if "GGML_BACKEND_PATH" in os.environ:
+            raise InvalidRequestError(f"no RPC by GGML_BACKEND_PATH: {last_errors() or 'it was not loaded'}", BUILD)
+        raise InvalidRequestError("this build of llama-cpp-python has no RPC", f"{INSTALL}; or {BUILD}")
 
 
 def probe(endpoint: str) -> None:

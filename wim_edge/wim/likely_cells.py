@@ -37,8 +37,15 @@ _ALTOGETHER = re.compile(r"\b(?:altogether|in total|in all|overall|insgesamt|zus
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"[^\W\d]{1,6}[-_/]?\d[\w-]*")
 """A code, as "KB-4410", which is no amount."""
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _WHEN = re.compile(r"\W*(?:when|wann|cuándo|quand)\b", re.IGNORECASE)
 _WHO = re.compile(r"\W*(?:who|whose|wer|wessen|qui|quién)\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\W*(?:how many|wie ?viele|cuánt[ao]s)\b", re.IGNORECASE)
+_NOUN = re.compile(
+    r"(?:\A\W*was|\b(?:what|which|welche\w?|qué|cuál|quel(?:le)?))\s+(?:(?:is|was|are|were|ist|war|es|est)\s+)?"
+    r"(?:(?:the|der|die|das|el|la|le)\s+)?(\w+)", re.IGNORECASE,
+)  # fmt: skip
+"""The noun that is asked for: "item" of "Which item did Ann order?"."""
 _NAMES = ("name", "surname", "tenant", "contact", "person", "employee", "mieter", "inquilino", "nombre")
 _ASKS = TELLS_NOTHING | words.without_endings(
     "how many much people per one at most least company document list sheet which of does did will would can could "
@@ -52,6 +59,10 @@ _ASKS = TELLS_NOTHING | words.without_endings(
 _PAID = re.compile(
     r"\b(?:pay|paid|charged|altogether|in total|overall|(?:be)?zahl\w*|insgesamt|pag\w*)\b", re.IGNORECASE
 )
+_IDS = ("number", "no", "id", "code", "nummer", "número", "numéro")
+_BOUGHT = re.compile(r"\W*what\b.*\b(?:order|buy|bought|purchased?)\b", re.IGNORECASE)
+_GOODS = ("item", "product", "article", "goods", "description")
+_COUNTS = ("quantity", "qty", "count", "anzahl", "menge", "stück", "cantidad")
 _AMOUNTS = ("price", "cost", "fee", "rate", "preis", "betrag", "precio", "amount", "total", "net")
 
 
@@ -123,7 +134,7 @@ def cell_of_row(row: LabelledRow, question: str) -> tuple[int, int] | None:
     told = _words_found(row, {word: {one for one in there if _means(word, one)} for word in asked})
     column, _ = _column(row, told, asked, question)
     if column is None:
-        first = 0 if any(row.labels) else 1
+        first = 1 if not any(row.labels) or _is_of_row(row, question) else 0
         free = [at for at, text in enumerate(row.texts) if at >= first and text and not told[at]]
         fitting = [at for at in free if fits(question, row.texts[at]) and not _CODE.fullmatch(row.texts[at])]
         column = (fitting[-1] if _PAID.search(question) else fitting[0]) if fitting else None
@@ -178,7 +189,7 @@ def _column(row: LabelledRow, cells: Sequence[set[str]], asked: set[str], questi
     that its label tells."""
     most = max(map(len, cells[:-1]))
     free = [at for at, text in enumerate(row.texts) if text and not (cells[at] and len(cells[at]) == most)]
-    if not any(row.labels):  # the first cell is the label
+    if not any(row.labels) or _is_of_row(row, question):  # the first cell is the label
         free = [at for at in free if at]
     if _WHO.match(question):
         free = [at for at in free if not _DIGIT.search(row.texts[at])]
@@ -190,7 +201,8 @@ def _column(row: LabelledRow, cells: Sequence[set[str]], asked: set[str], questi
     if full:
         column = next(at for at in free if len(by_label.get(at, ())) == full)
         return column, by_label[column]
-    wanted = _NAMES if _WHO.match(question) else _AMOUNTS if _HOW_MUCH.match(question) else ()
+    kinds = ((_WHO, _NAMES), (_HOW_MUCH, _AMOUNTS), (_HOW_MANY, _COUNTS), (_BOUGHT, _GOODS))
+    wanted = next((labels for asks, labels in kinds if asks.match(question)), ())
     of_kind = [at for at in free if any(is_of(one, row.labels[at]) for one in wanted)]
     if of_kind:
         return of_kind[-1 if wanted is _AMOUNTS and _ALTOGETHER.search(question) else 0], set()
@@ -199,6 +211,16 @@ def _column(row: LabelledRow, cells: Sequence[set[str]], asked: set[str], questi
     fitting = [at for at in free if fits(question, row.texts[at])]
     is_told = len(fitting) == 1 or (fitting and _WHEN.match(question))  # a day, and then the time
     return (fitting[0] if is_told else None), set()
+
+
+def _is_of_row(row: LabelledRow, question: str) -> bool:
+    """Tells whether the first cell numbers the row and is not asked for: "order: 1011", where somebody ordered."""
+    first = row.texts[0]
+    if not (first.isdigit() or _CODE.fullmatch(first)) or _YEAR.fullmatch(first):
+        return False
+    noun = _NOUN.search(question)
+    asked = noun[1].casefold() if noun else ""
+    return asked not in _IDS and not is_of(asked, row.labels[0])
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:

@@ -16,6 +16,8 @@ from wim_edge import words
 from wim_edge.documents import Document
 from wim_edge.documents.segments import MONTH
 from wim_edge.wim.events import Chars
+from wim_edge.wim.likely_cells import rows_of
+from wim_edge.wim.tables import is_of
 
 _Head = tuple[int, str]
 """The character with which a head's line begins, and its number."""
@@ -65,15 +67,18 @@ def named_records(text: str, question: str) -> tuple[Chars, ...]:
 
 
 def lacking(documents: Sequence[Document], question: str) -> str:
-    """Returns the record, as the question names it, that no document has, though one has others of that word, or the
-    code (E9) likewise; empty if none is lacking, or not all of a library is at hand."""
+    """Returns the record, as the question names it, that no document has, though one has others of that word, or a
+    column that numbers rows has, or the code (E9) likewise; empty if none is lacking, or not all of a library is at
+    hand."""
     texts = [document.text for document in documents if not document.parts]
     if len(texts) < len(documents):
         return ""
     for word, number in _named(question):
         heads = [{its for _, its in _heads(text, word)} for text in texts]
+        heads += [{row.texts[0] for row in rows_of(document) if is_of(word, row.labels[0])} for document in documents]
         if max(map(len, heads), default=0) >= _SERIES and not any(number in its for its in heads):
-            said = re.compile(rf"(?<!\w){re.escape(word)}\w{{0,2}}\W{{0,3}}{re.escape(number)}(?!\w)", re.IGNORECASE)
+            own = rf"{re.escape(word)}\w{{0,2}}\W{{0,3}}(?:n\w{{0,5}}\W{{1,3}})?{re.escape(number)}"
+            said = re.compile(rf"(?<!\w){own}(?!\w)", re.IGNORECASE)
             named = said.search(question)
             return named[0] if named and not any(map(said.search, texts)) else ""
     for code in _CODE.finditer(question):
