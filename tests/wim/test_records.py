@@ -64,6 +64,8 @@ def test_a_record_that_no_text_has_is_missed() -> None:
     assert lacking([table], "Who placed order no. 120?") == "order no. 120"
     assert not lacking([table], "Who placed order 102?")
     assert not lacking([table], "Which item costs 120?")
+    assert not lacking([f"{table}Order 119 and 120 were one."], "Who placed order 120?"), "it is spoken of"
+    assert not lacking(["| Week | shift\n1-2 | early\n3-4 | late\n5-6 | off\n"], "Which shift is in week 4?")
     codes = "E1 empty, E2 full, E3 hot"
     assert lacking([codes], "What does E9 mean?") == "E9"
     assert not lacking([codes], "What does E2 mean?")

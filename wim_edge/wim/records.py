@@ -75,8 +75,8 @@ def lacking(documents: Sequence[Document], question: str) -> str:
         return ""
     for word, number in _named(question):
         heads = [{its for _, its in _heads(text, word)} for text in texts]
-        heads += [{row.texts[0] for row in rows_of(document) if is_of(word, row.labels[0])} for document in documents]
-        if max(map(len, heads), default=0) >= _SERIES and not any(number in its for its in heads):
+        is_missed = max(map(len, heads), default=0) >= _SERIES and not any(number in its for its in heads)
+        if is_missed or _is_no_row(documents, word, number):
             own = rf"{re.escape(word)}\w{{0,2}}\W{{0,3}}(?:n\w{{0,5}}\W{{1,3}})?{re.escape(number)}"
             said = re.compile(rf"(?<!\w){own}(?!\w)", re.IGNORECASE)
             named = said.search(question)
@@ -86,6 +86,14 @@ def lacking(documents: Sequence[Document], question: str) -> str:
         if len(codes) >= _SERIES and code[2] not in codes and not any(code[0] in text for text in texts):
             return code[0]
     return ""
+
+
+def _is_no_row(documents: Sequence[Document], word: str, number: str) -> bool:
+    """Tells whether a column of this name numbers rows, and the number stands nowhere."""
+    numbers = {row.texts[0] for one in documents for row in rows_of(one) if is_of(word, row.labels[0])}
+    own = re.compile(rf"(?<!\w){re.escape(number)}(?!\w)")
+    is_series = len(numbers) >= _SERIES and all(map(str.isdigit, numbers))
+    return is_series and not any(own.search(one.text) for one in documents)
 
 
 def bodies(text: str, records: Iterable[Chars]) -> list[Chars]:
