@@ -15,9 +15,9 @@ root=$work/root
 question="Who takes the minutes?"
 
 environment() {
-  [ -x "$work/venv/bin/pyinstaller" ] && return
-  python3 -m venv "$work/venv"
+  [ -x "$work/venv/bin/pyinstaller" ] || python3 -m venv "$work/venv"
   "$work/venv/bin/pip" install --quiet -c "$repo/constraints.txt" "$repo[documents]" PySide6-Essentials pyinstaller
+  "$work/venv/bin/pip" install --quiet --no-deps --force-reinstall "$repo"  # of an environment that was kept, too
 }
 
 clean_root() {
