@@ -98,7 +98,7 @@ def check(endpoints: str | None) -> None:
 def require() -> None:
     """Raises InvalidRequestError unless this build of llama.cpp has RPC."""
     if not lib.llama_supports_rpc():
-        if "GGML_BACKEND_PATH" in os.environ:
+        if os.environ.get("GGML_BACKEND_PATH"):
             raise InvalidRequestError(f"no RPC by GGML_BACKEND_PATH: {last_errors() or 'it was not loaded'}", BUILD)
         raise InvalidRequestError("this build of llama-cpp-python has no RPC", f"{INSTALL}; or {BUILD}")
 
