@@ -62,3 +62,41 @@ def test_a_crash_costs_one_question_and_nothing_that_was_kept(tmp_path: Path) ->
     assert found["answers"] == ["answer.finished", "answer.finished", "error", "answer.finished"]
     assert found["after_crash_read_tokens"] == 0
     assert found["first_event_ms"] > 0
+
+
+PLAYED = """#!{python}
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "ask":
+        kinds = ["queued"] if request["question"] == "wait" else ["queued", "answer.finished"]
+        for kind in kinds:
+            print(json.dumps({{"id": request["id"], "type": kind}}), flush=True)
+"""
+HOST = """
+import {{ Worker }} from '{host}'
+const worker = new Worker([], '{command}')
+async function last (question) {{
+  let event
+  for await (event of worker.ask([], question)) if (event.type === 'queued' && question === 'wait') worker.kill()
+  return event.type
+}}
+const told = [await last('a')]
+worker.close()
+told.push(await last('b'))
+worker.kill()
+told.push(await last('c'), await last('wait'), await last('d'))
+for await (const event of worker.ask([], 'e')) {{ told.push(event.type); worker.close(); break }}
+console.log(JSON.stringify(told))
+"""
+
+
+def test_what_comes_after_a_process_is_not_told_of_its_end(tmp_path: Path) -> None:
+    """A worker that is played: closed or killed, it fails its own requests, and none that came later."""
+    found = shutil.which("node") or pytest.skip("no Node on this machine")
+    (tmp_path / "played").write_text(PLAYED.format(python=sys.executable))
+    (tmp_path / "played").chmod(0o755)
+    (tmp_path / "host.mjs").write_text(HOST.format(host=WORKER / "worker.mjs", command=tmp_path / "played"))
+    done = subprocess.run([found, tmp_path / "host.mjs"], capture_output=True, text=True, check=False, timeout=60)
+    answered = "answer.finished"
+    assert json.loads(done.stdout) == [answered, answered, answered, "error", answered, "queued"], done.stderr

@@ -91,6 +91,12 @@ def test_each_way_to_use_it_is_seen(text: str, found: list[tuple[str, bool]]) ->
     assert [(name, guarded) for name, _, guarded in used(ast.parse(text))] == found
 
 
+def test_git_leaves_ends_of_lines_as_they_are() -> None:
+    """Git for Windows would end each with CR LF, of which Bash takes the CR for a part of the command."""
+    rules = [line.split() for line in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()]
+    assert ["*", "-text"] in rules
+
+
 def test_every_file_can_be_checked_out_on_every_disk() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     paths = [path for path in listed.stdout.decode("utf-8").split("\0") if path]

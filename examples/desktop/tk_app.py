@@ -43,6 +43,7 @@ class ReadingWindow:
         panes.add(self.margins, weight=2)
         self.state = ttk.Label(root, padding=6, anchor="w", text=f"{path or 'Open a document.'}")
         self.state.pack(fill="x")
+        self.thread = threading.Thread()
         self.look()
 
     def choose(self) -> None:
@@ -52,10 +53,11 @@ class ReadingWindow:
 
     def ask(self) -> None:
         """Puts the question; the answer comes through `look`."""
-        if self.path and self.entry.get().strip():
+        if self.path and self.entry.get().strip() and not self.thread.is_alive():
             self.margins.delete("1.0", "end")
             self.let_stop("normal")
-            threading.Thread(target=self.work, args=(self.path, self.entry.get()), daemon=True).start()
+            self.thread = threading.Thread(target=self.work, args=(self.path, self.entry.get()), daemon=True)
+            self.thread.start()
 
     def work(self, path: str, question: str) -> None:
         """Asks in a thread of its own."""

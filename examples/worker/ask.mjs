@@ -12,7 +12,9 @@ for await (const event of worker.ask([path], question)) {
   if (event.type === 'margin.judged' && event.relevant) console.error(`margin: ${event.text}`)
   if (event.type === 'answer.finished') {
     console.log(event.text)
-    for (const source of event.sources) console.log(`source: ${source.opens ?? source.document}`)
+    const isFound = event.status !== 'not_found'
+    for (const source of event.sources) console.log(`${isFound ? 'source' : 'nearest'}: ${source.opens ?? source.document}`)
+    if (!isFound) process.exitCode = 11 // as `wim-edge ask` ends
   }
   if (event.type === 'error') {
     console.error(`error: ${event.message}\nhint: ${event.hint}`)

@@ -69,6 +69,24 @@ def test_a_conversation_keeps_its_documents(model: DocumentModel, story: Path) -
     assert f"source: {story}:" in talk.prompt("And why?", stream=False).text()
 
 
+def test_a_conversation_of_a_former_process_goes_on(model: DocumentModel, story: Path) -> None:
+    first: Any = model.conversation()
+    asked = first.prompt("Which colour?", attachments=[llm.Attachment(path=str(story))], stream=False)
+    asked.text()
+    talk: Any = model.conversation()
+    talk.loaded_messages = [*asked.prompt.messages, llm.assistant(asked.text())]
+    assert f"source: {story}:" in talk.prompt("And why?", stream=False).text()
+    assert talk.loaded_messages is None
+    assert f"source: {story}:" in talk.prompt("Which colour?", stream=False).text()
+
+
+def test_of_a_former_process_fragments_are_their_text(model: DocumentModel) -> None:
+    talk: Any = model.conversation()
+    talk.loaded_messages = [llm.user(f"{TEXT}\nWhich colour?"), llm.assistant("Blue.")]
+    answer = talk.prompt("Which colour?", stream=False)
+    assert "source: fragment 1" in answer.text()
+
+
 def test_files_of_any_format_are_fragments(story: Path, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<html><body><h1>Tide</h1><p>It turns at six.</p></body></html>")
     fragment = load_fragment(str(tmp_path / "a.html"))
@@ -85,3 +103,6 @@ def test_llm_finds_it_and_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert done.exit_code == 0, done.output
     assert "1904" in done.output
     assert f"source: {tmp_path / 'a.html'}" in done.output
+    after = CliRunner().invoke(cli, ["-c", "When was the lighthouse built?"])
+    assert after.exit_code == 0, after.output
+    assert "1904" in after.output

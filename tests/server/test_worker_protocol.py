@@ -24,7 +24,7 @@ def story(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("line", ["[" * 200_000, '{"id":1,"do":"judge","segment":Infinity,"accepted":true}',
+@pytest.mark.parametrize("line", ["[" * 200_000, "[]", '{"id":1,"do":"judge","segment":Infinity,"accepted":true}',
                                   '{"id":1,"do":"ask","question":"a","documents":["-"]}',
                                   '{"id":1,"do":"ask","question":"a","documents":["/"]}',
                                   '{"id":1,"do":"ask","question":"a","documents":[],"settings":{"model":["a"]}}',

@@ -7,7 +7,7 @@ beside llm, llm finds it by its entry point.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,13 +59,14 @@ class DocumentModel(llm.Model):
 
     def __init__(self) -> None:
         self._runtimes: dict[Settings, Runtime] = {}
+        self._taken_up: dict[str, tuple[list[Document], list[followup.Turn]]] = {}
+        """Conversations of former processes, by their ids."""
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
         """Yields the answer as it comes, and then its sources; `response_json` has all that is known of it. Documents
         of earlier turns count, and a question that goes on from those is completed by them."""
-        earlier = [] if conversation is None else list(conversation.responses)
-        given = [one for turn in (*(one.prompt for one in earlier), prompt) for one in _documents(turn)]
-        turns = [followup.Turn(_question(one.prompt), one.text().partition("\n")[0]) for one in earlier]
+        given, turns = self._before(conversation)
+        given += _documents(prompt.fragments, prompt.attachments)
         question = followup.completed(_question(prompt), turns)
         asked = self._runtime(prompt.options).stream(list(dict.fromkeys(given)), question)
         text, finished = "", None
@@ -81,6 +82,19 @@ class DocumentModel(llm.Model):
         yield ("" if stream and text else finished.text) + (f"\n\n{sources}" if sources else "")
         response.response_json = answer_facts(finished)
 
+    def _before(self, conversation: Any) -> tuple[list[Document], list[followup.Turn]]:
+        """Returns the documents and the turns of a conversation, also of one that `llm -c` takes up again."""
+        if conversation is None:
+            return [], []
+        if messages := getattr(conversation, "loaded_messages", None):  # until its first answer in this process
+            self._taken_up[conversation.id] = _of_messages(messages)
+        before, said = self._taken_up.get(conversation.id, ([], []))
+        given, turns = list(before), list(said)
+        for one in () if messages else conversation.responses:
+            given += _documents(one.prompt.fragments, one.prompt.attachments)
+            turns.append(followup.Turn(_question(one.prompt), one.text().partition("\n")[0]))
+        return given, turns
+
     def _runtime(self, options: Any) -> Runtime:
         chosen = {name: getattr(options, name) for name in ("model", "pattern") if getattr(options, name)}
         settings = Settings(**chosen)
@@ -89,21 +103,38 @@ class DocumentModel(llm.Model):
         return self._runtimes[settings]
 
 
+def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
+    """Returns the documents and the turns of a conversation as llm kept it: of fragments that is their text alone,
+    before the question."""
+    given: list[Document] = []
+    turns: list[followup.Turn] = []
+    for one in messages:
+        text = "".join(getattr(part, "text", "") for part in one.parts)
+        if one.role == "user":
+            attached = [part.attachment for part in one.parts if getattr(part, "attachment", None)]
+            fragments, _, question = text.rpartition("\n")  # beside attachments it may be of the question
+            given += _documents([fragments] if fragments and not attached else [], attached)
+            turns.append(followup.Turn(question, ""))
+        elif one.role == "assistant" and turns:
+            turns[-1] = followup.Turn(turns[-1].question, text.partition("\n")[0])
+    return given, turns
+
+
 def _question(prompt: Any) -> str:
     """Returns a prompt without its fragments."""
     said = "\n".join(prompt.fragments)
     return str(prompt.prompt.removeprefix(said).strip())
 
 
-def _documents(prompt: Any) -> Iterator[Document]:
+def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator[Document]:
     """Yields the documents of a prompt: those that are files as they lie on the disk."""
-    for number, one in enumerate(prompt.fragments, 1):
+    for number, one in enumerate(fragments, 1):
         source = str(getattr(one, "source", "") or "")
         if source and Path(source).is_file():
             yield from read_documents([source])
         else:
             yield Document(source or f"fragment {number}", str(one))
-    for one in prompt.attachments:
+    for one in attachments:
         if one.path:
             yield from read_documents([one.path])
         else:

@@ -121,6 +121,8 @@ def serve(
             number = None
             try:
                 request = json.loads(line)
+                if not isinstance(request, dict):
+                    raise InvalidRequestError("a line is not a JSON object", "See docs/worker.md.")
                 number, what = request.get("id"), request.get("do")
                 if what in REQUESTS:
                     given = {name: value for name, value in request.items() if value is not None}
