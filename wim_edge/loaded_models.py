@@ -6,7 +6,8 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,13 @@ from wim_edge.catalog import EMBEDDED, PathSource, ResolvedModel, is_here, resol
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
-from wim_edge.errors import CapacityError, InvalidRequestError, ModelError, ModelFileError
+from wim_edge.errors import InvalidRequestError, ModelError, ModelFileError
 from wim_edge.journal import templates_digest
-from wim_edge.settings import Paths, Settings, adapter_file
-from wim_edge.support import SupportWeights
+from wim_edge.settings import ITSELF, NO_ADAPTER, Paths, Settings, adapter_file
+from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.tuned_settings import Tuned
 from wim_edge.wim.chat import ChatFormat, chat_format
 from wim_edge.wim.plan import check_fits, context_limit
-from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance.methods import Scorer
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.resolved_settings import resolve as resolve_settings
 
@@ -45,39 +44,72 @@ class Identity:
 
 MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """The settings that cannot change on a loaded model."""
-_LARGE = 600 * 10**6  # bytes of a model's file: about a billion weights in four bits
 _LONG = 1 << 15
 """A number of characters. The loaded model soon counts the tokens of a shorter text, and loading the vocabulary alone
 costs the context some memory."""
 
 
 class LoadedModels:
-    """The models of these settings, each loaded when it is first needed.
+    """The model of these settings and, for other roles, its judge and an embedding model; each is loaded when it is
+    first needed.
 
-    ``model``, ``embedder``: opened ones to use instead of those that the settings name; the caller closes them.
+    ``model``, ``embedder``, ``judge``: opened ones to use instead of those that the settings name; the caller closes
+    them.
     """
 
-    def __init__(self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None,
+        judge: Model | None = None, lender: LoadedModels | None = None,
+    ) -> None:  # fmt: skip
         self.settings = settings
         """The settings as they were given."""
-        self.support = SupportWeights()
-        """The weights of the evidence that an answer is in a document, as they were fitted for the model."""
-        self._model = model
+        self._model, self._lender = model, lender
+        self._is_given: bool = model is not None if lender is None else lender._is_given
         self._found: ResolvedModel | None = None
-        """The file of the model that reads, once it has been looked for."""
+        """The file of the model, once it has been looked for."""
         self._tuned = Tuned()
-        self._scorer: Scorer | None = None
+        self._given_judge: Model | None = judge if lender is None else lender._given_judge
+        self._judge: LoadedModels | None = None
         self._embedder = embedder
-        self._opened: list[Model | Embedder] = []
+        self._opened: list[Model | Embedder | LoadedModels] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
 
+    @property
+    def name(self) -> str:
+        """The model's name. Raises ModelNotFoundError."""
+        return self.model().info.name if self._is_given else self.find().name
+
+    @cached_property
+    def support(self) -> SupportWeights:
+        """The weights of the evidence that an answer is in a document, as they were fitted for the model."""
+        entry = self._found.entry if self._found else None
+        return SupportWeights.from_mapping(entry.support if entry else {})
+
+    @cached_property
+    def confirmation(self) -> Confirmation:
+        """The weights of what the model says of the passages that a judge has chosen."""
+        entry = self._found.entry if self._found else None
+        return Confirmation.from_mapping(entry.confirmation if entry else {})
+
     def model(self) -> Model:
-        """Returns the model that reads. Raises ModelError, CapacityError."""
+        """Returns the model. Raises ModelError, CapacityError."""
+        if self._lender is not None:
+            return self._lender.model()
         if self._model is None:
-            self._model = open_model(self.find(), self.settings)
+            # An adapter points at answers, which is the judge's work
+            own = self.settings if self.judge() is None else replace(self.settings, adapter=NO_ADAPTER)
+            self._model = open_model(self.find(), own)
             self._opened.append(self._model)
         return self._model
+
+    def check_file(self) -> None:
+        """Raises ModelError or CapacityError now, if the model's file cannot be loaded later, as far as that can be
+        told without loading it."""
+        if self._lender is not None:
+            self._lender.check_file()
+        elif self._model is None:
+            prepare_model_file(self.find(), self.settings, self._tuned)
 
     def check_fits(self, documents: Sequence[Document]) -> None:
         """Raises ContextOverflowError if the pattern reads the documents whole and no context of the model holds them,
@@ -101,21 +133,24 @@ class LoadedModels:
                 check_fits(count, documents, limit)
 
     def find(self) -> ResolvedModel:
-        """Looks for the file of the model that reads, once. Raises ModelNotFoundError."""
+        """Looks for the file of the model, once. Raises ModelNotFoundError."""
+        if self._found is None and self._lender is not None:
+            self._found, self._tuned = self._lender.find(), self._lender._tuned
         if self._found is None:
             paths = Paths.from_environment()
             self._found = resolve(self.settings.model, paths)
             self._tuned = tuned_settings.load(paths, self._found.path)
-            if self._found.entry is not None:
-                self.support = SupportWeights.from_mapping(self._found.entry.support)
         return self._found
 
-    def resolved(self, automatic: tuple[str, str] | None = None, *, here: bool = True) -> ResolvedSettings:
+    def resolved(
+        self, automatic: tuple[str, str] | None = None, *, here: bool = True, pattern: str | None = None
+    ) -> ResolvedSettings:
         """Returns the settings that a question is answered with. Those of models.toml count once `find` has found the
         model; one that was given has none. ``automatic``: see `wim_edge.wim.resolved_settings.resolve`. ``here``:
-        False leaves out what was tuned for this machine."""
+        False leaves out what was tuned for this machine. ``pattern``: takes the place of the settings' own."""
+        settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}
-        return resolve_settings(self.settings, suggested, self._tuned.settings if here else {}, automatic)
+        return resolve_settings(settings, suggested, self._tuned.settings if here else {}, automatic)
 
     @property
     def chat_variables(self) -> Mapping[str, Any]:
@@ -126,26 +161,37 @@ class LoadedModels:
         """Returns the format of a conversation with the model, and a warning if that was not clear."""
         return chat_format(self.model(), self.chat_variables)
 
-    def scorer(self, *, alone: bool = False) -> Scorer | None:
-        """Returns the model that scores, if it is not the one that reads. Raises what `model` raises.
+    def judge(self) -> LoadedModels | None:
+        """Returns the judge, if another model than this one decides which passages answer where each segment is read
+        alone: the one that is named, or else the embedded one, trained for it. Raises ModelNotFoundError."""
+        name = self.settings.other_judge
+        if name is None and not self._takes_usual_judge():
+            return None
+        if self._judge is None:
+            settings, lender = _settings_of_judge(self.settings, name or EMBEDDED), None
+            if self._lender is not None and self._lender.settings.judge == self.settings.judge:
+                lender = self._lender.judge()
+            given = self._given_judge if name is None else None
+            self._judge = lender._sharing(settings) if lender is not None else LoadedModels(settings, given)
+            self._judge.locate()
+            self._opened.append(self._judge)
+        return self._judge
 
-        ``alone``: each segment is scored alone. If no model is named, the embedded one then scores for a large one,
-        if it is on this disk: it finds as much (docs/choices.md), and the large one reads only what it has chosen.
-        """
-        name, paths = self.settings.other_scorer, Paths.from_environment()
-        usual = self.settings.relevance_model is None and alone and has_usual_scorer(self.model().info.nbytes, paths)
-        if self._scorer is None and (name is not None or usual):
-            found = resolve(name or EMBEDDED, paths)
-            try:
-                model = open_model(found, self.settings)
-            except CapacityError:
-                if name is None:
-                    return None  # it would be quicker, no more
-                raise
-            self._opened.append(model)
-            chat, _ = chat_format(model, found.entry.chat if found.entry else None)
-            self._scorer = Scorer(model, chat, Prompts(self.settings.templates, chat=chat.is_chat))
-        return self._scorer if name is not None or usual else None
+    def _takes_usual_judge(self) -> bool:
+        """Tells whether the judge that is not named takes part: the one that was given or, for a model that writes, the
+        embedded one, unless the settings ask for what it was not trained for."""
+        given = self.settings
+        if (
+            given.judge == ITSELF or given.adapter not in (None, NO_ADAPTER) or given.margins not in (None, "verbatim")
+            or given.relevance not in (None, "likelihood", "cascade")
+        ):  # fmt: skip
+            return False
+        if self._given_judge is not None:
+            return True
+        if self._is_given or not is_here(EMBEDDED, Paths.from_environment()):
+            return False
+        found = self.find()
+        return found.name != EMBEDDED and found.suggested.get("prose") is not False
 
     def embedder(self) -> Embedder | None:
         """Returns the model that tells which segments are near the question, if any. Raises what `model` raises."""
@@ -169,22 +215,31 @@ class LoadedModels:
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
-        model, settings = self.model(), self.settings.with_changes(**changes)
+        settings = self.settings.with_changes(**changes)
+        self.locate()
         own = self.resolved().settings
         named = [name for name in MODEL_SETTINGS if changes.get(name) is not None]
         fixed = [name for name in named if getattr(settings, name) != getattr(own, name)]
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
-        other = LoadedModels(settings, model)
-        other._found, other._tuned, other.support = self._found, self._tuned, self.support
-        if (settings.relevance_model, settings.templates) == (self.settings.relevance_model, self.settings.templates):
-            other._scorer = self._scorer or (self.scorer() if settings.other_scorer else None)
+        other = self._sharing(settings)
         if settings.embedding_model == self.settings.embedding_model:
             other._embedder = self.embedder()
         return other
 
+    def _sharing(self, settings: Settings) -> LoadedModels:
+        """Returns the same model with other settings; this object loads and closes it."""
+        other = LoadedModels(settings, lender=self._lender or self)
+        other.locate()
+        return other
+
+    def locate(self) -> None:
+        """Looks for the model's file, unless the model was given. Raises ModelNotFoundError."""
+        if not self._is_given:
+            self.find()
+
     def close(self) -> None:
-        """Frees the context, and the models that were not given."""
+        """Frees the contexts, and the models that were not given."""
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -195,8 +250,13 @@ class LoadedModels:
             elif model is self._embedder:
                 self._embedder = None
             else:
-                self._scorer = None
+                self._judge = None
         self._opened = []
+
+
+def _settings_of_judge(settings: Settings, name: str) -> Settings:
+    """Returns the settings of the model that judges for another one, on this machine."""
+    return replace(settings, model=name, judge=ITSELF, rpc=None, prose=None)
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
@@ -254,16 +314,10 @@ def portable_settings(settings: Settings) -> Settings:
     templates = settings.templates
     return settings.with_changes(
         model=found.name if found.entry else str(found.path.absolute()),
-        relevance_model=_whole(settings.relevance_model),
+        judge=_whole(settings.judge),
         embedding_model=_whole(settings.embedding_model),
         templates=templates and templates.absolute(),
     )
-
-
-def has_usual_scorer(nbytes: int, paths: Paths) -> bool:
-    """Tells whether the embedded model scores for a model of so many bytes, where none is named and each segment is
-    read alone."""
-    return nbytes >= _LARGE and is_here(EMBEDDED, paths)
 
 
 def _whole(model: str | None) -> str | None:
@@ -275,13 +329,12 @@ def model_identity(settings: Settings) -> Identity:
     """Returns the identity of the model that these settings name, without loading it. Raises ModelError."""
     templates = settings.templates
     name, found = _fingerprint(settings.model)
-    scorer = settings.other_scorer
-    if settings.relevance_model is None:
-        paths = Paths.from_environment()
-        scorer = EMBEDDED if has_usual_scorer(resolve(settings.model, paths).path.stat().st_size, paths) else None
-    adapter = adapter_file(portable_settings(settings).adapter)
+    own = LoadedModels(settings)
+    own.find()
+    judge = own.judge()
+    adapter = adapter_file((judge or own).resolved(here=False).settings.adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
-        (scorer, False), (settings.embedding_model, True)) if one]  # fmt: skip
+        (judge and judge.settings.model, False), (settings.embedding_model, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
     return Identity(name, found, " ".join(others), templates_digest(templates) if templates else "")
 

@@ -48,14 +48,16 @@ class Runtime:
         model: an opened engine model (anything that implements `wim_edge.engine.protocols.Model`), instead of
             the one that ``settings.model`` names. The caller closes it.
         embedder: likewise (`wim_edge.engine.protocols.Embedder`), instead of ``settings.embedding_model``.
+        judge: an opened engine model that judges for ``model``, instead of ``settings.judge``.
 
     One question at a time; `answer_now` and `cancel` may be called from any thread.
     """
 
     def __init__(
-        self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None
-    ) -> None:
-        self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder)
+        self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None,
+        judge: Model | None = None,
+    ) -> None:  # fmt: skip
+        self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder, judge)
         self._session: QuestionSession | None = None
         """The last question asked."""
         self._recall = LibraryRecall()
@@ -77,7 +79,6 @@ class Runtime:
         """Returns the settings that these documents would be read with, and where each comes from, without reading
         them. Raises DocumentError, ModelError, CapacityError."""
         read = _load_documents(documents, self.settings)
-        self.open()
         return resolve_for(self._loaded, read)
 
     def ask(
@@ -266,7 +267,6 @@ class Runtime:
         stack.callback(self._forget, unless_read=True)
         with clock.stage("load"):
             self._loaded.check_fits(read)
-            self.open()
         request = (read, query)
         asked = self._session if self._session is not None and self._session.request == request else None
         if asked is None or not (read_on or verdicts is not None):
@@ -296,7 +296,8 @@ class Runtime:
             if waiting:
                 yield events.Warning(waiting)
             try:
-                model, (chat, _) = self.open(), self._loaded.chat()
+                recalls = self._loaded.judge() or self._loaded
+                model, (chat, _) = recalls.model(), recalls.chat()
                 recaller, passages = yield from self._recall.run(
                     library, query, model, chat, self.settings, control, clock
                 )
@@ -311,7 +312,7 @@ class Runtime:
                 nothing = f"nothing in library {name} has words in common with the question"
                 if not given:
                     text = f"{nothing[0].upper()}{nothing[1:]}; other words or --retriever hybrid may find it."
-                    yield from nothing_events(text, model.info.name, self._loaded.resolved().pattern.name, clock)
+                    yield from nothing_events(text, self._loaded.name, self._loaded.resolved().pattern.name, clock)
                     return
                 yield events.Warning(nothing)
             read = with_unique_names([*given, *recalled])
@@ -360,8 +361,7 @@ class Runtime:
         return found()
 
     def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-        model = self.open().info.name
-        return stopped_events(model, self._loaded.resolved().pattern.name, clock, asked=asked)
+        return stopped_events(self._loaded.name, self._loaded.resolved().pattern.name, clock, asked=asked)
 
     def _forget(self, *, unless_read: bool = False) -> None:
         """Closes the last question's reading, with ``unless_read`` only if it was not answered."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from wim_edge import speeds
 from wim_edge.documents import Document
-from wim_edge.engine.protocols import Context, Interrupted
+from wim_edge.engine.protocols import Context, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import FAILURES, ReadingStore, SavedReading
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.wim import events
 from wim_edge.wim.answer import AnswerStage
-from wim_edge.wim.answer_parts import Answer
+from wim_edge.wim.answer_parts import Answer, provisional_answer
 from wim_edge.wim.citations import cite
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.pattern import automatic
@@ -31,6 +31,7 @@ from wim_edge.wim.relevance.methods import Scorer, SeparateModelRelevance, relev
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.similarity import Similarity
 from wim_edge.wim.timings import Timings, peak_rss_bytes
+from wim_edge.wim.writer import Writer
 from wim_edge.within import ALL, AUTO
 
 _NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
@@ -45,6 +46,8 @@ class QuestionSession:
     reading: Reading
     prompts: Prompts
     warnings: list[str]
+    writer: Writer | None = None
+    """The model that words the answer, if another one reads."""
     request: object = None
     """The request; an equal one may be answered from this reading."""
     is_answered: bool = False
@@ -60,6 +63,19 @@ class QuestionSession:
         window.reused_tokens += window.read_tokens
         window.read_tokens = window.reread_tokens = reading.writer.decoded_tokens = 0
 
+    @property
+    def model(self) -> str:
+        """The name of the model that gives the answer."""
+        return self.writer.name if self.writer is not None else self.reading.model.info.name
+
+    @property
+    def judge(self) -> str | None:
+        """The name of the model that judges for it; None: it does so itself."""
+        relevance = self.reading.relevance
+        if self.writer is not None:
+            return self.reading.model.info.name
+        return relevance.name if isinstance(relevance, SeparateModelRelevance) else None
+
     def close(self) -> None:
         self.reading.close()
 
@@ -73,18 +89,21 @@ def prepare(
     Raises InvalidRequestError, ModelError, CapacityError, LibraryError if saving was the purpose and nothing can be
     saved, and Interrupted if the reader cancels.
     """
-    with clock.stage("load"):
-        model = loaded.model()
-    resolved = resolve_for(loaded, documents)
+    roles = roles_for(loaded, documents)
+    reader, resolved = roles.reader, roles.resolved
     settings, pattern = resolved.settings, resolved.pattern
     if not documents and pattern.name != "llm":
         raise InvalidRequestError("no document is given", "Give at least one, or take the pattern llm.")
-    chat, warning = loaded.chat()
+    with clock.stage("load"):
+        if roles.writer is not None:
+            roles.writer.check_file()
+        model = reader.model()
+    chat, warning = reader.chat()
     prompts = Prompts(settings.templates, chat=chat.is_chat)
     relevance = None
     if pattern.scores and query is not None:
         with clock.stage("load"):
-            scorer = loaded.scorer(alone=not pattern.deep and resolved.relevance in ("cascade", "likelihood"))
+            scorer = _auxiliary(roles.auxiliary)
         auxiliary = scorer is not None
         relevance = relevance_for(resolved, scorer or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
 
@@ -97,8 +116,8 @@ def prepare(
     plan = make_plan(model, chat, prompts, resolved, documents, query or "", cells, tokenize)
     notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
     with clock.stage("load"):
-        context = loaded.context(plan.n_ctx)
-        saved, failure = _open_saved_reading(context, loaded, resolved, plan)
+        context = reader.context(plan.n_ctx)
+        saved, failure = _open_saved_reading(context, model, resolved, plan)
         if relevance is not None:
             try:
                 relevance.open(context, plan.segments, saved)
@@ -113,34 +132,83 @@ def prepare(
     similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
         model, context, chat, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
-        loaded.support, similarity,
+        reader.support, similarity,
     )
     notes += [failure] if failure else []
     if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
         notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-    if settings.other_scorer is not None and not isinstance(relevance, SeparateModelRelevance):
+    if roles.auxiliary is not None and not isinstance(relevance, SeparateModelRelevance):
         reason = f"{resolved.relevance} takes no model" if relevance else f"{pattern.name} scores nothing"
-        notes.append(f"the relevance model is not used: {reason}")
+        notes.append(f"the judge is not used: {reason}")
     if settings.embedding_model is not None and similarity is None:
         notes.append(f"the embedding model is not used: {pattern.name} reads in the order of the document")
-    return QuestionSession(reading, prompts, [*([warning] if warning else []), *notes])
+    writer = Writer(roles.writer) if roles.writer is not None else None
+    return QuestionSession(reading, prompts, [*([warning] if warning else []), *notes], writer=writer)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The models of a question, by what they do, and the settings that it is read with."""
+
+    reader: LoadedModels
+    """The model that reads, scores and points: the judge where each segment is read alone, else the model itself."""
+    resolved: ResolvedSettings
+    """The reader's settings."""
+    writer: LoadedModels | None = None
+    """The model that words the answer, if it is not the reader; None: the reader does, or its quotation is enough."""
+    auxiliary: LoadedModels | None = None
+    """A model that scores segments or margins which another one reads (Writing in the Margins, appendix A)."""
+
+
+def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
+    """Returns who does what for a question on these documents. If neither the user nor models.toml names a pattern,
+    each segment is read alone where there is a judge; else the documents' length and the model's speed decide. Raises
+    what `LoadedModels.model` raises."""
+    loaded.locate()
+    judge, resolved = loaded.judge(), loaded.resolved()
+    if resolved.settings.pattern is None and documents:
+        resolved = loaded.resolved(_usual_pattern(loaded, resolved, documents, judge))
+    if judge is None or resolved.pattern.deep:
+        return Roles(loaded, resolved, auxiliary=judge if loaded.settings.other_judge is not None else None)
+    as_read = replace(judge.resolved(pattern=resolved.pattern.name), prose=False, why=resolved.why)
+    return Roles(judge, as_read, loaded if resolved.prose else None)
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings that these documents are read with; if neither the user nor models.toml names a pattern,
-    their length and the model's speed decide. Raises what `LoadedModels.model` raises."""
-    model, resolved = loaded.model(), loaded.resolved()
-    if resolved.settings.pattern is not None or not documents:
-        return resolved
+    """Returns the settings that a question on these documents is answered with, for a person: the reader's, and those
+    that the model itself has. Raises what `roles_for` raises."""
+    roles = roles_for(loaded, documents)
+    if roles.reader is loaded:
+        return roles.resolved
+    own, read = loaded.resolved(), roles.resolved
+    names = ("model", "judge", "pattern", "prose", "rpc")
+    settings = replace(read.settings, **{name: getattr(own.settings, name) for name in names})
+    origins = {**read.origins, **{name: own.origins[name] for name in names}}
+    return replace(read, settings=settings, origins=origins, prose=own.prose)
+
+
+def _usual_pattern(
+    loaded: LoadedModels, resolved: ResolvedSettings, documents: Seq[Document], judge: LoadedModels | None
+) -> tuple[str, str]:
+    if judge is not None:
+        return "wim-shallow", "the judge reads each segment alone"
+    model = loaded.model()
     sample = "".join(document.text[:_SAMPLE] for document in documents)[:_SAMPLE]
     size = sum(len(document.text) for document in documents)
     tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
     limit = context_limit(resolved.settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
-    return loaded.resolved(automatic(tokens, limit, speeds.known(model)))
+    return automatic(tokens, limit, speeds.known(model))
+
+
+def _auxiliary(judge: LoadedModels | None) -> Scorer | None:
+    if judge is None:
+        return None
+    model, (chat, _) = judge.model(), judge.chat()
+    return Scorer(model, chat, Prompts(judge.settings.templates, chat=chat.is_chat))
 
 
 def _open_saved_reading(
-    context: Context, loaded: LoadedModels, resolved: ResolvedSettings, plan: Plan
+    context: Context, model: Model, resolved: ResolvedSettings, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
     """Returns the saved reading that keeps this one, or None: with no reason if none is wanted, with the reason if none
     can be kept and the text is read anew."""
@@ -149,7 +217,7 @@ def _open_saved_reading(
         return None, None  # with the question before the text, a state serves that question alone
     shape = "deep" if resolved.pattern.deep else "shallow"
     try:
-        store, name = ReadingStore.of(settings), loaded.model().info.name
+        store, name = ReadingStore.of(settings), model.info.name
         return SavedReading(store, context.fingerprint, plan.documents, shape, name, plan.tokens), None
     except (*FAILURES, LibraryError) as error:
         return None, str(error)
@@ -169,11 +237,12 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         yield events.ReadingOrder(plan.order)
     for text in session.warnings:
         yield events.Warning(text)
-    answering = AnswerStage(reading, session.prompts, session.answering if reading.reads_on else None)
+    before = session.answering if reading.reads_on else None
+    answering = AnswerStage(reading, session.prompts, before, session.writer)
     goes_on = not session.is_answered or (reading.reads_on and reading.may_read_on) or _falls_short(reading)
     if goes_on and not answering.is_of_whole:
         with suppress(Interrupted):
-            yield from reading.run()
+            yield from _with_provisional_answers(reading)
         if reading.resolved.settings.save:
             speeds.note(reading.model, reading.cache.read_tokens, reading.clock.of_stage("prefill"))
         for note in reading.saved.notes if reading.saved else ():
@@ -198,7 +267,24 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     session.is_answered, session.answering = not cancelled or answering.stands, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
-    yield _finished(reading, answering, cancelled)
+    yield _finished(session, answering, cancelled)
+
+
+def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
+    """Yields the reading's events, and after each margin the answer so far, where there is a sure one and it is another
+    than the last."""
+    shown = ""
+    for event in reading.run():
+        yield event
+        if not isinstance(event, events.MarginJudged):
+            continue
+        found = provisional_answer(reading)
+        if found is not None and found.short != shown:
+            shown = found.short
+            support, n_read = found.support or 0.0, min(reading.n_read + 1, len(reading.plan.segments))
+            yield events.AnswerProvisional(shown, found.quotes[0], support, n_read, len(reading.plan.segments))
+            if reading.resolved.settings.first:
+                reading.control.request(Decision.ANSWER)
 
 
 def stopped_events(model: str, pattern: str, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
@@ -222,7 +308,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
     reading = session.reading
     plan, resolved = reading.plan, reading.resolved
     return events.ReadingStarted(
-        reading.model.info.name,
+        session.model,
         resolved.pattern.name,
         tuple(document.name for document in plan.documents),
         len(plan.segments),
@@ -233,7 +319,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
         _within(reading),
         reading.n_read,
         resolved.why,
-        reading.relevance.name if isinstance(reading.relevance, SeparateModelRelevance) else None,
+        session.judge,
     )
 
 
@@ -250,8 +336,8 @@ def _within(reading: Reading) -> str | None:
     return within
 
 
-def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> events.AnswerFinished:
-    answer, reason = answering.answer or Answer(), answering.finish_reason
+def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool) -> events.AnswerFinished:
+    reading, answer, reason = session.reading, answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"
     elif reading.n_read != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
@@ -262,7 +348,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
         answer.text,
         reason,
         reading.resolved.pattern.name,
-        reading.model.info.name,
+        session.model,
         sources,
         _usage(reading, 0 if answering.stands else answering.n_tokens),
         reading.n_read,
@@ -276,6 +362,7 @@ def _finished(reading: Reading, answering: AnswerStage, cancelled: bool) -> even
         answer.unsupported,
         asdict(answer.evidence) if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
+        session.judge,
     )
 
 

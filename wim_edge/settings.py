@@ -14,7 +14,7 @@ import stat
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import InitVar, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from wim_edge.within import WANTED, Within
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
 MARGINS = ("verbatim", "free")
+SHORT_ANSWERS = ("judge", "writer")
 RETRIEVERS = ("bm25", "recall", "hybrid")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The variable of the server's token, which is no setting, so that nothing shows it."""
@@ -43,7 +44,9 @@ KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 NO_ADAPTER = "none"
 """The value of ``adapter`` that means the plain model."""
 ITSELF = "self"
-"""The value of ``relevance_model`` that means the model that reads."""
+"""The value of ``judge`` that means the model itself."""
+FORMER_NAMES = {"relevance_model": "judge"}
+"""Former names of settings, accepted for one version, with today's names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +99,9 @@ class Settings(Limits):
     """One of PATTERNS; `wim_edge.wim.pattern` says what each does, and which one is taken if none is named."""
     relevance: str | None = None
     """The method that scores segments or margins, one of RELEVANCES (`wim_edge.wim.relevance.relevance`)."""
-    relevance_model: str | None = None
-    """Another model that scores them, named as ``model`` is; "self": the model that reads. None: that one too, but for
-    a large one in shallow reading the embedded model, if it is on this disk."""
+    judge: str | None = None
+    """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
+    itself. None: the embedded model where each segment is read alone, if it is on this disk; else the model itself."""
     embedding_model: str | None = None
     """An embedding model that helps to choose the segments to read first, named as ``model`` is; None: no model."""
     relevance_threshold: float | None = None
@@ -122,6 +125,11 @@ class Settings(Limits):
     prose: bool | None = None
     """True if the model writes the answer in its own words, beside the short one that it points at; False: for a
     question of fact it only points, which a small model does better. None: the model's in models.toml, else True."""
+    short_answer: str | None = None
+    """The model whose short answer is shown first, one of SHORT_ANSWERS, where one judges and another one writes; None:
+    the model's in models.toml, else the judge's."""
+    first: bool = False
+    """True ends the reading with the first answer of which the judge is sure."""
     answer_tokens: int = 256
     """The most tokens of an answer."""
     stop: tuple[str, ...] = ()
@@ -147,13 +155,17 @@ class Settings(Limits):
     top_p: float = 1.0
     min_p: float = 0.0
     seed: int = 0
+    relevance_model: InitVar[str | None] = None
+    """The former name of ``judge``."""
 
     @property
-    def other_scorer(self) -> str | None:
-        """The model that is named to score beside the one that reads."""
-        return None if self.relevance_model == ITSELF else self.relevance_model
+    def other_judge(self) -> str | None:
+        """The judge that is named, if it is another model."""
+        return None if self.judge == ITSELF else self.judge
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, relevance_model: str | None) -> None:
+        if relevance_model is not None:
+            object.__setattr__(self, "judge", relevance_model)
         for name, kinds in _kinds().items():
             if not _is_one(getattr(self, name), kinds):
                 wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
@@ -170,6 +182,7 @@ class Settings(Limits):
             ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
             ("answer", self.answer in KINDS, "one of " + ", ".join(KINDS)),
             ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
+            ("short_answer", self.short_answer in (None, *SHORT_ANSWERS), "one of " + ", ".join(SHORT_ANSWERS)),
             ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
             ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),
             ("margin_tokens", self.margin_tokens is None or self.margin_tokens >= 1, "at least 1"),
@@ -206,7 +219,8 @@ class Settings(Limits):
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
         environ = os.environ if environ is None else environ
-        own = ("WIM_EDGE_" + field.name.upper() for field in fields(cls))
+        names = {field.name: field.name for field in fields(cls)} | FORMER_NAMES
+        own = ("WIM_EDGE_" + name.upper() for name in names)
         known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, OFFLINE_VARIABLE, *own]
         for variable in environ:
             if variable.startswith("WIM_EDGE_") and variable not in known:
@@ -214,11 +228,11 @@ class Settings(Limits):
                 raise InvalidRequestError(f"{variable} is not a setting", f"Nearest: {', '.join(near or known)}.")
         hints = typing.get_type_hints(cls)
         changes: dict[str, object] = {}
-        for field in fields(cls):
-            variable = "WIM_EDGE_" + field.name.upper()
+        for name, today in names.items():
+            variable = "WIM_EDGE_" + name.upper()
             text = environ.get(variable, "").strip()
             if text:
-                changes[field.name] = _parse(variable, text, hints[field.name])
+                changes[today] = _parse(variable, text, hints[today])
         return cls().with_changes(**changes)
 
 
@@ -235,7 +249,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
     """The types that each field takes."""
     hints = typing.get_type_hints(Settings)
     options = {name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-               for name, hint in hints.items()}  # fmt: skip
+               for name in (field.name for field in fields(Settings)) for hint in [hints[name]]}  # fmt: skip
     return {name: tuple(typing.get_origin(one) or one for one in some) for name, some in options.items()}
 
 
@@ -261,6 +275,7 @@ def _parse(variable: str, text: str, hint: object) -> object:
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns fields of `Settings` from plain data. Raises InvalidRequestError for a name that is no setting."""
+    given = {FORMER_NAMES.get(name, name): value for name, value in given.items()}
     unknown = given.keys() - {field.name for field in fields(Settings)}
     if unknown:
         raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such setting", "See docs/python.md.")

@@ -100,20 +100,17 @@ def test_one_item_in_the_singular_answers_a_question_in_the_plural() -> None:
     assert answer.short == "Lifejacket, 150 N, adult; Lifejacket, child"
 
 
-def test_a_model_that_writes_has_the_short_answer_beside_and_what_is_not_there_is_named() -> None:
+def test_a_sentence_that_lacks_the_run_or_has_a_value_of_its_own_gives_way_to_the_run() -> None:
     answer = ask(MILL, "What did Brandt pay?", "4,000 crowns", prose=True)
-    assert answer.text == "Dr. Brandt paid 5,000 crowns."
-    assert answer.short == "4,000 crowns"
-    assert answer.unsupported == ("5,000",)
+    assert answer.text == "Perhaps: 4,000 crowns\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (answer.status, answer.short, answer.unsupported) == ("unsure", "4,000 crowns", ())
 
 
 def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
     absent = ask(MILL, "What is the telephone number of Brandt?", "1921", NONE, prose=True)
     assert (absent.status, absent.short, absent.unsupported) == ("not_found", "", ())
     assert absent.text == f"{NOT_SAID}\n\nNearest: “{absent.quotes[0].text}”"
-    unsure = ask(MILL, "What did Brandt pay?", "4,000 crowns", UNSURE, prose=True)
-    assert (unsure.status, unsure.text) == ("unsure", "Dr. Brandt paid 5,000 crowns.")
-    assert ask(MILL, "Why did Brandt pay so much?", "4,000 crowns", NONE, prose=True).text.startswith("Dr. Brandt")
+    assert ask(MILL, "Why did Brandt pay so much?", "4,000 crowns", NONE, prose=True).status == "not_found"
 
 
 def test_what_has_not_the_form_that_is_asked_for_is_no_answer() -> None:

@@ -71,6 +71,8 @@ class ModelEntry:
     chat: Mapping[str, object] = field(default_factory=dict)
     support: Mapping[str, object] = field(default_factory=dict)
     """The weights of `wim_edge.support.SupportWeights`, by name."""
+    confirmation: Mapping[str, object] = field(default_factory=dict)
+    """The weights of `wim_edge.support.Confirmation`, by name."""
 
     def memory_bytes(self, file_bytes: int | None = None) -> int:
         """Estimates the memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).

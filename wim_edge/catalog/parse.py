@@ -15,14 +15,14 @@ from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackagePa
 from wim_edge.convert import T, convert
 from wim_edge.errors import InvalidRequestError, ModelError
 from wim_edge.settings import NO_DEVICE, Settings, read_small_file
-from wim_edge.support import SupportWeights
+from wim_edge.support import Confirmation, SupportWeights
 
 NAME = re.compile(rf"{NO_DEVICE}[a-z0-9][a-z0-9._-]*(?<!\.)")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
 """A relative path with forward slashes that stays inside its folder."""
 # What a model cannot decide for the user: which model it is, on which machines it runs, where files lie.
-_NOT_A_MODEL_S = ("model", "relevance_model", "embedding_model", "rpc", "templates", "readings", "readings_bytes")
+_NOT_A_MODEL_S = ("model", "judge", "embedding_model", "rpc", "templates", "readings", "readings_bytes")
 
 Text = Annotated[str, Meta(min_length=1, description="a text")]
 Count = Annotated[int, Meta(ge=1, le=2**53, description="a whole number from 1 to 2^53")]
@@ -53,6 +53,7 @@ class _Entry(_Strict):
     kv_bytes_per_token: Count | None = None
     settings: Table = {}
     support: Table = {}
+    confirmation: Table = {}
     chat: Table = {}
 
 
@@ -120,10 +121,11 @@ def _entry(name: str, data: Any, file: Path) -> ModelEntry:
     where = f"{file}: models.{name}"
     table = _table(data, _Entry, where)
     _check_settings(table.settings, f"{where}.settings")
-    try:
-        SupportWeights.from_mapping(table.support)
-    except ValueError as error:
-        raise ModelError(f"{where}.support: {error}", "wim-edge eval answerable fits them.") from error
+    for key, weights in (("support", SupportWeights), ("confirmation", Confirmation)):
+        try:
+            weights.from_mapping(getattr(table, key))
+        except ValueError as error:
+            raise ModelError(f"{where}.{key}: {error}", "wim-edge eval answerable fits them.") from error
     return ModelEntry(name=name, **{**asdict(table), "source": _source(table.source, f"{where}.source", file)})
 
 

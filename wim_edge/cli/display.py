@@ -15,6 +15,7 @@ from wim_edge.cli.event_lines import (
     format_outcome,
     format_place,
     format_plan,
+    format_provisional,
     format_recalled,
     format_relevance,
     format_scan,
@@ -108,6 +109,8 @@ class PlainLines(_Base):
                 where = format_place(event, self._several)
                 _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, {format_relevance(event)}] "
                                    f"{format_margin(event) or '(empty)'}\n")  # fmt: skip
+            case events.AnswerProvisional():
+                _write(sys.stderr, f"{format_provisional(event, self._several)}\n")
             case events.AnswerDelta():
                 _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
                 self._answering = True
@@ -142,7 +145,7 @@ class Live(_Base):
         self._refresher = threading.Thread(target=self._keep_fresh, daemon=True)
         self._task: TaskID | None = None
         self._several, self._library, self._writing, self._answered = False, False, "", False
-        self._place = self._best = self._doing = ""
+        self._place = self._best = self._doing = self._so_far = ""
         self._wrap = WordWrap(console.width)
 
     def __enter__(self) -> Self:
@@ -202,6 +205,8 @@ class Live(_Base):
                 self._best = self._place if event.rank == 1 else self._best
                 if self._by_segments and self._task is not None:
                     self._progress.update(self._task, advance=1, better=format_better(event.unread_probability))
+            case events.AnswerProvisional():
+                self._so_far = format_provisional(event, self._several)
             case events.AnswerRevised():
                 self._live.stop()
                 self.console.print(self._text("\nA better passage was found; the answer again", "bold"))
@@ -284,7 +289,8 @@ class Live(_Base):
             return
         below = [self._text(clean(" ".join(self._writing.split())), "italic")] if self._writing else []
         best = [self._text(f"most relevant so far: {self._best}", "dim")] if self._best else []
-        self._live.update(Group(self._progress, *best, *below))
+        so_far = [self._text(self._so_far, "bold")] if self._so_far else []
+        self._live.update(Group(self._progress, *so_far, *best, *below))
 
     @staticmethod
     def _text(text: str, style: str = "") -> Text:

@@ -12,7 +12,9 @@ from wim_edge.within import AUTO, UNLIKELY
 LEAST_SHOWN_RELEVANCE = 0.05  # relevance that is not shown as a number: most segments are yet to come
 
 
-def format_place(event: events.SegmentRead | events.MarginJudged | events.Source, several: bool) -> str:
+def format_place(
+    event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool
+) -> str:
     """Returns a place as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"; the
     document's name alone where no more is known."""
     parts = [clean(event.document)] if several else []
@@ -95,6 +97,11 @@ def short_answer_of(event: events.MarginJudged) -> str:
     return " ".join(clean(event.text[event.short[0] - start : event.short[1] - start]).split())
 
 
+def format_provisional(event: events.AnswerProvisional, several: bool) -> str:
+    """Returns the answer so far on a line, with its place."""
+    return f"so far: {' '.join(clean(event.short).split())} ({format_place(event.quote, several)})"
+
+
 def format_outcome(event: events.AnswerFinished) -> str:
     """Says in a line how the answer ended and what it cost."""
     usage = event.usage
@@ -111,7 +118,8 @@ def format_outcome(event: events.AnswerFinished) -> str:
         better = format_better(event.unread_probability)
         left = "; --within all reads the rest" if event.status == "not_found" else better
         parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
-    parts += [f"{event.model}, {event.pattern}", *_cost(usage)]
+    judge = f" judged by {event.judge}" if event.judge else ""
+    parts += [f"{event.model}{judge}, {event.pattern}", *_cost(usage)]
     return " · ".join(parts)
 
 
@@ -141,7 +149,7 @@ def _cost(usage: events.Usage) -> list[str]:
 def format_plan(event: events.ReadingStarted) -> str:
     names = clean(", ".join(event.documents))
     windows = f", in {event.windows} windows" if event.windows > 1 else ""
-    scores = f", scored by {event.judge}" if event.judge else ""
+    scores = f", judged by {event.judge}" if event.judge else ""
     why = f" ({event.why})" if event.why else ""
     if event.read_segments:
         return f"reading on after {event.read_segments:,} of {event.segments:,} segments"

@@ -87,9 +87,13 @@ pattern_options = together(
 """Adds the options that choose a pattern and its relevance."""
 
 reading_options = together(
-    click.option("--relevance-model", metavar="NAME|FILE", shell_complete=model_names,
-                 help="Another model that scores them, or self. Default: the model itself; for a large one, "
-                      "where each segment is read alone, the embedded model."),
+    click.option("--judge", metavar="NAME|FILE", shell_complete=model_names,
+                 help="The model that decides which passages answer, and whether any does; self: the model "
+                      "itself. Default, where each segment is read alone: the embedded model, if it is on "
+                      "this disk."),
+    click.option("--relevance-model", hidden=True, metavar="NAME|FILE"),
+    click.option("--first", is_flag=True, default=None,
+                 help="End the reading with the first answer that the judge is sure of."),
     click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
                  help="An embedding model: where each segment is read alone it helps to tell which are read "
                       "first. Default: none, their words tell."),

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from wim_edge import followup
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
+from wim_edge.support import NOT_FOUND, Confirmation
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer, answer_in_parts, passages_of, pointed_answer, written_answer
-from wim_edge.wim.generate import Generation
+from wim_edge.wim.answer_parts import (
+    Answer,
+    answer_in_parts,
+    judged_answer,
+    not_found,
+    passages_of,
+    pointed_answer,
+    worded_answer,
+    written_answer,
+)
+from wim_edge.wim.candidates import format_quotes
 from wim_edge.wim.grounding import Grounding
 from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, source_label
 from wim_edge.wim.pointing import Pointed
@@ -20,9 +32,14 @@ from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.summary import counted_answer, summary, told_records
 from wim_edge.wim.which_documents import documents_that_say
+from wim_edge.wim.writer import Turn, Writer
 
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
+_OPEN = ("list", "summary", "free")
+"""The kinds of question that one run does not answer."""
+_SENTENCE = 96
+"""The most tokens of an answer to a question of fact."""
 
 
 def source_of(
@@ -46,6 +63,8 @@ class AnswerStage:
     reading: Reading
     prompts: Prompts
     before: AnswerStage | None = None
+    writer: Writer | None = None
+    """The model that words the answer; None: the one that has read, or nobody does."""
     used: list[int] = field(default_factory=list)
     """The segments that the final prompt draws on, in its order: margins as in the document; passages with
     the most relevant last, where small models look ("Lost in the Middle", section 6)."""
@@ -88,22 +107,81 @@ class AnswerStage:
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
-        # On a fork: the question may be answered again
-        sequence = self._focus(self.used) if focus else reading.cache.sequence.fork()
+        with self._turn(focus) as turn:
+            if focus and reading.resolved.margins_are_pointed_at and reading.resolved.pattern.margins:
+                yield from self._word(turn)
+            else:
+                yield from self._write(turn)
+
+    def _word(self, turn: Turn) -> Iterator[events.Event]:
+        """Has the model confirm that the passages answer, and word the answer that the judge points at."""
+        reading, judged = self.reading, self._judged
+        writer = self.writer
+        if judged is None or judged.evidence is None or judged.support is None:
+            yield from self._write(turn)
+            return
+        with reading.clock.stage("answer"):
+            says = turn.log_odds(reading.plan.query)
+        confirmation = writer.confirmation if writer else Confirmation()
+        evidence = replace(judged.evidence, writer=says)
+        judged = replace(judged, support=confirmation.support(judged.support, says), evidence=evidence)
+        if (judged.support or 0.0) < NOT_FOUND and reading.kind != "summary":
+            self.answer = replace(not_found(reading, judged.quotes, judged.support), evidence=evidence)
+        elif reading.kind in _OPEN:
+            yield from self._write(turn, judged)
+            return
+        else:
+            self.answer = self._worded(turn, judged)
+        self.n_tokens = turn.n_tokens
+        yield events.AnswerDelta(self.answer.text)
+
+    def _worded(self, turn: Turn, judged: Answer) -> Answer:
+        """Returns the judge's run in a sentence of the writer's or, where its own short answer comes first, that."""
+        reading, query = self.reading, self.reading.plan.query
+        resolved = self.writer.resolved if self.writer else reading.resolved
+        is_short = resolved.settings.short_answer == "writer"
+        if reading.kind == "yesno" and not is_short:
+            return replace(pointed_answer(reading, self.used), evidence=judged.evidence)
+        quotation = format_quotes(reading, judged.quotes[:1])
+        prompt = turn.prompts.quotation(query) if is_short else turn.prompts.worded(query, quotation, judged.short)
+        grounding = Grounding(turn.model, [*passages_of(reading, self.used), query])
+        most = min(resolved.settings.answer_tokens, _SENTENCE)
+        with reading.clock.stage("answer"):
+            text = turn.sentence(prompt, "" if is_short else judged.short, most, grounding, reading.plan.labels)
+        return worded_answer(reading, self.used, judged, text.rstrip(".") if is_short else text, is_short=is_short)
+
+    def _write(self, turn: Turn, judged: Answer | None = None) -> Iterator[events.Event]:
+        """Has the model write an answer of any length, shown as it comes."""
+        reading = self.reading
+        grounding = Grounding(turn.model, [*passages_of(reading, self.used), reading.plan.query])
+        most = reading.resolved.settings.answer_tokens
+        written = turn.pieces(self._final_prompt(self.used), most, grounding, reading.plan.labels)
+        text = ""
         try:
-            with reading.clock.stage("answer"):
-                sequence.append(self._question(self.used))
-            generation = Generation(
-                reading.model, sequence, reading.sampler, reading.resolved.settings.answer_tokens,
-                (*reading.chat.stops, *reading.resolved.settings.stop), labels=reading.plan.labels,
-                grounding=Grounding(reading.model, [*passages_of(reading, self.used), reading.plan.query]),
-            )  # fmt: skip
-            try:
-                for text in reading.clock.each("answer", generation.pieces()):
-                    yield events.AnswerDelta(text)
-            finally:
-                self.answer = written_answer(reading, self.used, generation.text.strip())
-                self.n_tokens, self.finish_reason = generation.n_tokens, generation.finish_reason
+            for piece in reading.clock.each("answer", written):
+                text += piece
+                yield events.AnswerDelta(piece)
+        finally:
+            self.answer = written_answer(reading, self.used, text.strip(), judged)
+            self.n_tokens, self.finish_reason = turn.n_tokens, turn.finish_reason
+
+    @contextmanager
+    def _turn(self, focus: bool) -> Iterator[Turn]:
+        """Yields the passages, or the context that was read, in a sequence of the model that writes."""
+        reading, used = self.reading, self.used
+        if self.writer is not None:
+            used = used[-self.writer.resolved.max_passages :]
+            passages = [reading.plan.segments[index].text for index in used]
+            room = len(reading.model.tokenize(self._final_prompt(used))) * 2 + reading.resolved.settings.answer_tokens
+            with reading.clock.stage("load"):
+                turn = self.writer.read(passages, reading.sampler, reading.control, room)
+            with closing(turn.sequence):
+                yield turn
+            return
+        sequence = self._focus(used) if focus else reading.cache.sequence.fork()  # it may be answered again
+        try:
+            stops = (*reading.chat.stops, *reading.resolved.settings.stop)
+            yield Turn(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops)
         finally:
             if sequence is not reading.cache.sequence:
                 sequence.close()
@@ -120,7 +198,7 @@ class AnswerStage:
         reading, plan = self.reading, self.reading.plan
         if found := documents_that_say(plan.documents, plan.query):
             return found
-        if not reading.resolved.prose and (found := told_records(plan.documents, plan.query)):
+        if not self._is_written and (found := told_records(plan.documents, plan.query)):
             self._beside = self._holding(found.quotes)
             return found
         if reading.kind == "list":
@@ -130,7 +208,7 @@ class AnswerStage:
     def _answer_without_writing(self) -> Answer | None:
         """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
         reading, plan = self.reading, self.reading.plan
-        if reading.resolved.prose:
+        if self._is_written:
             return self._not_there()
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
@@ -143,14 +221,24 @@ class AnswerStage:
         return answer
 
     def _not_there(self) -> Answer | None:
-        """Returns the answer "not found" if nothing speaks for one, so that the model does not write one; else None."""
-        reading = self.reading
-        if not reading.ranking.known or reading.ranking.independent or reading.kind in ("list", "summary", "free"):
+        """Returns the answer "not found" if nothing speaks for one, so that no model words one; else None."""
+        reading, judged = self.reading, self._judged
+        if judged is None or judged.support is None or not judged.quotes or reading.kind == "summary":
             return None
-        if reading.similarity is not None:  # what is asked in other words may be there all the same
-            return None
-        answer = pointed_answer(reading, self.used)
-        return answer if answer.status == "not_found" and answer.quotes else None
+        if reading.similarity is not None and not reading.model.has_adapter:
+            return None  # what is asked in other words may be there all the same
+        return not_found(reading, judged.quotes, judged.support) if judged.support < NOT_FOUND else None
+
+    @cached_property
+    def _judged(self) -> Answer | None:
+        """The run that the reader points at, with its evidence; None if nothing was scored, or each by itself."""
+        ranking = self.reading.ranking
+        return judged_answer(self.reading, self.used) if ranking.known and not ranking.independent else None
+
+    @property
+    def _is_written(self) -> bool:
+        """Tells whether a model words the answer."""
+        return self.writer is not None or self.reading.resolved.prose
 
     def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
         """Returns the answer to a question with parts, each of which is put to all passages whose states are kept."""
@@ -253,6 +341,9 @@ class AnswerStage:
     # The prompt
 
     def _question(self, used: Seq[int]) -> list[int]:
+        return [*self.reading.model.tokenize(self._final_prompt(used)), *self.reading.chat.after_user]
+
+    def _final_prompt(self, used: Seq[int]) -> str:
         reading, plan = self.reading, self.reading.plan
         notes = []
         # A base model's examples answer from the text, without the quotation beside it
@@ -264,8 +355,7 @@ class AnswerStage:
                 start, end = margin.quote or (segment.start, segment.end)
                 place = source_label(plan.documents[segment.document], start, end, len(plan.documents) > 1)
                 notes.append(MarginNote(place, margin.text))
-        text = self.prompts.answer(plan.query, notes, read=bool(plan.documents))
-        return [*reading.model.tokenize(text), *reading.chat.after_user]
+        return self.prompts.answer(plan.query, notes, read=bool(plan.documents))
 
     def _passage(self, piece: PlannedSegment) -> list[int]:
         tokenize = self.reading.model.tokenize

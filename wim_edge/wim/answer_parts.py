@@ -45,6 +45,7 @@ from wim_edge.wim.quotation import (
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.records import lacking
 from wim_edge.wim.second_look import look_again
+from wim_edge.wim.writer import said
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 HAS_NONE = "The document does not seem to have {}."
@@ -58,6 +59,8 @@ _NEAR = 0.08
 _LONG = 8
 """The number of words from which a short answer is not repeated beside the quotation that holds it."""
 _CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
+_THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
+"""A mark between thousands."""
 _HELPS = words.without_endings("can could may might must shall should will would any there i you we it they")
 _WHAT = re.compile(r"\W*(?:what|which|was|welche\w?|que|quels?|quelles?|qué|cuáles)\b", re.IGNORECASE)
 """A question whose answer may be a list, though its words do not ask for one."""
@@ -143,17 +146,11 @@ def _pointed(
         is_yes, is_borne = _yes_or_no(reading, found, best, carrier(reading, best))
         support = support if is_of_it and is_borne else min(support, _UNSURE)
         said = "Yes" if is_yes else "No"
-    status: events.AnswerStatus = "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
+    status = status_of(support)
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
     carried = format_quotes(reading, quotes[:1])
     if status == "not_found":
-        first, where = (NOT_SAID, "Nearest") if support < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
-        if lacks:
-            first, where = HAS_NONE.format(lacks), "Nearest"
-        elif not carried:
-            first = NOT_SAID
-        nearest = f"{first}\n\n{where}: {carried}" if carried else first
-        return Answer(nearest, status, quotes=quotes, support=support)
+        return not_found(reading, quotes, support, lacks)
     if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
         certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value
         items, is_run = (certain, False) if len(certain) > 1 else _items(reading, candidates, found)
@@ -175,6 +172,61 @@ def _pointed(
             text, carried = carried, ""
     text = f"Perhaps: {text}" if status == "unsure" else text
     return Answer(f"{text}\n\n{carried}" if carried else text, status, short, span, quotes, support)
+
+
+def provisional_answer(reading: Reading) -> Answer | None:
+    """Returns the likeliest run of what has been read so far, if its support is that of a sure answer to a question of
+    fact; else None. Nothing is evaluated for it."""
+    used = reading.chosen()
+    found = reading.pointed_at(used)
+    if reading.kind != "fact" or not _is_in_nats(reading) or not (candidates := candidates_of(reading, found)):
+        return None
+    best, evidence = candidates[0], _evidence(reading, found, used, reading.plan.query, False)
+    support = reading.support.support(evidence)
+    if support < ANSWERED:
+        return None
+    return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
+
+
+def status_of(support: float) -> events.AnswerStatus:
+    """Returns the status of an answer with this support."""
+    return "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
+
+
+def not_found(reading: Reading, quotes: tuple[events.Quote, ...], support: float | None, lacks: str = "") -> Answer:
+    """Returns the answer that the documents do not say, with the nearest quotation. ``lacks``: what is not there."""
+    carried = format_quotes(reading, quotes[:1])
+    first, where = (NOT_SAID, "Nearest") if (support or 0.0) < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
+    if lacks:
+        first, where = HAS_NONE.format(lacks), "Nearest"
+    elif not carried:
+        first = NOT_SAID
+    nearest = f"{first}\n\n{where}: {carried}" if carried else first
+    return Answer(nearest, "not_found", quotes=quotes, support=support)
+
+
+def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, *, is_short: bool) -> Answer:
+    """Returns a writer's answer to a question of fact, with the quotation that carries it.
+
+    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``is_short``: the text is
+    the writer's short answer, which is shown before the judge's. The text is shown if it says the run, or is the
+    writer's own short answer, and holds no value that no passage has; else the run is shown, as unsure.
+    """
+    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
+    is_said = said(judged.short, text)
+    status = status_of(judged.support or 0.0)
+    if loose or not text or not (is_said or is_short):
+        text, status, is_short = judged.short, "unsure" if status == "answered" else status, False
+    quotes = judged.quotes
+    if is_short and not is_said:
+        quotes = tuple(sorted(quotes, key=lambda quote: not said(text, quote.text)))
+    carried = format_quotes(reading, quotes[:1])
+    short, span = (text, None) if is_short and not is_said else (judged.short, judged.span)
+    shown = f"Perhaps: {text}" if status == "unsure" else text
+    return replace(
+        judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
+        quotes=quotes, is_written=True,
+    )  # fmt: skip
 
 
 def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
@@ -199,22 +251,29 @@ def _said(answer: Answer) -> str:
     return f"{'perhaps ' if answer.status == 'unsure' else ''}{answer.short}"
 
 
-def written_answer(reading: Reading, used: Seq[int], text: str) -> Answer:
-    """Returns the parts of an answer in the model's own words."""
-    found = reading.pointed_at(used)
-    scored = bool(reading.ranking.known) and not reading.ranking.independent and _is_in_nats(reading)
-    evidence = _evidence(reading, found, used, reading.plan.query, False) if scored else None
-    best = next(iter(candidates_of(reading, found)), None)
-    order = [best.index, *(index for index in used if index != best.index)] if best else list(used)
-    if not text and best is not None:  # it said nothing but what was cut as an echo
+def written_answer(reading: Reading, used: Seq[int], text: str, judged: Answer | None) -> Answer:
+    """Returns the parts of an answer in a model's own words. ``judged``: the run that the reader points at, with its
+    support; None: nothing was scored."""
+    if not text and judged is not None and judged.short:  # it said nothing but what was cut as an echo
         return pointed_answer(reading, used)
-    support = reading.support.support(evidence) if evidence else None
-    status: events.AnswerStatus = "unsure" if support is not None and support < ANSWERED else "answered"
-    return Answer(
-        text, status, best.text if best else "", (best.start, best.end) if best else None,
-        margin_quotes(reading, order), support,
-        unsupported(text, [*passages_of(reading, used), reading.plan.query]), evidence, is_written=True,
-    )  # fmt: skip
+    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
+    support = judged.support if judged else None
+    is_sure = not loose and (support is None or support >= ANSWERED)
+    own = judged or Answer(quotes=margin_quotes(reading, used))
+    status: events.AnswerStatus = "answered" if is_sure else "unsure"
+    return replace(own, text=text, status=status, unsupported=loose, is_written=True)
+
+
+def judged_answer(reading: Reading, used: Seq[int]) -> Answer:
+    """Returns the run that the reader points at, before a model words it: with its quotations, the evidence, and the
+    support by that evidence alone. Without evidence the support is None."""
+    pointed = pointed_answer(reading, used)
+    if (evidence := pointed.evidence) is None:
+        return pointed
+    best = next(iter(candidates_of(reading, reading.pointed_at(used))), None)
+    if not pointed.short and best is not None:
+        pointed = replace(pointed, short=best.text, span=(best.start, best.end))
+    return replace(pointed, support=reading.support.support(evidence))
 
 
 def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
@@ -224,10 +283,16 @@ def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes and addresses of a text that stand in none of the known texts."""
-    plain = re.sub(r"[\s,]", "", "\n".join(known)).casefold()
+    """Returns the numbers, codes and addresses of a text that no known text has as a whole, whatever their case and
+    the marks between thousands."""
+    plain = "\n".join(known).casefold()
+    plain += f"\n{_THOUSANDS.sub('', plain)}"
     found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
-    return tuple(value for value in found if value.replace(",", "").casefold() not in plain)
+    return tuple(one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one))))
+
+
+def _stands_in(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) is not None
 
 
 def _evidence(reading: Reading, found: dict[int, Pointed], used: Seq[int], question: str, named: bool) -> Evidence:

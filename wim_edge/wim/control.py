@@ -88,6 +88,12 @@ class Control:
             self._contexts = contexts
             self._each("interrupt" if self.requested else "resume")
 
+    def add(self, context: Context) -> None:
+        """Makes a wish to cancel interrupt this context too, in which the answer is written."""
+        with self._lock:
+            self._contexts += (context,)
+            (context.interrupt if self.requested is Decision.CANCEL else context.resume)()
+
     def detach(self) -> None:
         with self._lock:
             self._contexts = ()

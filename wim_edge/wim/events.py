@@ -102,7 +102,7 @@ class ReadingStarted(Event):
     why: str | None = None
     """The reason for the pattern; None if the user has chosen it."""
     judge: str | None = None
-    """The model that scores, if it is not the one that reads."""
+    """The model that judges which passages answer, if it is not ``model``."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,22 @@ class ReadingRanked(Event):
 
 
 @dataclass(frozen=True)
+class AnswerProvisional(Event):
+    """The answer so far, while the reading goes on; the next one, or the answer, takes its place."""
+
+    type = "answer.provisional"
+    short: str
+    """The answer in a few words of the text."""
+    quote: Quote
+    """The quotation that carries it, with its place."""
+    support: float
+    """The support so far, 0 to 1."""
+    read_segments: int
+    """The number of segments read so far, of ``segments``."""
+    segments: int
+
+
+@dataclass(frozen=True)
 class AnswerRevised(Event):
     """Other segments are the best ones now that the reading went on after an answer: the answer is given again, from
     these."""
@@ -268,6 +284,8 @@ class AnswerFinished(Event):
     citations: tuple[tuple[int, int], ...] = ()
     """The ends of sentences, as characters of the text, each with the source that carries it, by its number from 0; of
     a text in the model's own words."""
+    judge: str | None = None
+    """The model that judged which passages answer, if it is not ``model``."""
 
 
 @dataclass(frozen=True)
@@ -328,6 +346,7 @@ EVENTS: tuple[type[Event], ...] = (
     MarginJudged,
     ReadingRanked,
     ReadingFinished,
+    AnswerProvisional,
     AnswerRevised,
     AnswerDelta,
     AnswerFinished,

@@ -12,6 +12,8 @@
     recall.jinja              questions, the pages that answer them and their words, then the question, after which
                               title and passage are decoded: query, title (where paged), passage, paged
     final_answer.jinja        asks the question: query, margins (place, text), read (true if there is a text)
+    worded_answer.jinja       asks for one sentence: query, quotation and run (the words that answer), or neither
+    way_out.jinja             asks for a few words of the text, or "none" where it does not answer: query
 
 A user's directory may hold any of them; those it lacks come from the shipped ones. Base models, which
 know no turns, use `templates/base/`. Values are inserted as they are and never rendered again.
@@ -37,7 +39,7 @@ NOT_RELEVANT = "not relevant"
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
-    "final_answer", "recall", "pointing",
+    "final_answer", "recall", "pointing", "worded_answer", "way_out",
 )  # fmt: skip
 
 
@@ -93,6 +95,8 @@ class Prompts:
             "quotation": self.quotation("query"),
             "pointing": self.point("query"),
             "final_answer": answers[0],
+            "worded_answer": self.worded("query", "quotation", "run"),
+            "way_out": self.way_out("query"),
         }
         for name, text in texts.items():
             if not text.strip():
@@ -150,6 +154,12 @@ class Prompts:
 
     def answer(self, query: str, margins: Seq[MarginNote], *, read: bool) -> str:
         return self._render("final_answer", query=query, margins=margins, read=read)
+
+    def worded(self, query: str, quotation: str = "", run: str = "") -> str:
+        return self._render("worded_answer", query=query, quotation=quotation, run=run)
+
+    def way_out(self, query: str) -> str:
+        return self._render("way_out", query=query)
 
     def recall(self, *, paged: bool) -> list[str]:
         """Returns the text before the query, between it and the title (if ``paged``), and before the passage, none

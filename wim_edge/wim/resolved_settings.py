@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wim_edge.settings import ITSELF, MARGINS, Settings
+from wim_edge.settings import MARGINS, Settings
 from wim_edge.wim.pattern import PATTERNS, Pattern
 from wim_edge.wim.pointing import BEAMS, LONGEST
 
@@ -120,7 +120,7 @@ def resolve(
     pattern, margins = PATTERNS[settings.pattern or "wim"], settings.margins or MARGINS[0]
     is_pointed = _are_pointed_at(margins)
     # Reading segments once more, alone, ranks them better: worth its price where the answer comes from them
-    is_judged_apart = settings.relevance_model not in (None, ITSELF)
+    is_judged_apart = settings.other_judge is not None
     again = pattern.answers_from_passages or settings.query_first or is_judged_apart
     relevance = settings.relevance or ("cascade" if again else "likelihood-gain")
     # Every margin is written before its verdict: all that are relevant may stand beside the context

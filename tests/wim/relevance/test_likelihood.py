@@ -78,7 +78,7 @@ def test_scores_and_margins_leave_no_trace_in_any_memory(
         (folder / "final_answer.jinja").write_text("\n\n\nQuestion: {{ query }}", encoding="utf-8")
     settings = Settings(
         model=str(model_file(which)), relevance=relevance, templates=tmp_path, segment_tokens=96, margin_tokens=16,
-        answer_tokens=12, relevance_threshold=0.0, answer="free",
+        answer_tokens=12, relevance_threshold=0.0, answer="summary",
     )  # fmt: skip
     document = Document("d", FILLER * 3 + GOLD + FILLER * 3)
     with Runtime(settings) as runtime:

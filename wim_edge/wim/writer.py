@@ -1,0 +1,167 @@
+"""The writer: the model that words an answer from passages that are already chosen, and nothing else.
+
+It may be the model that read and judged the segments, or a larger one beside it (`Settings.judge`). The larger one is
+loaded when its first answer is due: where the judge says that the documents do not answer, it is never asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from wim_edge.documents import sentences
+from wim_edge.engine.memory_estimate import padded
+from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.engine.sampling import Sampler, log_softmax
+from wim_edge.support import Confirmation
+from wim_edge.wim.chat import ChatFormat
+from wim_edge.wim.control import Control
+from wim_edge.wim.event_parts import FinishReason
+from wim_edge.wim.generate import Generation
+from wim_edge.wim.grounding import Grounding
+from wim_edge.wim.prompts import Prompts
+from wim_edge.wim.resolved_settings import ResolvedSettings
+
+_MARKERS = ("none", "None", " none", " None")
+"""The words with which the model says that the passages do not answer, as the prompt asks it to."""
+_MOST_SENTENCES = 2
+"""The sentences after which an answer to a question of fact ends, even if it has not said the judge's words."""
+_LEAST = 1e-9
+_UNSPACED = "\u2e80"
+"""The first character of scripts that put no blanks between words."""
+_SLACK = 32  # tokens: pieces put together may be tokenized a little otherwise
+
+
+class LoadsModel(Protocol):
+    """A model that is loaded when it is first asked for (`wim_edge.loaded_models.LoadedModels`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def confirmation(self) -> Confirmation: ...
+    def model(self) -> Model: ...
+    def chat(self) -> tuple[ChatFormat, str | None]: ...
+    def context(self, n_ctx: int) -> Context: ...
+    def resolved(self) -> ResolvedSettings: ...
+
+
+@dataclass
+class Turn:
+    """The passages in a sequence of the writer, which stays as it is: each prompt goes to a fork."""
+
+    model: Model
+    chat: ChatFormat
+    prompts: Prompts
+    sampler: Sampler
+    sequence: Sequence
+    stops: tuple[str, ...]
+    n_tokens: int = 0
+    """The tokens decoded so far."""
+    finish_reason: FinishReason = "stop"
+
+    def log_odds(self, query: str) -> float | None:
+        """Returns the log-odds, in nats, that the model answers the question from the passages rather than say that
+        they do not; None for a base model, which cannot be told to."""
+        if not self.chat.is_chat:
+            return None
+        markers = sorted({self.model.tokenize(word)[0] for word in _MARKERS})
+        with self._asked(self.prompts.way_out(query)) as branch:
+            logprobs = log_softmax(branch.logits)
+        none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
+        return math.log(-math.expm1(none)) - none
+
+    def pieces(self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> Iterator[str]:
+        """Yields the model's answer to a prompt as it is written."""
+        with self._asked(prompt) as branch:
+            generation = Generation(
+                self.model, branch, self.sampler, most, self.stops, labels=labels, grounding=grounding
+            )
+            try:
+                yield from generation.pieces()
+            finally:
+                self.n_tokens += generation.n_tokens
+                self.finish_reason = generation.finish_reason
+
+    def sentence(self, prompt: str, run: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> str:
+        """Returns the model's answer to a question of fact, up to the end of the sentence that says the run, or of the
+        second one."""
+        text = ""
+        for piece in self.pieces(prompt, most, grounding, labels):
+            text += piece
+            if (end := _end(text, run)) is not None:
+                text, self.finish_reason = text[:end], "stop"
+                break
+        return text.strip()
+
+    def _asked(self, prompt: str) -> Sequence:
+        """Returns a fork of the passages with the prompt behind them."""
+        branch = self.sequence.fork()
+        try:
+            branch.append([*self.model.tokenize(prompt), *self.chat.after_user])
+        except BaseException:
+            branch.close()
+            raise
+        return branch
+
+
+class Writer:
+    """A model beside the one that reads, with a context of its own for the passages."""
+
+    def __init__(self, loaded: LoadsModel) -> None:
+        self._loaded = loaded
+        self.name = loaded.name
+        self.context: Context | None = None
+        """The context, once the model is loaded."""
+
+    @property
+    def confirmation(self) -> Confirmation:
+        return self._loaded.confirmation
+
+    @property
+    def resolved(self) -> ResolvedSettings:
+        """The writer's own settings: how many passages it is given, and whether its own short answer is shown."""
+        return self._loaded.resolved()
+
+    def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Turn:
+        """Returns a turn that has read the passages. ``room``: the tokens of the longest prompt and its answer.
+
+        Raises Interrupted, ModelError, CapacityError. The turn's sequence is to be closed.
+        """
+        model, (chat, _) = self._loaded.model(), self._loaded.chat()
+        own = Prompts(self.resolved.settings.templates, chat=chat.is_chat)
+        tokens = [*chat.opening(model, own.system(margins=False)), *model.tokenize("\n\n".join(passages))]
+        self.context = self._loaded.context(padded(len(tokens) + room + _SLACK))
+        control.add(self.context)
+        sequence = self.context.sequence()
+        stops = (*chat.stops, *self.resolved.settings.stop)
+        turn = Turn(model, chat, own, sampler, sequence, stops)
+        try:
+            sequence.append(tokens)
+        except BaseException:
+            sequence.close()
+            raise
+        return turn
+
+
+def said(run: str, text: str) -> bool:
+    """Tells whether a text has the words of a run, whatever their case and the punctuation around them."""
+    return bool(run) and f" {_plain(run)} " in f" {_plain(text)} "
+
+
+def _plain(text: str) -> str:
+    spaced = (char if char.isalnum() and char < _UNSPACED else f" {char} " if char.isalnum() else " " for char in text)
+    return " ".join("".join(spaced).casefold().split())
+
+
+def _end(text: str, run: str) -> int | None:
+    """Returns the end of the sentence after which the answer is complete, once the next one has begun; else None."""
+    spans = sentences(text)
+    for number, (_, end) in enumerate(spans[:-1], 1):
+        if said(run, text[:end]) or number >= _MOST_SENTENCES or not run:
+            return end
+    return None
