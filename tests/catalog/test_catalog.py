@@ -34,7 +34,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(paths: Paths, name: str, data: bytes) -> Path:
-    source = Catalog.load(paths).get(name).source
+    source = Catalog.load(paths).get(name).sources[0]
     folder = paths.models / (source.repo if isinstance(source, HubSource) else name)
     file = folder / source.file  # type: ignore[union-attr]
     file.parent.mkdir(parents=True)

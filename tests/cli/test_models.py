@@ -167,7 +167,7 @@ def test_add_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     file = tmp_path / "m.gguf"
     file.write_bytes(gguf())
     source = HubSource("me/model", "m-Q4_K_M.gguf")
-    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(gguf()), source)
+    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(gguf()), (source,))
     monkeypatch.setattr(own, "from_hub", lambda repo, wanted, name: (begun, "mit"))
     monkeypatch.setattr(catalog, "fetch", lambda entry, paths, progress: file)
     result = run("add", "me/model")

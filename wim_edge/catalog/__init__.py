@@ -11,7 +11,7 @@ from wim_edge.catalog.catalog import (
     resolve,
 )
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource
-from wim_edge.catalog.sources import Progress, fetch, locate, own_copy, removable, remove
+from wim_edge.catalog.sources import Progress, fetch, locate, locate_source, own_copy, removable, remove
 
 __all__ = [
     "EMBEDDED",
@@ -28,6 +28,7 @@ __all__ = [
     "fits_machine",
     "is_here",
     "locate",
+    "locate_source",
     "own_copy",
     "own_file",
     "removable",
