@@ -103,3 +103,9 @@ class TestResolve:
         with pytest.raises(ModelNotFoundError) as caught:
             resolve(None, paths)
         assert caught.value.hint == "wim-edge models pull smollm2-135m"
+
+
+def test_a_coder_variant_ranks_below_the_general_model_of_its_size(paths: Paths) -> None:
+    catalog = Catalog.load(paths)
+    assert catalog.get(EMBEDDED).rank < catalog.get("qwen2.5-coder-0.5b").rank < catalog.get("qwen3-0.6b").rank
+    assert catalog.get("qwen2.5-coder-1.5b").rank < catalog.get("qwen2.5-1.5b").rank

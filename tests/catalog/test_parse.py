@@ -73,6 +73,15 @@ class TestShipped:
         assert [part.resource[-2:] for part in source.parts] == ["00", "01", "02", "03"]
         assert source.file == "gemma-3-270m-q4_k_m.gguf"
 
+    def test_the_coder_variants_have_two_sources_of_one_file(self) -> None:
+        for name, count in (("qwen2.5-coder-0.5b", 6), ("qwen2.5-coder-1.5b", 22)):
+            hub, package = self.entries[name].sources
+            assert isinstance(hub, HubSource)
+            assert isinstance(package, PackageSource)
+            assert hub.file == package.file
+            assert hub.sha256 == package.sha256
+            assert [int(part.resource[-6:-4]) for part in package.parts] == list(range(1, count + 1))
+
     def test_thinking_models_do_not_think(self) -> None:
         assert self.entries["qwen3-8b"].chat == {"enable_thinking": False}
 

