@@ -185,7 +185,7 @@ def gemma3(shared: Path) -> Path:
 
     paths = Paths.from_environment({"WIM_EDGE_HOME": str(shared)})
     entry = Catalog.load(paths).get("gemma3-270m")
-    return made_once(shared, shared / entry.source.file, lambda path: fetch(entry, paths).replace(path))
+    return made_once(shared, shared / entry.sources[0].file, lambda path: fetch(entry, paths).replace(path))
 
 
 @pytest.fixture(scope="session")

@@ -69,12 +69,12 @@ def test_a_bundle_holds_wheels_models_and_the_script(
 def test_a_model_of_a_repository_lies_where_it_is_looked_for(
     tmp_path: Path, paths: Paths, asked: list[list[str]], model: ModelEntry
 ) -> None:
-    from wim_edge.catalog import hub, locate
+    from wim_edge.catalog import locate, own_copy
 
     entry = Catalog.load(paths).get("qwen3-8b")
     list(make_bundle(tmp_path / "b", [entry], [], paths))
     shutil.copytree(tmp_path / "b" / "models", paths.models)
-    assert locate(entry, paths) == hub.folder(entry.source, paths.models) / entry.source.file  # type: ignore[union-attr, arg-type]
+    assert locate(entry, paths) == own_copy(entry, paths.models)
 
 
 @pytest.mark.parametrize("there", ["file", "folder"])
@@ -92,7 +92,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path, paths: Paths, model: ModelE
 def test_a_file_of_ones_own_is_refused(tmp_path: Path, paths: Paths, model: ModelEntry) -> None:
     from dataclasses import replace
 
-    own = replace(model, source=PathSource(tmp_path / "weights"))
+    own = replace(model, sources=(PathSource(tmp_path / "weights"),))
     with pytest.raises(InvalidRequestError, match="your own"):
         list(make_bundle(tmp_path / "b", [own], [], paths))
 

@@ -29,7 +29,7 @@ def test_what_is_none_of_ours_is_an_engine_error(name: str) -> None:
 
 def test_every_error_has_a_hint_and_a_documented_exit_code() -> None:
     tree = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, WimEdgeError)]
-    assert len(tree) == 12
+    assert len(tree) == 13
     for kind in tree:
         error = kind("what", "do this")
         assert (str(error), error.hint) == ("what", "do this")

@@ -45,7 +45,7 @@ def make_bundle(
     models, extras = list(models), list(extras)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidRequestError(f"{target} is there, and not an empty folder", "Name a new folder.")
-    if own := next((one for one in models if isinstance(one.source, PathSource)), None):
+    if own := next((one for one in models if isinstance(one.sources[0], PathSource)), None):
         raise InvalidRequestError(
             f"{own.name} is a file of your own", "Copy it, and add it there: wim-edge models add FILE."
         )

@@ -6,7 +6,8 @@
     ├── ModelError               4
     │   ├── ModelNotFoundError   4   no such model, or it is not on this disk
     │   ├── ModelFileError       4   the file is not a usable GGUF model
-    │   └── DownloadError        7   fetching a model failed (network, disk full)
+    │   └── DownloadError        7   fetching a model failed (network, checksum)
+    │       └── DiskError        7   the disk is full, or the folder is not writable
     ├── CapacityError            5
     │   ├── ContextOverflowError 5   more tokens than the context holds
     │   └── MemoryBudgetError    5   more memory than the machine has free
@@ -67,6 +68,10 @@ class DownloadError(ModelError):
     """A model could not be fetched: no network, no such file, disk full, checksum differs."""
 
     exit_code = 7
+
+
+class DiskError(DownloadError):
+    """A model could not be written: another source would not help."""
 
 
 class CapacityError(WimEdgeError):

@@ -294,7 +294,9 @@ def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -
 
 def _is_unknown(found: ResolvedModel) -> bool:
     """Tells whether no catalog vouches for a model's file."""
-    return found.entry is None or isinstance(found.entry.source, PathSource)
+    if found.entry is None:
+        return True
+    return any(isinstance(one, PathSource) and one.path == found.path for one in found.entry.sources)
 
 
 def resolved_settings(settings: Settings) -> ResolvedSettings:

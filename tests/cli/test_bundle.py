@@ -18,19 +18,35 @@ def run(*args: str) -> Result:
     return CliRunner().invoke(main, args)
 
 
-def test_it_says_what_was_gathered_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a bundle was asked for."""
+    found: list[Any] = []
 
     def make(target: Path, models: Any, extras: Any, paths: Any) -> Iterator[BundleStep]:
-        asked.append((target, [one.name for one in models], list(extras)))
+        found.append((target, [one.name for one in models], list(extras)))
         yield BundleStep("wheels", 50_000_000)
         yield BundleStep("smollm2-135m", 98_000_000)
 
     monkeypatch.setattr(bundle, "make_bundle", make)
+    return found
+
+
+def test_it_says_what_was_gathered_and_what_to_do(tmp_path: Path, asked: list[Any]) -> None:
     done = run("bundle", "--model", "smollm2-135m", "--extra", "documents", str(tmp_path / "b"))
     assert asked == [(tmp_path / "b", ["smollm2-135m"], ["documents"])]
     assert "wheels: 50 MB" in done.stderr
+    assert "judges" not in done.stderr
     assert "148 MB; on the other machine: python3 b/install.py" in done.stdout
+
+
+def test_the_judge_goes_with_a_writer(tmp_path: Path, asked: list[Any]) -> None:
+    done = run("bundle", "--model", "qwen3-8b", "--model", "qwen3-4b", str(tmp_path / "b"))
+    assert asked[0][1] == ["qwen3-8b", "qwen3-4b", "smollm2-135m"]
+    assert "smollm2-135m judges which passages answer; it goes along (98 MB)" in done.stderr
+    run("bundle", "--model", "qwen3-8b", "--alone", str(tmp_path / "b"))
+    run("bundle", "--model", "embeddinggemma-300m", str(tmp_path / "b"))
+    assert [one[1] for one in asked[1:]] == [["qwen3-8b"], ["embeddinggemma-300m"]]
 
 
 def test_an_unknown_model_is_told(tmp_path: Path) -> None:

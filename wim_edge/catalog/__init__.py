@@ -7,11 +7,12 @@ from wim_edge.catalog.catalog import (
     facts,
     fits_machine,
     is_here,
+    judge_for,
     own_file,
     resolve,
 )
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource
-from wim_edge.catalog.sources import Progress, fetch, locate, own_copy, removable, remove
+from wim_edge.catalog.sources import Progress, fetch, locate, locate_source, own_copy, removable, remove
 
 __all__ = [
     "EMBEDDED",
@@ -27,7 +28,9 @@ __all__ = [
     "fetch",
     "fits_machine",
     "is_here",
+    "judge_for",
     "locate",
+    "locate_source",
     "own_copy",
     "own_file",
     "removable",

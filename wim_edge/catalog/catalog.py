@@ -122,6 +122,18 @@ def is_here(name: str, paths: Paths) -> bool:
     return entry is not None and locate(entry, paths) is not None
 
 
+def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry | None:
+    """Returns the judge that a writer needs, fetched or not; None for a model that does not write (embedding models,
+    those whose settings have ``prose = false``) and for the judge itself."""
+    from wim_edge.engine.gguf import is_embedding_model
+
+    writes = entry.rank and entry.settings.get("prose") is not False
+    found = locate(entry, paths)
+    if entry.name == EMBEDDED or not writes or (found is not None and is_embedding_model(found)):
+        return None
+    return catalog.get(EMBEDDED)
+
+
 def _is_path(model: str) -> bool:
     separators = [separator for separator in (os.sep, os.altsep) if separator]
     return model.endswith(".gguf") or any(separator in model for separator in separators)

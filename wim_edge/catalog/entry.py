@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 WORKING_SPACE = 200 * 1024**2
 """The bytes taken besides weights and KV cache: compute buffers and Python itself."""
@@ -16,10 +17,14 @@ USUAL_CONTEXT = 8192
 class HubSource:
     """A file in a repository on Hugging Face. ``revision`` is a branch, a tag or a commit."""
 
+    label: ClassVar[str] = "Hugging Face"
     repo: str
     file: str
     revision: str = "main"
     sha256: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.repo}, {self.file}, revision {self.revision}"
 
 
 @dataclass(frozen=True)
@@ -38,17 +43,28 @@ class PackagePart:
 class PackageSource:
     """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``."""
 
+    label: ClassVar[str] = "packages"
     parts: tuple[PackagePart, ...]
     file: str
     sha256: str | None = None
+
+    def __str__(self) -> str:
+        names = [part.requirement for part in self.parts]
+        if len(names) > 4:
+            return f"{self.label}: {names[0]} ... {names[-1]} ({len(names)} packages)"
+        return f"{self.label}: {', '.join(names)}"
 
 
 @dataclass(frozen=True)
 class PathSource:
     """A file of the user's own; it is read and never written or removed."""
 
+    label: ClassVar[str] = "path"
     path: Path
     sha256: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.path}"
 
 
 ModelSource = HubSource | PackageSource | PathSource
@@ -56,7 +72,10 @@ ModelSource = HubSource | PackageSource | PathSource
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model. Sizes are in bytes, ``context`` is in tokens; a higher ``rank`` is a better model."""
+    """One model. Sizes are in bytes, ``context`` is in tokens; a higher ``rank`` is a better model.
+
+    ``sources`` are tried in order. All of them hold the same file.
+    """
 
     name: str
     description: str
@@ -65,7 +84,7 @@ class ModelEntry:
     context: int
     rank: int
     bytes: int
-    source: ModelSource
+    sources: tuple[ModelSource, ...]
     kv_bytes_per_token: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     chat: Mapping[str, object] = field(default_factory=dict)
@@ -73,6 +92,11 @@ class ModelEntry:
     """The weights of `wim_edge.support.SupportWeights`, by name."""
     confirmation: Mapping[str, object] = field(default_factory=dict)
     """The weights of `wim_edge.support.Confirmation`, by name."""
+
+    @property
+    def sha256(self) -> str | None:
+        """The file's checksum, the same for every source."""
+        return self.sources[0].sha256
 
     def memory_bytes(self, file_bytes: int | None = None) -> int:
         """Estimates the memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import inspect
 import os
+import queue
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,12 +92,13 @@ def _package() -> Any:
     return huggingface_hub
 
 
-def download(source: HubSource, models: Path, size: int, progress: Progress) -> Path:
+def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
     """Fetches the file (of about ``size`` bytes) into our own folder and returns its path.
 
     An interrupted download there is continued, and its bytes count as done from the first call to
     ``progress``. HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
-    with a hint if the package or network is missing, the name unknown, access not granted, or the disk full.
+    with a hint if the package or network is missing, the name unknown, access not granted, or the disk full. Unless
+    this source ``is_last``, a hub that is silent for ten seconds is an error, too.
     """
     package = _package()
     errors, hf_hub_download = package.errors, package.hf_hub_download
@@ -108,6 +111,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     # whose errors are OSErrors, or httpx, whose error is the first base of HfHubHTTPError.
     http_error = errors.HfHubHTTPError.__bases__[0]
     try:
+        _check_answers(package, source, is_last)
         with _redirected(package.get_session(), http_error):
             path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
     except _TooLongError as error:
@@ -117,6 +121,30 @@ def download(source: HubSource, models: Path, size: int, progress: Progress) -> 
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
         raise _explain(error, errors, source, into, size) from error
     return Path(path)
+
+
+def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
+    """Raises the error of a hub that cannot be reached; the package would try again for minutes, and hide it."""
+    seconds = package.constants.HF_HUB_ETAG_TIMEOUT
+    url = package.hf_hub_url(source.repo, source.file, revision=source.revision)
+    answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            package.get_session().head(url, timeout=seconds, follow_redirects=False)
+        except Exception as error:  # noqa: BLE001 - raised below
+            answers.put(error)
+        else:
+            answers.put(None)
+
+    # In a thread, because no timeout ends a look-up of the host's name
+    threading.Thread(target=ask, name="wim-edge hub", daemon=True).start()
+    try:
+        error = answers.get(timeout=seconds)
+    except queue.Empty:
+        error = TimeoutError(f"no answer for {seconds} seconds")
+    if error is not None and not (is_last and "Timeout" in type(error).__name__):
+        raise error
 
 
 @dataclass(frozen=True)
@@ -233,12 +261,25 @@ def remove(source: HubSource, models: Path) -> int:
         return 0
     freed = own.stat().st_size
     own.unlink()
+    _remove_empty(folder(source, models))
+    return freed
+
+
+def discard_begun(source: HubSource, models: Path) -> None:
+    """Deletes what interrupted downloads have left of the file, and the repository's folder if that is empty then."""
     top = folder(source, models)
+    for part in _parts(source, top):
+        part.unlink(missing_ok=True)
+    if top.is_dir() and not any(top.rglob("*.incomplete")):  # another process may be downloading another file
+        _remove_empty(top)
+
+
+def _remove_empty(top: Path) -> None:
+    """Deletes a repository's folder, and its owner's, if no model is in them."""
     if not any(path.is_file() for path in top.rglob("*") if ".cache" not in path.relative_to(top).parts):
         shutil.rmtree(top)
         if not any(top.parent.iterdir()):
             top.parent.rmdir()
-    return freed
 
 
 def _bar(progress: Progress) -> type:

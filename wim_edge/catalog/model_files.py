@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from wim_edge.atomic_files import replace_file
-from wim_edge.errors import DownloadError
+from wim_edge.errors import DiskError, DownloadError
 
 Progress = Callable[[int, int | None], None]
 """A function that is called with the bytes done and the bytes in all, None if that is not known."""
@@ -32,7 +32,7 @@ def megabytes(size: int) -> str:
 
 
 def require_space(folder: Path, need: int) -> None:
-    """Makes ``folder``. Raises DownloadError if that fails, or its disk has fewer than ``need`` bytes free."""
+    """Makes ``folder``. Raises DiskError if that fails, or its disk has fewer than ``need`` bytes free."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
@@ -42,17 +42,17 @@ def require_space(folder: Path, need: int) -> None:
         raise _disk_full(folder, need, free)
 
 
-def write_error(error: OSError, folder: Path, need: int) -> DownloadError:
-    """Returns the DownloadError for an OSError met while writing ``need`` bytes into ``folder``."""
+def write_error(error: OSError, folder: Path, need: int) -> DiskError:
+    """Returns the DiskError for an OSError met while writing ``need`` bytes into ``folder``."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         there = next(one for one in (folder, *folder.parents) if one.is_dir())  # it may be what could not be made
         return _disk_full(folder, need, shutil.disk_usage(there).free)
     what = error.strerror or str(error)
-    return DownloadError(f"{folder}: {what}", "WIM_EDGE_HOME can name another folder to keep things in.")
+    return DiskError(f"{folder}: {what}", "WIM_EDGE_HOME can name another folder to keep things in.")
 
 
-def _disk_full(folder: Path, need: int, free: int) -> DownloadError:
-    return DownloadError(
+def _disk_full(folder: Path, need: int, free: int) -> DiskError:
+    return DiskError(
         f"The disk of {folder} is full: {megabytes(need)} needed, {megabytes(free)} free",
         "Free some space (`wim-edge models remove NAME`), or point WIM_EDGE_HOME at another disk.",
     )
@@ -74,7 +74,7 @@ def check_sha256(path: Path, expected: str | None) -> None:
 def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
     """Writes the streams one after the other to ``target``, which appears only when it is whole.
 
-    Raises DownloadError if it cannot be written, for example on a full disk.
+    Raises DiskError if it cannot be written, for example on a full disk.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     done = 0

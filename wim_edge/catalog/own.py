@@ -40,7 +40,7 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
         header.number("context_length") or 512,
         1 + max(smaller, default=0) if header.chat_template else 1,
         header.nbytes,
-        source,
+        (source,),
         -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None,
     )
 
@@ -79,21 +79,22 @@ def add(entry: ModelEntry, paths: Paths) -> Path:
 
 
 def as_toml(entry: ModelEntry) -> str:
-    """Returns an entry as models.toml has it, with its source."""
+    """Returns an entry as models.toml has it, with its one source."""
+    (one,) = entry.sources
     kv = {"kv_bytes_per_token": entry.kv_bytes_per_token} if entry.kv_bytes_per_token else {}
     fields: dict[str, Any] = {
         "description": entry.description, "licence": entry.licence, "parameters": entry.parameters,
         "context": entry.context, "rank": entry.rank, "bytes": entry.bytes, **kv,
     }  # fmt: skip
-    match entry.source:
+    match one:
         case HubSource(repo, file, revision):
             source = {"kind": "hub", "repo": repo, "file": file, "revision": revision}
         case PathSource(path):
             source = {"kind": "path", "path": str(path)}
         case other:
             raise TypeError(f"{other!r} is no source that can be added")
-    if entry.source.sha256:
-        source["sha256"] = entry.source.sha256
+    if one.sha256:
+        source["sha256"] = one.sha256
     return f'[models."{entry.name}"]\n{_pairs(fields)}[models."{entry.name}".source]\n{_pairs(source)}'
 
 
@@ -130,10 +131,11 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
         )
     (file,) = meant
     source = HubSource(repo, file.path, revision, file.sha256)
-    return ModelEntry(name_for(name, file.path), repo, licence or "not stated", "?", 1, 1, file.nbytes, source), licence
+    name = name_for(name, file.path)
+    return ModelEntry(name, repo, licence or "not stated", "?", 1, 1, file.nbytes, (source,)), licence
 
 
 def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:
     """Returns an entry with what the header of its file, which was fetched, says."""
-    whole = entry_of(path, entry.name, entry.source, licence, Catalog.load(paths))
+    whole = entry_of(path, entry.name, entry.sources[0], licence, Catalog.load(paths))
     return replace(whole, bytes=entry.bytes)

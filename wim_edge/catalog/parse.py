@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -19,6 +19,7 @@ from wim_edge.support import Confirmation, SupportWeights
 
 NAME = re.compile(rf"{NO_DEVICE}[a-z0-9][a-z0-9._-]*(?<!\.)")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
+_NUMBER = re.compile(r"\{n(?::0(\d))?\}")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
 """A relative path with forward slashes that stays inside its folder."""
 # What a model cannot decide for the user: which model it is, on which machines it runs, where files lie.
@@ -49,7 +50,9 @@ class _Entry(_Strict):
     context: Count
     rank: Annotated[int, Meta(ge=0, le=2**53, description="a whole number from 0 to 2^53")]
     bytes: Count
-    source: Table
+    sha256: Sha256 | None = None
+    source: Table = {}
+    sources: list[Table] = []
     kv_bytes_per_token: Count | None = None
     settings: Table = {}
     support: Table = {}
@@ -92,6 +95,14 @@ class _Parts(_Source, kw_only=True):
     parts: Annotated[list[Table], Meta(min_length=1, description="a list of tables")]
 
 
+class _Pattern(_Source, kw_only=True):  # {n} stands for the number of a part, {n:02} for two digits
+    file: Gguf
+    parts: Annotated[int, Meta(ge=1, le=999, description="a list of tables, or their number from 1 to 999")]
+    requirement: Requirement
+    module: Text
+    resource: Text
+
+
 def read_models(file: Path) -> dict[str, ModelEntry]:
     """Returns the entries of one models.toml by name. Raises ModelError naming the file, the entry and the key."""
     try:
@@ -120,13 +131,32 @@ def _table(data: Any, kind: type[T], where: str) -> T:
 def _entry(name: str, data: Any, file: Path) -> ModelEntry:
     where = f"{file}: models.{name}"
     table = _table(data, _Entry, where)
+    sources = _sources(table, where, file)
     _check_settings(table.settings, f"{where}.settings")
     for key, weights in (("support", SupportWeights), ("confirmation", Confirmation)):
         try:
             weights.from_mapping(getattr(table, key))
         except ValueError as error:
             raise ModelError(f"{where}.{key}: {error}", "wim-edge eval answerable fits them.") from error
-    return ModelEntry(name=name, **{**asdict(table), "source": _source(table.source, f"{where}.source", file)})
+    facts = {key: value for key, value in asdict(table).items() if key not in ("source", "sha256")}
+    return ModelEntry(name=name, **facts | {"sources": sources})
+
+
+def _sources(table: _Entry, where: str, file: Path) -> tuple[ModelSource, ...]:
+    """Returns the sources in the order in which they are tried, each with the file's checksum."""
+    if bool(table.source) == bool(table.sources):
+        what = "has source and sources" if table.source else "has no source"
+        raise ModelError(f"{where} {what}", f"Write one of [{where.rpartition(': ')[2]}.source] and [[...sources]].")
+    if table.source:
+        found = [_source(table.source, f"{where}.source", file)]
+    else:
+        found = [_source(one, f"{where}.sources[{i}]", file) for i, one in enumerate(table.sources)]
+    sums = {one.sha256 for one in found if one.sha256} | ({table.sha256} if table.sha256 else set())
+    if len(sums) > 1:
+        raise ModelError(f"{where}: the values of sha256 differ", "All sources of a model hold the same file.")
+    if len(found) > 1 and not sums:
+        raise ModelError(f"{where}.sha256 is missing", "Several sources need the checksum that they share.")
+    return tuple(replace(one, sha256=next(iter(sums), None)) for one in found)
 
 
 def _source(data: Table, where: str, file: Path) -> ModelSource:
@@ -137,6 +167,9 @@ def _source(data: Table, where: str, file: Path) -> ModelSource:
                 hint = 'Fetch all parts into one folder, and name the first with kind = "path".'
                 raise ModelError(f"{where}.file is one part of several", hint)
             return HubSource(hub.repo, hub.file, hub.revision, hub.sha256)
+        case "package" if isinstance(data.get("parts"), int):
+            pattern = _table(data, _Pattern, where)
+            return PackageSource(_numbered(pattern, where), pattern.file, pattern.sha256)
         case "package" if "parts" in data:
             table = _table(data, _Parts, where)
             parts = [_table(part, _Part, f"{where}.parts[{i}]") for i, part in enumerate(table.parts)]
@@ -148,6 +181,18 @@ def _source(data: Table, where: str, file: Path) -> ModelSource:
         case _:  # relative to the file that says so, wherever the command runs
             own = _table(data, _Path, where)
             return PathSource(file.parent / Path(own.path).expanduser(), own.sha256)
+
+
+def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
+    """Returns the parts that a pattern describes, numbered from 1."""
+    found = []
+    for n in range(1, pattern.parts + 1):
+        one = {key: _NUMBER.sub(lambda number: str(n).zfill(int(number[1] or 0)), getattr(pattern, key))  # noqa: B023
+               for key in ("requirement", "module", "resource")}  # fmt: skip
+        found.append(PackagePart(**asdict(_table(one, _Part, where))))
+    if len(set(found)) < len(found):
+        raise ModelError(f"{where}: the {pattern.parts} parts are the same", "Write {n} for the number of a part.")
+    return tuple(found)
 
 
 def _check_settings(table: Table, where: str) -> None:

