@@ -112,7 +112,7 @@ def test_lines_end_as_they_were_given(tmp_path: Path) -> None:
 
 
 def entry(name: str) -> ModelEntry:
-    return ModelEntry(name, "A model", "mit", "1M", 512, 1, 100, PathSource(Path("/m.gguf")), None)
+    return ModelEntry(name, "A model", "mit", "1M", 512, 1, 100, (PathSource(Path("/m.gguf")),))
 
 
 def test_models_are_added_one_after_the_other() -> None:

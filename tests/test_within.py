@@ -18,7 +18,7 @@ def test_it_ends_where_a_better_segment_is_unlikely() -> None:
     last, started = finished(found), found[0]
     assert isinstance(started, events.ReadingStarted)
     assert started.within == "auto"
-    assert last.text == "Ottilie Brandt"
+    assert last.text.startswith("Ottilie Brandt")
     assert last.read_segments < 8 < last.segments
     assert last.unread_probability is not None
     assert 0 < last.unread_probability < 0.05
@@ -40,7 +40,7 @@ def test_a_share_of_the_text_is_read() -> None:
     assert isinstance(started, events.ReadingStarted)
     assert started.within == "20%"
     assert last.read_segments < last.segments / 3
-    assert last.text == "Ottilie Brandt"
+    assert last.text.startswith("Ottilie Brandt")
     assert last.finish_reason == "stop"
     tokens = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
     assert 0.15 * started.tokens < sum(tokens) <= 0.2 * started.tokens
@@ -50,7 +50,7 @@ def test_a_share_of_the_text_is_read() -> None:
 def test_so_many_seconds_are_read_and_one_segment_always() -> None:
     found = asked(SMALL.with_changes(within="0.000001s"), text(8, 5))
     assert finished(found).read_segments == 1
-    assert finished(found).text == "Ottilie Brandt"
+    assert finished(found).text.startswith("Ottilie Brandt")
     assert finished(asked(SMALL.with_changes(within="1h"), text(8, 5))).read_segments == finished(found).segments
 
 

@@ -22,7 +22,8 @@ from wim_edge.library.in_step import InStep
 from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.library_recall import LibraryRecall
-from wim_edge.session import QuestionSession, nothing_events, prepare, resolve_for, run_session, stopped_events
+from wim_edge.roles import resolve_for
+from wim_edge.session import QuestionSession, nothing_events, prepare, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message

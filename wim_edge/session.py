@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 
 from wim_edge import speeds
 from wim_edge.documents import Document
@@ -18,24 +18,24 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import FAILURES, ReadingStore, SavedReading
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.roles import roles_for
 from wim_edge.wim import events
 from wim_edge.wim.answer import AnswerStage
-from wim_edge.wim.answer_parts import Answer, provisional_answer
+from wim_edge.wim.answer_parts import Answer
 from wim_edge.wim.citations import cite
 from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.pattern import automatic
-from wim_edge.wim.plan import Plan, context_limit, make_plan
+from wim_edge.wim.plan import Plan, make_plan
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.relevance.methods import Scorer, SeparateModelRelevance, relevance_for
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.similarity import Similarity
 from wim_edge.wim.timings import Timings, peak_rss_bytes
+from wim_edge.wim.wording import provisional_answer
 from wim_edge.wim.writer import Writer
 from wim_edge.within import ALL, AUTO
 
 _NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
-_SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 
 
 @dataclass
@@ -135,69 +135,21 @@ def prepare(
         reader.support, similarity,
     )
     notes += [failure] if failure else []
-    if settings.n_ctx is not None and settings.n_ctx > model.info.n_ctx_train:
-        notes.append(f"the context is limited to the {model.info.n_ctx_train:,} tokens the model was trained for")
-    if roles.auxiliary is not None and not isinstance(relevance, SeparateModelRelevance):
-        reason = f"{resolved.relevance} takes no model" if relevance else f"{pattern.name} scores nothing"
-        notes.append(f"the judge is not used: {reason}")
-    if settings.embedding_model is not None and similarity is None:
-        notes.append(f"the embedding model is not used: {pattern.name} reads in the order of the document")
     writer = Writer(roles.writer) if roles.writer is not None else None
-    return QuestionSession(reading, prompts, [*([warning] if warning else []), *notes], writer=writer)
+    warnings = [*([warning] if warning else []), *notes, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
+    return QuestionSession(reading, prompts, warnings, writer)
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The models of a question, by what they do, and the settings that it is read with."""
-
-    reader: LoadedModels
-    """The model that reads, scores and points: the judge where each segment is read alone, else the model itself."""
-    resolved: ResolvedSettings
-    """The reader's settings."""
-    writer: LoadedModels | None = None
-    """The model that words the answer, if it is not the reader; None: the reader does, or its quotation is enough."""
-    auxiliary: LoadedModels | None = None
-    """A model that scores segments or margins which another one reads (Writing in the Margins, appendix A)."""
-
-
-def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns who does what for a question on these documents. If neither the user nor models.toml names a pattern,
-    each segment is read alone where there is a judge; else the documents' length and the model's speed decide. Raises
-    what `LoadedModels.model` raises."""
-    loaded.locate()
-    judge, resolved = loaded.judge(), loaded.resolved()
-    if resolved.settings.pattern is None and documents:
-        resolved = loaded.resolved(_usual_pattern(loaded, resolved, documents, judge))
-    if judge is None or resolved.pattern.deep:
-        return Roles(loaded, resolved, auxiliary=judge if loaded.settings.other_judge is not None else None)
-    as_read = replace(judge.resolved(pattern=resolved.pattern.name), prose=False, why=resolved.why)
-    return Roles(judge, as_read, loaded if resolved.prose else None)
-
-
-def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings that a question on these documents is answered with, for a person: the reader's, and those
-    that the model itself has. Raises what `roles_for` raises."""
-    roles = roles_for(loaded, documents)
-    if roles.reader is loaded:
-        return roles.resolved
-    own, read = loaded.resolved(), roles.resolved
-    names = ("model", "judge", "pattern", "prose", "rpc")
-    settings = replace(read.settings, **{name: getattr(own.settings, name) for name in names})
-    origins = {**read.origins, **{name: own.origins[name] for name in names}}
-    return replace(read, settings=settings, origins=origins, prose=own.prose)
-
-
-def _usual_pattern(
-    loaded: LoadedModels, resolved: ResolvedSettings, documents: Seq[Document], judge: LoadedModels | None
-) -> tuple[str, str]:
-    if judge is not None:
-        return "wim-shallow", "the judge reads each segment alone"
-    model = loaded.model()
-    sample = "".join(document.text[:_SAMPLE] for document in documents)[:_SAMPLE]
-    size = sum(len(document.text) for document in documents)
-    tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
-    limit = context_limit(resolved.settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
-    return automatic(tokens, limit, speeds.known(model))
+def _unused(reading: Reading, *, has_auxiliary: bool) -> Iterator[str]:
+    """Yields a note for each setting that cannot be followed."""
+    resolved, relevance, trained = reading.resolved, reading.relevance, reading.model.info.n_ctx_train
+    if (resolved.settings.n_ctx or 0) > trained:
+        yield f"the context is limited to the {trained:,} tokens the model was trained for"
+    if has_auxiliary and not isinstance(relevance, SeparateModelRelevance):
+        reason = f"{resolved.relevance} takes no model" if relevance else f"{resolved.pattern.name} scores nothing"
+        yield f"the judge is not used: {reason}"
+    if resolved.settings.embedding_model is not None and reading.similarity is None:
+        yield f"the embedding model is not used: {resolved.pattern.name} reads in the order of the document"
 
 
 def _auxiliary(judge: LoadedModels | None) -> Scorer | None:
@@ -360,7 +312,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         answer.quotes,
         answer.support,
         answer.unsupported,
-        asdict(answer.evidence) if answer.evidence else None,
+        answer.evidence.to_dict() if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
     )

@@ -29,6 +29,12 @@ class Evidence:
     """The share of the question's words that stand in no passage that was read; 0 to 1."""
     writer: float | None = None
     """The log-odds that the passages answer, by the model that words the answer; None if it was not asked."""
+    judge: float | None = None
+    """The log-odds of the support before that model was asked; None likewise."""
+
+    def to_dict(self) -> dict[str, float]:
+        """Returns the evidence that there is, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.scripted import give
 from tests.wim.story import TEXT, reply
-from wim_edge import loaded_models
 from wim_edge.testing import FakeModel
 
 
@@ -15,7 +15,7 @@ from wim_edge.testing import FakeModel
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model but a scripted one, and none of the variables that the test's own terminal has."""
     model = FakeModel(reply)
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: model)
+    give(monkeypatch, model)
     for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -24,7 +24,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Every runtime opened by a command gets this model."""
     fake = FakeModel(reply)
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
+    give(monkeypatch, fake)
     return fake
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.cli.scripted import give
 from tests.evaluation.stub import multidoc_row, write
-from wim_edge import loaded_models
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.main import CommandGroup
 from wim_edge.testing import FakeModel
@@ -33,7 +33,7 @@ def reply(prompt: str) -> str:
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Every runtime opened by a command gets this model."""
     fake = FakeModel(reply)
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
+    give(monkeypatch, fake)
     return fake
 
 
@@ -131,7 +131,7 @@ def test_every_asking_frees_its_cache(model: FakeModel, data: Path) -> None:
 
 def test_examples_that_do_not_fit_are_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeModel(reply, n_ctx_train=300)
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
+    give(monkeypatch, fake)
     result = evaluate("kv", "--documents", 20, "--limit", 2, "--positions", 0, "-p", "llm", "--json")
     assert result.exit_code == 0, result.output
     (found,) = json.loads(result.stdout)["patterns"]

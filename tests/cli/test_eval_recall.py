@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.cli.scripted import give
 from tests.evaluation.stub import write
 from tests.recall.conftest import DOCUMENTS, writes
-from wim_edge import loaded_models
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.main import CommandGroup
 from wim_edge.evaluation.recall import KNOWN
@@ -26,7 +26,7 @@ QUERIES = [
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
+    give(monkeypatch, fake)
     data = write(tmp_path / "queries.jsonl", QUERIES, lines=True)
     return "--data", str(data), "--library", str(write(tmp_path / "rows.jsonl.gz", ROWS, lines=True))
 

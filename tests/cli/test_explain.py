@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.scripted import give
 from wim_edge.cli import main
-from wim_edge.loaded_models import LoadedModels
 from wim_edge.testing import FakeModel
 
 
 def test_the_command_explains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(LoadedModels, "model", lambda self: FakeModel(lambda prompt: ""))
+    give(monkeypatch, FakeModel(lambda prompt: ""))
     monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
     (tmp_path / "a.txt").write_text("A short text.")
     ask = ["ask", "--explain-settings", "--passages", "2", str(tmp_path / "a.txt"), "Why?"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.cli.scripted import give
 from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.cli import main
@@ -20,7 +21,7 @@ from wim_edge.testing import FakeModel
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     fake = FakeModel(writes("Lighthouse", "The lighthouse was built"))
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", lambda self: fake)
+    give(monkeypatch, fake)
     return fake
 
 

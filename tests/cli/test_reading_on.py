@@ -23,7 +23,7 @@ def test_enter_reads_on_until_all_is_read(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr("wim_edge.cli.ask.is_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", enter)
-    shown = terminal(*SHALLOW, "--segment-tokens", "32", "--no-save", str(path), "Which colour had the bicycle?",
+    shown = terminal(*SHALLOW, "--segment-tokens", "32", "--no-save", "--answer", "summary", str(path), "Which colour had the bicycle?",
                      monkeypatch=monkeypatch)  # fmt: skip
     assert "32 of " in shown
     assert "likely that another one answers better" in shown

@@ -6,7 +6,7 @@ import random
 
 from wim_edge.evaluation.fit_support import fit_support
 from wim_edge.evaluation.records import Record
-from wim_edge.support import Evidence, SupportWeights
+from wim_edge.support import Confirmation, Evidence, SupportWeights
 
 
 def records(n: int, tells: float) -> list[Record]:
@@ -15,6 +15,7 @@ def records(n: int, tells: float) -> list[Record]:
         absent = number % 2 == 0
         odds = rng.gauss(-tells if absent else tells, 1)
         evidence = {"likelihood": rng.gauss(20, 5), "answers": odds, "run": -1.0, "missing": 0.2}
+        evidence |= {"judge": odds / 2, "writer": rng.gauss(0, 1)}
         found.append(
             Record(id=str(number), group=str(number), pattern="default", x=None, question="q",
                    answers=() if absent else ("a",), scores={"f1": 0.0}, unanswerable=absent, evidence=evidence)
@@ -29,6 +30,13 @@ def test_evidence_that_tells_gets_its_weight() -> None:
     assert weights.answers > 0.3
     assert weights.run == 0  # it never varied
     assert weights.support(Evidence(20, 3, -1, 0.2)) > 0.8 > 0.2 > weights.support(Evidence(20, -3, -1, 0.2))
+
+
+def test_a_writer_that_knows_no_better_than_chance_gets_no_weight() -> None:
+    fitted = fit_support(records(60, 2.0))
+    assert fitted["confirmation_auroc"] > 0.95
+    weights = Confirmation.from_mapping(fitted["confirmation"])
+    assert weights.judge > 5 * abs(weights.writer)
 
 
 def test_what_tells_nothing_gets_none() -> None:

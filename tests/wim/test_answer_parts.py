@@ -7,7 +7,7 @@ import pytest
 from tests.wim.mill import MILL, NONE, SURE, ask
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.testing import FakeModel
-from wim_edge.wim.answer_parts import NOT_SAID, Answer, unsupported
+from wim_edge.wim.answer_parts import NOT_SAID, Answer
 
 
 def test_a_question_in_two_parts_is_answered_in_two() -> None:
@@ -31,15 +31,6 @@ def test_of_two_parts_that_are_not_there_neither_is_answered() -> None:
     answer = ask(MILL, "Who sold the mill, and where?", "1921", NONE)
     assert answer.status == "not_found"
     assert answer.text.startswith(NOT_SAID)
-
-
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
-     ("4,000 and 4.5", ("4.5",)), ("No number at all", ())],
-)  # fmt: skip
-def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
-    assert unsupported(text, [MILL, "in 1921"]) == missing
 
 
 def test_of_two_names_a_list_has_both() -> None:

@@ -134,7 +134,7 @@ def test_another_question_is_read_from_the_start() -> None:
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         runtime.ask(Document("d", text(40, 33)), "What is of interest?")
         last = runtime.ask(Document("d", text(40, 33)), QUESTION, read_on=True)
-    assert last.text == "Ottilie Brandt"
+    assert last.text.startswith("Ottilie Brandt")
     assert last.read_segments < 8
 
 
@@ -168,7 +168,7 @@ def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: 
     assert [n > 8 for n in joined] == ([True] if moves else [])
     final = prompts[-1]  # whichever way, the prompt is the same
     assert all(told[slice(*source.chars)].strip() in final for source in last.sources)
-    assert last.text == "Ottilie Brandt"
+    assert last.text.startswith("Ottilie Brandt")
 
 
 def test_reading_ahead_goes_through_the_document(tmp_path: Path) -> None:

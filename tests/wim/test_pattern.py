@@ -93,7 +93,7 @@ def test_shallow_reading_has_no_limit_by_the_context() -> None:
     with Runtime(settings, model=model) as runtime:
         found = list(runtime.stream(lighthouse.library(60, 47), lighthouse.QUESTION))
     assert found[0].tokens > 600 and found[0].windows == 0  # type: ignore[attr-defined]  # noqa: PT018
-    assert found[-1].text == "Ottilie Brandt"  # type: ignore[attr-defined]
+    assert found[-1].text.startswith("Ottilie Brandt")  # type: ignore[attr-defined]
     assert not [event for event in found if isinstance(event, events.Warning)]
 
 

@@ -38,7 +38,7 @@ def test_what_is_near_comes_first_though_it_shares_no_word() -> None:
     with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
         found = asked(runtime, 60, 50)
     last = finished(found)
-    assert last.text == "Ottilie Brandt"
+    assert last.text.startswith("Ottilie Brandt")
     assert last.read_segments < 8
     orders = [event.segments for event in found if isinstance(event, events.ReadingOrder)]
     assert read(found) == list(orders[-1][: last.read_segments])
@@ -56,7 +56,7 @@ def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes
         assert len(embedder.embedded) == 128
         assert first.text == "nothing"
         first = runtime.ask(document, QUESTION, read_on=True)
-    assert first.text == "Ottilie Brandt"
+    assert first.text.startswith("Ottilie Brandt")
     assert GOLD[:40] in shown(document, first)
     assert len(embedder.embedded) == len(set(embedder.embedded)) <= first.segments
     assert first.read_segments < first.segments
@@ -67,7 +67,7 @@ def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> Non
     for _ in range(2):
         with Runtime(settings, model=model, embedder=embedder) as runtime:
             first = finished(asked(runtime, 20, 15))
-    assert first.text == "Ottilie Brandt"
+    assert first.text.startswith("Ottilie Brandt")
     assert len(embedder.embedded) == first.segments  # once
     library = ReadingStore(tmp_path)
     before = library.index.total()
@@ -89,7 +89,7 @@ def test_damaged_vectors_are_made_anew(tmp_path: Path) -> None:
         for digest, data in zip(rows, damages, strict=True):
             db.execute("UPDATE vector SET data = ? WHERE digest = ?", (data, digest))
     with Runtime(settings, model=model, embedder=embedder) as runtime:
-        assert finished(asked(runtime, 20, 15)).text == "Ottilie Brandt"
+        assert finished(asked(runtime, 20, 15)).text.startswith("Ottilie Brandt")
     assert len(embedder.embedded) == n + 5
 
 
@@ -120,7 +120,7 @@ def test_what_was_embedded_before_it_is_cancelled_is_kept(tmp_path: Path) -> Non
         n = len(embedder.embedded)
         assert n < 40
         last = finished(asked(runtime, 40, 30))
-    assert last.text == "Ottilie Brandt"
+    assert last.text.startswith("Ottilie Brandt")
     assert len(embedder.embedded) == last.segments + (len(embedder.embedded) - len(set(embedder.embedded)))
     assert embedder.embedded[n] not in embedder.embedded[:16]
 

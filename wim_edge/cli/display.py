@@ -208,8 +208,7 @@ class Live(_Base):
             case events.AnswerProvisional():
                 self._so_far = format_provisional(event, self._several)
             case events.AnswerRevised():
-                self._live.stop()
-                self.console.print(self._text("\nA better passage was found; the answer again", "bold"))
+                self._print("\nA better passage was found; the answer again", "bold")
             case events.MarginDelta() if self._margins:
                 self._writing += event.text
             case events.MarginJudged():
@@ -224,11 +223,14 @@ class Live(_Base):
             case events.AnswerFinished():
                 self._finish(event)
             case events.ReadingFinished():
-                self._live.stop()
-                self.console.print(self._text(format_kept(event), "dim"))
+                self._print(format_kept(event), "dim")
             case events.Warning():
                 self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
         self._refresh()
+
+    def _print(self, text: str, style: str) -> None:
+        self._live.stop()
+        self.console.print(self._text(text, style))
 
     def _busy(self, doing: str) -> None:
         self._doing = doing

@@ -34,20 +34,20 @@ def sample_text() -> str:
     return Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
 
 
-def measure_speed(model: Model, n_tokens: int, *, first: int = 8) -> Speed:
+def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
     """Measures the prefill of so many tokens, and decoding after them, in about ten seconds at most.
 
-    ``first``: tokens that tell how many there is time for; a watchdog stops what still takes too long.
+    ``warm_up``: tokens that tell how many there is time for; a watchdog stops what still takes too long.
     """
     context = model.context(n_tokens + 512)
     tokens = list(islice(cycle(model.tokenize(sample_text())), n_tokens))
     try:
         with context.sequence() as sequence:
-            sequence.append([*model.bos_tokens, *tokens[:8]])  # what is done for the first time takes longer
+            sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
             begun = time.perf_counter()
-            sequence.append(tokens[:first])
-            each = (time.perf_counter() - begun) / first
-            n = max(first, min(n_tokens, int(PREFILL_SECONDS / max(each, 1e-6))))
+            sequence.append(tokens[:warm_up])
+            each = (time.perf_counter() - begun) / warm_up
+            n = max(warm_up, min(n_tokens, int(PREFILL_SECONDS / max(each, 1e-6))))
             prefill = _timed(context, sequence, [tokens[:n]], PREFILL_SECONDS)
             decode = _timed(context, sequence, [[token] for token in tokens[:_DECODED]], DECODE_SECONDS)
             return Speed(*prefill, *decode)

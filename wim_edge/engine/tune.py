@@ -133,7 +133,7 @@ def _measure(
     kind = copy[0] if copy else None
     try:
         with Model(path, settings) as model:
-            speed = measure_speed(model, 1536, first=64)  # deep enough that attention counts
+            speed = measure_speed(model, 1536, warm_up=64)  # deep enough that attention counts
             late = None if speed.prefill and speed.decode else "not done in the seconds that it is given"
             if copy is None or late:
                 return RunConfig(label, path, settings, kind, speed.prefill, speed.decode, error=late)

@@ -11,19 +11,24 @@ from numpy.typing import NDArray
 
 from wim_edge.evaluation.intervals import auroc
 from wim_edge.evaluation.records import Record
-from wim_edge.support import Evidence, SupportWeights
+from wim_edge.support import Confirmation, SupportWeights
 
-NAMES = tuple(field.name for field in fields(Evidence))
 _RIDGE = 1.0
 """The ridge for the weights of standardized evidence: dozens of questions must not make any of them large."""
 _FOLDS, _STEPS, _LEAST = 5, 50, 8
 
 
 def fit_support(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``support``, the weights by name as models.toml takes them, and ``support_auroc``, of questions that
-    they were not fitted on (five folds, by question); nothing where too few questions of either kind have evidence."""
-    some = [record for record in records if record.evidence is not None]
-    evidence = np.array([[(record.evidence or {}).get(name, 0.0) for name in NAMES] for record in some], float)
+    """Returns ``support`` and, of questions that a writer was asked too, ``confirmation``: the weights by name as
+    models.toml takes them; and the AUROC of each on questions that they were not fitted on (five folds, by question).
+    Nothing where too few questions of either kind have the evidence."""
+    return {**_fitted(records, "support", SupportWeights), **_fitted(records, "confirmation", Confirmation)}
+
+
+def _fitted(records: Sequence[Record], key: str, kind: type[SupportWeights] | type[Confirmation]) -> dict[str, Any]:
+    names = [field.name for field in fields(kind) if field.name != "bias"]
+    some = [record for record in records if record.evidence is not None and set(names) <= record.evidence.keys()]
+    evidence = np.array([[(record.evidence or {})[name] for name in names] for record in some], float)
     answerable = np.array([not record.unanswerable for record in some], float)
     if min(answerable.sum(), (1 - answerable).sum()) < _LEAST:
         return {}
@@ -35,11 +40,11 @@ def fit_support(records: Sequence[Record]) -> dict[str, Any]:
         bias, weights = _fit(evidence[inside], answerable[inside])
         held_out[~inside] = bias + evidence[~inside] @ weights
     bias, weights = _fit(evidence, answerable)
-    by_name = {"bias": round(bias, 3), **{name: round(float(w), 4) for name, w in zip(NAMES, weights, strict=True)}}
-    SupportWeights.from_mapping(by_name)
-    yes = [float(score) for score, kind in zip(held_out, answerable, strict=True) if kind]
-    no = [float(score) for score, kind in zip(held_out, answerable, strict=True) if not kind]
-    return {"support": by_name, "support_auroc": auroc(yes, no)}
+    by_name = {"bias": round(bias, 3), **{name: round(float(w), 4) for name, w in zip(names, weights, strict=True)}}
+    kind.from_mapping(by_name)
+    yes = [float(score) for score, is_there in zip(held_out, answerable, strict=True) if is_there]
+    no = [float(score) for score, is_there in zip(held_out, answerable, strict=True) if not is_there]
+    return {key: by_name, f"{key}_auroc": auroc(yes, no)}
 
 
 def _fit(evidence: NDArray[np.float64], answerable: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

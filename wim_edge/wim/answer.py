@@ -5,43 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from wim_edge import followup
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
-from wim_edge.support import NOT_FOUND, Confirmation
+from wim_edge.support import NOT_FOUND
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import (
-    Answer,
-    answer_in_parts,
-    judged_answer,
-    not_found,
-    passages_of,
-    pointed_answer,
-    worded_answer,
-    written_answer,
-)
-from wim_edge.wim.candidates import format_quotes
-from wim_edge.wim.grounding import Grounding
+from wim_edge.wim.answer_parts import Answer, answer_in_parts, not_found, pointed_answer
 from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, source_label
 from wim_edge.wim.pointing import Pointed
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.summary import counted_answer, summary, told_records
 from wim_edge.wim.which_documents import documents_that_say
-from wim_edge.wim.writer import Turn, Writer
+from wim_edge.wim.wording import Wording, judged_answer
+from wim_edge.wim.writer import Writer, Writing
 
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
-_OPEN = ("list", "summary", "free")
-"""The kinds of question that one run does not answer."""
-_SENTENCE = 96
-"""The most tokens of an answer to a question of fact."""
-
-
 def source_of(
     document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
 ) -> events.Source:
@@ -108,65 +92,15 @@ class AnswerStage:
             yield events.AnswerDelta(self.answer.text)
             return
         with self._turn(focus) as turn:
-            if focus and reading.resolved.margins_are_pointed_at and reading.resolved.pattern.margins:
-                yield from self._word(turn)
-            else:
-                yield from self._write(turn)
-
-    def _word(self, turn: Turn) -> Iterator[events.Event]:
-        """Has the model confirm that the passages answer, and word the answer that the judge points at."""
-        reading, judged = self.reading, self._judged
-        writer = self.writer
-        if judged is None or judged.evidence is None or judged.support is None:
-            yield from self._write(turn)
-            return
-        with reading.clock.stage("answer"):
-            says = turn.log_odds(reading.plan.query)
-        confirmation = writer.confirmation if writer else Confirmation()
-        evidence = replace(judged.evidence, writer=says)
-        judged = replace(judged, support=confirmation.support(judged.support, says), evidence=evidence)
-        if (judged.support or 0.0) < NOT_FOUND and reading.kind != "summary":
-            self.answer = replace(not_found(reading, judged.quotes, judged.support), evidence=evidence)
-        elif reading.kind in _OPEN:
-            yield from self._write(turn, judged)
-            return
-        else:
-            self.answer = self._worded(turn, judged)
-        self.n_tokens = turn.n_tokens
-        yield events.AnswerDelta(self.answer.text)
-
-    def _worded(self, turn: Turn, judged: Answer) -> Answer:
-        """Returns the judge's run in a sentence of the writer's or, where its own short answer comes first, that."""
-        reading, query = self.reading, self.reading.plan.query
-        resolved = self.writer.resolved if self.writer else reading.resolved
-        is_short = resolved.settings.short_answer == "writer"
-        if reading.kind == "yesno" and not is_short:
-            return replace(pointed_answer(reading, self.used), evidence=judged.evidence)
-        quotation = format_quotes(reading, judged.quotes[:1])
-        prompt = turn.prompts.quotation(query) if is_short else turn.prompts.worded(query, quotation, judged.short)
-        grounding = Grounding(turn.model, [*passages_of(reading, self.used), query])
-        most = min(resolved.settings.answer_tokens, _SENTENCE)
-        with reading.clock.stage("answer"):
-            text = turn.sentence(prompt, "" if is_short else judged.short, most, grounding, reading.plan.labels)
-        return worded_answer(reading, self.used, judged, text.rstrip(".") if is_short else text, is_short=is_short)
-
-    def _write(self, turn: Turn, judged: Answer | None = None) -> Iterator[events.Event]:
-        """Has the model write an answer of any length, shown as it comes."""
-        reading = self.reading
-        grounding = Grounding(turn.model, [*passages_of(reading, self.used), reading.plan.query])
-        most = reading.resolved.settings.answer_tokens
-        written = turn.pieces(self._final_prompt(self.used), most, grounding, reading.plan.labels)
-        text = ""
-        try:
-            for piece in reading.clock.each("answer", written):
-                text += piece
-                yield events.AnswerDelta(piece)
-        finally:
-            self.answer = written_answer(reading, self.used, text.strip(), judged)
-            self.n_tokens, self.finish_reason = turn.n_tokens, turn.finish_reason
+            wording = Wording(reading, turn, self.used, self._judged, self._final_prompt(self.used), self.writer)
+            points = reading.resolved.margins_are_pointed_at and reading.resolved.pattern.margins
+            try:
+                yield from wording.run(from_passages=focus and points)
+            finally:
+                self.answer, self.n_tokens, self.finish_reason = wording.answer, turn.n_tokens, turn.finish_reason
 
     @contextmanager
-    def _turn(self, focus: bool) -> Iterator[Turn]:
+    def _turn(self, focus: bool) -> Iterator[Writing]:
         """Yields the passages, or the context that was read, in a sequence of the model that writes."""
         reading, used = self.reading, self.used
         if self.writer is not None:
@@ -181,7 +115,7 @@ class AnswerStage:
         sequence = self._focus(used) if focus else reading.cache.sequence.fork()  # it may be answered again
         try:
             stops = (*reading.chat.stops, *reading.resolved.settings.stop)
-            yield Turn(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops)
+            yield Writing(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops)
         finally:
             if sequence is not reading.cache.sequence:
                 sequence.close()

@@ -28,7 +28,6 @@ from wim_edge.wim.candidates import (
     margin_quotes,
     odds,
 )
-from wim_edge.wim.grounding import VALUE
 from wim_edge.wim.negation import clause_around, is_conditional, is_literal, is_negation, negates, stated, yes_or_no
 from wim_edge.wim.plan import source_label
 from wim_edge.wim.pointing import Pointed
@@ -45,7 +44,6 @@ from wim_edge.wim.quotation import (
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.records import lacking
 from wim_edge.wim.second_look import look_again
-from wim_edge.wim.writer import said
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 HAS_NONE = "The document does not seem to have {}."
@@ -59,8 +57,6 @@ _NEAR = 0.08
 _LONG = 8
 """The number of words from which a short answer is not repeated beside the quotation that holds it."""
 _CLAUSE = re.compile(r"[,;:()|\t]|\s[–-]\s")
-_THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
-"""A mark between thousands."""
 _HELPS = words.without_endings("can could may might must shall should will would any there i you we it they")
 _WHAT = re.compile(r"\W*(?:what|which|was|welche\w?|que|quels?|quelles?|qué|cuáles)\b", re.IGNORECASE)
 """A question whose answer may be a list, though its words do not ask for one."""
@@ -94,7 +90,7 @@ def pointed_answer(
     if found is None:
         found = reading.pointed_at(used)
     cells = looked_up(reading, found, question)
-    evidence = _evidence(reading, found, used, question, bool(cells))
+    evidence = evidence_of(reading, found, used, question, bool(cells))
     candidates = [*cells, *candidates_of(reading, found, is_part)]
     if candidates and not cells and not reading.model.has_adapter and reading.kind == "fact":
         again = look_again(reading, candidates[0], question)
@@ -174,20 +170,6 @@ def _pointed(
     return Answer(f"{text}\n\n{carried}" if carried else text, status, short, span, quotes, support)
 
 
-def provisional_answer(reading: Reading) -> Answer | None:
-    """Returns the likeliest run of what has been read so far, if its support is that of a sure answer to a question of
-    fact; else None. Nothing is evaluated for it."""
-    used = reading.chosen()
-    found = reading.pointed_at(used)
-    if reading.kind != "fact" or not _is_in_nats(reading) or not (candidates := candidates_of(reading, found)):
-        return None
-    best, evidence = candidates[0], _evidence(reading, found, used, reading.plan.query, False)
-    support = reading.support.support(evidence)
-    if support < ANSWERED:
-        return None
-    return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
-
-
 def status_of(support: float) -> events.AnswerStatus:
     """Returns the status of an answer with this support."""
     return "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
@@ -203,30 +185,6 @@ def not_found(reading: Reading, quotes: tuple[events.Quote, ...], support: float
         first = NOT_SAID
     nearest = f"{first}\n\n{where}: {carried}" if carried else first
     return Answer(nearest, "not_found", quotes=quotes, support=support)
-
-
-def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, *, is_short: bool) -> Answer:
-    """Returns a writer's answer to a question of fact, with the quotation that carries it.
-
-    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``is_short``: the text is
-    the writer's short answer, which is shown before the judge's. The text is shown if it says the run, or is the
-    writer's own short answer, and holds no value that no passage has; else the run is shown, as unsure.
-    """
-    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
-    is_said = said(judged.short, text)
-    status = status_of(judged.support or 0.0)
-    if loose or not text or not (is_said or is_short):
-        text, status, is_short = judged.short, "unsure" if status == "answered" else status, False
-    quotes = judged.quotes
-    if is_short and not is_said:
-        quotes = tuple(sorted(quotes, key=lambda quote: not said(text, quote.text)))
-    carried = format_quotes(reading, quotes[:1])
-    short, span = (text, None) if is_short and not is_said else (judged.short, judged.span)
-    shown = f"Perhaps: {text}" if status == "unsure" else text
-    return replace(
-        judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
-        quotes=quotes, is_written=True,
-    )  # fmt: skip
 
 
 def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
@@ -251,51 +209,7 @@ def _said(answer: Answer) -> str:
     return f"{'perhaps ' if answer.status == 'unsure' else ''}{answer.short}"
 
 
-def written_answer(reading: Reading, used: Seq[int], text: str, judged: Answer | None) -> Answer:
-    """Returns the parts of an answer in a model's own words. ``judged``: the run that the reader points at, with its
-    support; None: nothing was scored."""
-    if not text and judged is not None and judged.short:  # it said nothing but what was cut as an echo
-        return pointed_answer(reading, used)
-    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
-    support = judged.support if judged else None
-    is_sure = not loose and (support is None or support >= ANSWERED)
-    own = judged or Answer(quotes=margin_quotes(reading, used))
-    status: events.AnswerStatus = "answered" if is_sure else "unsure"
-    return replace(own, text=text, status=status, unsupported=loose, is_written=True)
-
-
-def judged_answer(reading: Reading, used: Seq[int]) -> Answer:
-    """Returns the run that the reader points at, before a model words it: with its quotations, the evidence, and the
-    support by that evidence alone. Without evidence the support is None."""
-    pointed = pointed_answer(reading, used)
-    if (evidence := pointed.evidence) is None:
-        return pointed
-    best = next(iter(candidates_of(reading, reading.pointed_at(used))), None)
-    if not pointed.short and best is not None:
-        pointed = replace(pointed, short=best.text, span=(best.start, best.end))
-    return replace(pointed, support=reading.support.support(evidence))
-
-
-def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
-    """Returns the texts that an answer can be taken from: the chosen passages, or all documents if none was chosen."""
-    passages = [reading.plan.segments[index].text for index in used]
-    return passages or [document.text for document in reading.plan.documents]
-
-
-def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes and addresses of a text that no known text has as a whole, whatever their case and
-    the marks between thousands."""
-    plain = "\n".join(known).casefold()
-    plain += f"\n{_THOUSANDS.sub('', plain)}"
-    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
-    return tuple(one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one))))
-
-
-def _stands_in(value: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) is not None
-
-
-def _evidence(reading: Reading, found: dict[int, Pointed], used: Seq[int], question: str, named: bool) -> Evidence:
+def evidence_of(reading: Reading, found: dict[int, Pointed], used: Seq[int], question: str, named: bool) -> Evidence:
     """Returns the evidence that the passages pointed into, or ``used`` where none is, hold an answer; ``named``: a
     table has the cell that is asked for."""
     passages = list(found) or list(used)
@@ -304,13 +218,13 @@ def _evidence(reading: Reading, found: dict[int, Pointed], used: Seq[int], quest
         answers = max(pointed.answers for pointed in found.values())
         answers = max(answers, _NAMED) if named else answers
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
-    known = reading.ranking.scores if _is_in_nats(reading) else {}
+    known = reading.ranking.scores if is_in_nats(reading) else {}
     scores = [known[index] for index in passages if index in known]
     missing = words.missing([reading.plan.segments[index].text for index in passages], question)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 
-def _is_in_nats(reading: Reading) -> bool:
+def is_in_nats(reading: Reading) -> bool:
     return reading.relevance is not None and reading.relevance.scores_in_nats
 
 

@@ -7,8 +7,9 @@ loaded when its first answer is due: where the judge says that the documents do 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from collections.abc import Sequence as Seq
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,7 +52,7 @@ class LoadsModel(Protocol):
 
 
 @dataclass
-class Turn:
+class Writing:
     """The passages in a sequence of the writer, which stays as it is: each prompt goes to a fork."""
 
     model: Model
@@ -75,7 +76,7 @@ class Turn:
         none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
         return math.log(-math.expm1(none)) - none
 
-    def pieces(self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> Iterator[str]:
+    def pieces(self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> Generator[str, None, None]:
         """Yields the model's answer to a prompt as it is written."""
         with self._asked(prompt) as branch:
             generation = Generation(
@@ -90,13 +91,15 @@ class Turn:
     def sentence(self, prompt: str, run: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> str:
         """Returns the model's answer to a question of fact, up to the end of the sentence that says the run, or of the
         second one."""
-        text = ""
-        for piece in self.pieces(prompt, most, grounding, labels):
-            text += piece
-            if (end := _end(text, run)) is not None:
-                text, self.finish_reason = text[:end], "stop"
-                break
-        return text.strip()
+        text, end = "", None
+        with closing(self.pieces(prompt, most, grounding, labels)) as pieces:
+            for piece in pieces:
+                text += piece
+                if (end := _end(text, run)) is not None:
+                    break
+        if end is not None:
+            self.finish_reason = "stop"
+        return text[:end].strip()
 
     def _asked(self, prompt: str) -> Sequence:
         """Returns a fork of the passages with the prompt behind them."""
@@ -127,10 +130,10 @@ class Writer:
         """The writer's own settings: how many passages it is given, and whether its own short answer is shown."""
         return self._loaded.resolved()
 
-    def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Turn:
-        """Returns a turn that has read the passages. ``room``: the tokens of the longest prompt and its answer.
+    def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
+        """Returns a writing that has read the passages. ``room``: the tokens of the longest prompt and its answer.
 
-        Raises Interrupted, ModelError, CapacityError. The turn's sequence is to be closed.
+        Raises Interrupted, ModelError, CapacityError. Its sequence is to be closed.
         """
         model, (chat, _) = self._loaded.model(), self._loaded.chat()
         own = Prompts(self.resolved.settings.templates, chat=chat.is_chat)
@@ -139,13 +142,13 @@ class Writer:
         control.add(self.context)
         sequence = self.context.sequence()
         stops = (*chat.stops, *self.resolved.settings.stop)
-        turn = Turn(model, chat, own, sampler, sequence, stops)
+        writing = Writing(model, chat, own, sampler, sequence, stops)
         try:
             sequence.append(tokens)
         except BaseException:
             sequence.close()
             raise
-        return turn
+        return writing
 
 
 def said(run: str, text: str) -> bool:

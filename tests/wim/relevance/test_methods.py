@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.wim.relevance.lighthouse import QUESTION, library, ranked, reply
-from wim_edge import Document, Runtime, Settings, events
+from wim_edge import Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.settings import RELEVANCES

@@ -1,0 +1,146 @@
+"""Who reads and judges, and who words the answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.wim.mill import MILL, NONE
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.errors import ModelError
+from wim_edge.loaded_models import LoadedModels
+from wim_edge.roles import roles_for
+from wim_edge.testing import FakeModel
+
+DOCUMENT = Document("mill.txt", MILL)
+QUESTION = "What did Brandt pay?"
+SHALLOW = Settings(pattern="wim-shallow", save=False)
+
+
+def judge() -> FakeModel:
+    return FakeModel(lambda prompt: "4,000 crowns")
+
+
+def writer(says: str = "She paid 4,000 crowns.") -> tuple[FakeModel, list[str]]:
+    """A scripted writer, and the prompts that it sees."""
+    seen: list[str] = []
+    return FakeModel(lambda prompt: seen.append(prompt) or says), seen  # type: ignore[func-returns-value]
+
+
+def test_the_judge_reads_and_the_writer_sees_passages_and_the_question_alone() -> None:
+    model, seen = writer()
+    reads = judge()
+    with Runtime(SHALLOW, model=model, judge=reads) as runtime:
+        found = list(runtime.stream(DOCUMENT, QUESTION))
+    assert isinstance(found[0], events.ReadingStarted)
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert last.text == "She paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (last.status, last.short, found[0].judge, last.judge) == ("answered", "4,000 crowns", "fake", "fake")
+    assert MILL in seen[-1]
+    assert "4,000 crowns\n\nSay the answer" in seen[-1]
+    assert len(model.contexts) == 1
+    assert not any(one.live for one in (*model.contexts, *reads.contexts))
+
+
+def test_a_writer_is_not_asked_for_what_is_not_there() -> None:
+    model, _ = writer()
+    with Runtime(SHALLOW, model=model, judge=judge()) as runtime:
+        loaded = runtime._loaded.judge()
+        assert loaded is not None
+        loaded.support = NONE
+        answer = runtime.ask(DOCUMENT, "What is the telephone number of Brandt?")
+    assert answer.status == "not_found"
+    assert not model.contexts
+
+
+def test_without_prose_the_judge_s_quotation_is_the_answer() -> None:
+    model, _ = writer()
+    with Runtime(SHALLOW.with_changes(prose=False), model=model, judge=judge()) as runtime:
+        answer = runtime.ask(DOCUMENT, QUESTION)
+    assert answer.text.startswith("4,000 crowns\n")
+    assert not model.contexts
+
+
+def test_what_the_judge_has_read_serves_every_writer(tmp_path: Path) -> None:
+    reads, kept = judge(), SHALLOW.with_changes(save=True, readings=tmp_path)
+    for number, name in enumerate(("Anna", "Bert", "Carla")):
+        says = f"She paid 4,000 crowns, says {name}."
+        with Runtime(kept, model=writer(says)[0], judge=reads) as runtime:
+            answer = runtime.ask(DOCUMENT, QUESTION)
+        assert answer.text.startswith(says)
+        read, known = answer.usage.prefilled_tokens, answer.usage.reused_tokens
+        assert (read > 0, known > 0) == (number == 0, number > 0)
+
+
+def test_a_deep_pattern_has_no_judge_unless_one_is_named() -> None:
+    loaded = LoadedModels(Settings(pattern="wim"), FakeModel(), judge=FakeModel())
+    roles = roles_for(loaded, [DOCUMENT])
+    assert roles.reader is loaded
+    assert roles.writer is roles.auxiliary is None
+
+
+def test_the_embedded_model_judges_for_a_file_of_the_user_s(tmp_path: Path) -> None:
+    file = tmp_path / "house.gguf"
+    file.write_bytes(b"GGUF")
+
+    def roles(**changes: object) -> tuple[str | None, str | None, str]:
+        loaded = LoadedModels(Settings(model=str(file)).with_changes(**changes))
+        found = roles_for(loaded, [DOCUMENT])
+        reader = None if found.reader is loaded else found.reader.name
+        return reader, found.writer and found.writer.name, found.resolved.pattern.name
+
+    assert roles() == ("smollm2-135m", "house", "wim-shallow")
+    assert roles(pattern="rag") == ("smollm2-135m", "house", "rag")
+    assert roles(prose=False) == ("smollm2-135m", None, "wim-shallow")
+    assert roles(pattern="wim") == (None, None, "wim")
+    for own in ({"judge": "self"}, {"relevance": "verdict"}, {"margins": "free"}):
+        assert roles(pattern="wim-shallow", **own) == (None, None, "wim-shallow")
+    assert roles(judge=str(file)) == ("house", "house", "wim-shallow")
+
+
+def test_the_judge_reads_with_its_own_settings(tmp_path: Path) -> None:
+    file = tmp_path / "house.gguf"
+    file.write_bytes(b"GGUF")
+    loaded = LoadedModels(Settings(model=str(file), max_passages=2))
+    resolved = roles_for(loaded, [DOCUMENT]).resolved
+    assert (resolved.segment_tokens, resolved.max_passages) == (256, 2)
+    assert resolved.settings.adapter == "smollm2-135m.gguf"
+    assert loaded.resolved().settings.adapter is None
+
+
+def test_a_writer_s_file_that_cannot_be_loaded_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "broken.gguf"
+    file.write_bytes(b"GGUF")
+    with Runtime(Settings(model=str(file), save=False), judge=judge()) as runtime, pytest.raises(ModelError):
+        runtime.stream(DOCUMENT, QUESTION)
+
+
+def test_changed_settings_share_the_judge() -> None:
+    model, reads = writer()[0], judge()
+    with Runtime(SHALLOW, model=model, judge=reads) as runtime:
+        for changes in ({"max_passages": 1}, {"answer": "fact"}):
+            with runtime.with_changes(**changes) as other:
+                assert other.ask(DOCUMENT, QUESTION).judge == "fake"
+        with runtime.with_changes(judge="self") as other:
+            assert other.ask(DOCUMENT, QUESTION).judge is None
+
+
+@pytest.mark.real
+def test_two_writers_in_two_processes_read_the_text_once(gemma3: Path, tmp_path: Path) -> None:
+    text = tmp_path / "mill.txt"
+    text.write_text(MILL * 4)
+    ask = [sys.executable, "-m", "wim_edge", "ask", "--json", "--pattern", "wim-shallow", "--answer-tokens", "8"]
+    ask += [str(text), "What did Brandt pay for the mill?"]
+    usage = []
+    for model in ("smollm2-135m", str(gemma3), "smollm2-135m"):
+        done = subprocess.run([*ask, "--model", model], capture_output=True, encoding="utf-8", check=False)
+        assert done.returncode in (0, 11), done.stderr
+        usage.append(events.from_dict(json.loads(done.stdout.splitlines()[-1])).usage)  # type: ignore[attr-defined]
+    first, *later = usage
+    assert first.prefilled_tokens > 0
+    assert all(one.prefilled_tokens < first.prefilled_tokens / 2 and one.reused_tokens for one in later)

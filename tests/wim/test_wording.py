@@ -1,0 +1,103 @@
+"""An answer in a model's words: only what the judge supports, and no value that the passages lack."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from tests.wim.mill import MILL, SURE, UNSURE
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.support import Confirmation, SupportWeights
+from wim_edge.testing import FakeModel
+from wim_edge.wim.wording import unsupported
+
+PAID = "What did Brandt pay?"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
+     ("4,000 and 4.5", ("4.5",)), ("No number at all", ()), ("In 192, for 21 crowns", ("192", "21"))],
+)  # fmt: skip
+def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
+    assert unsupported(text, [MILL, "in 1921"]) == missing
+
+
+def ask(
+    writes: str, *, support: SupportWeights = SURE, short: str = "4,000 crowns", confirmation: Confirmation | None = None,
+    **changes: object,
+) -> events.AnswerFinished:  # fmt: skip
+    """Asks what was paid of a judge that points at the short answer, and a model that writes this."""
+    settings = Settings(pattern="wim-shallow", save=False).with_changes(**changes)
+    with Runtime(settings, model=FakeModel(lambda _: writes), judge=FakeModel(lambda _: short)) as runtime:
+        judge = runtime._loaded.judge()
+        assert judge is not None
+        judge.support = support
+        runtime._loaded.confirmation = confirmation or Confirmation(writer=0.0)
+        return runtime.ask(Document("mill.txt", MILL), PAID)
+
+
+def test_a_sentence_with_the_run_is_the_answer_with_its_quotation() -> None:
+    answer = ask("Brandt paid 4,000 crowns. She was rich.")
+    assert answer.text == "Brandt paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (answer.status, answer.short, answer.unsupported) == ("answered", "4,000 crowns", ())
+    assert answer.citations
+
+
+@pytest.mark.parametrize("writes", ["She bought it cheaply.", "She paid 4,000 crowns and 12 more.", ""])
+def test_where_the_sentence_lacks_the_run_or_invents_a_value_the_run_is_the_answer(writes: str) -> None:
+    answer = ask(writes)
+    assert answer.text == "Perhaps: 4,000 crowns\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (answer.status, answer.short, answer.unsupported) == ("unsure", "4,000 crowns", ())
+
+
+def test_a_writer_that_points_better_gives_the_short_answer() -> None:
+    answer = ask("4,000 crowns.", short="in 1921", short_answer="writer")
+    assert (answer.status, answer.short, answer.span) == ("answered", "4,000 crowns", None)
+    assert answer.text.startswith("4,000 crowns\n\n")
+    assert ask("5,000 crowns.", short="in 1921", short_answer="writer").text.startswith("Perhaps: in 1921\n")
+
+
+def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
+    denied = ask("none", support=UNSURE, confirmation=Confirmation(writer=0.5))
+    assert denied.status == "not_found"
+    assert denied.support is not None
+    assert denied.evidence is not None
+    assert denied.support < 0.3 < SupportWeights(**vars(UNSURE)).bias + 1
+    assert denied.evidence["writer"] < 0
+    assert ask("none", support=UNSURE).status == "unsure"
+    confirmed = ask("She paid 4,000 crowns.", support=UNSURE, confirmation=Confirmation(writer=0.5))
+    assert confirmed.status == "answered"
+
+
+def test_a_list_is_written_and_one_with_a_value_of_its_own_is_unsure() -> None:
+    assert ask("Crowns, and a mill.", answer="list").text == "Crowns, and a mill."
+    loose = ask("She paid 12 crowns.", answer="list")
+    assert (loose.status, loose.unsupported) == ("unsure", ("12",))
+
+
+def stream(**changes: object) -> list[events.Event]:
+    settings = Settings(pattern="wim-shallow", save=False, prose=False, segment_tokens=48, within="all")
+    text = "She paid 4,000 crowns for the old mill.\n\n" + "\n\n".join(f"The weather of day {n} was fine, and nobody was out." for n in range(30))
+    with Runtime(settings.with_changes(**changes), model=FakeModel(lambda _: "4,000 crowns")) as runtime:
+        runtime._loaded.support = SURE
+        return list(runtime.stream(Document("mill.txt", text), PAID))
+
+
+def test_a_sure_answer_is_told_while_the_reading_goes_on() -> None:
+    found = stream()
+    early = [event for event in found if isinstance(event, events.AnswerProvisional)]
+    assert early[0].short == "4,000 crowns"
+    assert all(one.short != other.short for one, other in pairwise(early))
+    assert early[0].quote.text == "She paid 4,000 crowns for the old mill."
+    assert early[0].read_segments == 1 < early[0].segments
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert (last.short, last.read_segments) == ("4,000 crowns", early[0].segments)
+
+
+def test_first_ends_the_reading_with_it() -> None:
+    last = stream(first=True)[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert (last.short, last.read_segments, last.finish_reason) == ("4,000 crowns", 1, "early_exit")

@@ -1,0 +1,74 @@
+"""The roles of models in one question: which one reads and judges, and which one words the answer.
+
+Where each segment is read alone, the judge reads, scores, points and tells whether the documents answer at all; by
+default it is the embedded model, which was trained for that. The writer is given the chosen passages and nothing else.
+What is read is kept for the judge, whatever model writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, replace
+
+from wim_edge import speeds
+from wim_edge.documents import Document
+from wim_edge.loaded_models import LoadedModels
+from wim_edge.wim.pattern import automatic
+from wim_edge.wim.plan import context_limit
+from wim_edge.wim.resolved_settings import ResolvedSettings
+
+_SAMPLE = 1 << 14  # characters whose tokens tell how many all have
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The models of a question, by what they do, and the settings that it is read with."""
+
+    reader: LoadedModels
+    """The model that reads, scores and points: the judge where each segment is read alone, else the model itself."""
+    resolved: ResolvedSettings
+    """The reader's settings."""
+    writer: LoadedModels | None = None
+    """The model that words the answer, if it is not the reader; None: the reader does, or its quotation is enough."""
+    auxiliary: LoadedModels | None = None
+    """A model that scores segments or margins which another one reads (Writing in the Margins, appendix A)."""
+
+
+def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
+    """Returns who does what for a question on these documents. If neither the user nor models.toml names a pattern,
+    each segment is read alone where there is a judge; else the documents' length and the model's speed decide. Raises
+    what `LoadedModels.model` raises."""
+    loaded.locate()
+    judge, resolved = loaded.judge(), loaded.resolved()
+    if resolved.settings.pattern is None and documents:
+        resolved = loaded.resolved(_usual_pattern(loaded, resolved, documents, judge))
+    if judge is None or resolved.pattern.deep:
+        return Roles(loaded, resolved, auxiliary=judge if loaded.settings.other_judge is not None else None)
+    as_read = replace(judge.resolved(pattern=resolved.pattern.name), prose=False, why=resolved.why)
+    return Roles(judge, as_read, loaded if resolved.prose else None)
+
+
+def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
+    """Returns the settings that a question on these documents is answered with, for a person: the reader's, and those
+    that the model itself has. Raises what `roles_for` raises."""
+    roles = roles_for(loaded, documents)
+    if roles.reader is loaded:
+        return roles.resolved
+    own, read = loaded.resolved(), roles.resolved
+    names = ("model", "judge", "pattern", "prose", "rpc")
+    settings = replace(read.settings, **{name: getattr(own.settings, name) for name in names})
+    origins = {**read.origins, **{name: own.origins[name] for name in names}}
+    return replace(read, settings=settings, origins=origins, prose=own.prose)
+
+
+def _usual_pattern(
+    loaded: LoadedModels, resolved: ResolvedSettings, documents: Seq[Document], judge: LoadedModels | None
+) -> tuple[str, str]:
+    if judge is not None:
+        return "wim-shallow", "the judge reads each segment alone"
+    model = loaded.model()
+    sample = "".join(document.text[:_SAMPLE] for document in documents)[:_SAMPLE]
+    size = sum(len(document.text) for document in documents)
+    tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
+    limit = context_limit(resolved.settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
+    return automatic(tokens, limit, speeds.known(model))

@@ -1,0 +1,198 @@
+"""The wording of an answer: a judge has pointed at the words that answer, and a model says them in a sentence.
+
+    judged     the run that the judge points at, its quotation, and the support by the judge's evidence alone
+    confirmed  the support, once the model has said whether it would answer from the passages at all
+    worded     the run in a sentence of the model's; or the run itself, where the sentence lacks it or has a value that
+               no passage has
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, replace
+
+from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
+from wim_edge.wim import events
+from wim_edge.wim.answer_parts import Answer, evidence_of, is_in_nats, not_found, pointed_answer, status_of
+from wim_edge.wim.candidates import candidates_of, carrier, format_quotes, margin_quotes
+from wim_edge.wim.grounding import VALUE, Grounding
+from wim_edge.wim.reading import Reading
+from wim_edge.wim.writer import Writer, Writing, said
+
+_THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
+"""A mark between thousands."""
+_OPEN = ("list", "summary", "free")
+"""The kinds of question that one run does not answer."""
+_ITS_OWN_JUDGE = Confirmation(writer=0.0)
+"""A model that has judged is not asked again."""
+_SENTENCE = 96
+"""The most tokens of an answer to a question of fact."""
+
+
+@dataclass
+class Wording:
+    """One answer in a model's words. Iterate `run`; afterwards ``answer`` holds it.
+
+    Args:
+        writing: the model, in whose sequence the passages are.
+        used: the segments that they are, by number.
+        judged: see `judged_answer`; None if nothing was scored.
+        prompt: the one that asks for an answer of any length.
+        writer: the model beside the one that read, if that is not the one that writes.
+    """
+
+    reading: Reading
+    writing: Writing
+    used: Seq[int]
+    judged: Answer | None
+    prompt: str
+    writer: Writer | None = None
+    answer: Answer | None = None
+
+    def run(self, *, from_passages: bool) -> Iterator[events.Event]:
+        """Yields the answer as it is written; one to a question of fact at once, when it is checked.
+
+        ``from_passages``: a run was pointed at in passages; False: the whole context is asked. Raises Interrupted.
+        """
+        reading, judged = self.reading, self.judged
+        if not from_passages or judged is None or judged.support is None:
+            yield from self._write(judged)
+            return
+        judged = self._confirmed(judged)
+        if (judged.support or 0.0) < NOT_FOUND and reading.kind != "summary":
+            nearest = not_found(reading, judged.quotes, judged.support)
+            self.answer = replace(nearest, evidence=judged.evidence)
+        elif reading.kind in _OPEN:
+            yield from self._write(judged)
+            return
+        else:
+            self.answer = self._worded(judged)
+        yield events.AnswerDelta(self.answer.text)
+
+    def _confirmed(self, judged: Answer) -> Answer:
+        """Returns what the judge found with the support that the model leaves it."""
+        confirmation = self.writer.confirmation if self.writer else _ITS_OWN_JUDGE
+        if not confirmation.writer or judged.evidence is None or judged.support is None:
+            return judged
+        with self.reading.clock.stage("answer"):
+            says = self.writing.log_odds(self.reading.plan.query)
+        if says is None:
+            return judged
+        evidence = replace(judged.evidence, writer=says, judge=logit(judged.support))
+        return replace(judged, support=confirmation.support(judged.support, says), evidence=evidence)
+
+    def _worded(self, judged: Answer) -> Answer:
+        """Returns the judge's run in a sentence of the model's or, where its own short answer comes first, that."""
+        reading, query = self.reading, self.reading.plan.query
+        resolved = self.writer.resolved if self.writer else reading.resolved
+        is_short = resolved.settings.short_answer == "writer"
+        if reading.kind == "yesno" and not is_short:
+            return replace(pointed_answer(reading, self.used), evidence=judged.evidence)
+        prompts, quotation = self.writing.prompts, format_quotes(reading, judged.quotes[:1])
+        prompt = prompts.quotation(query) if is_short else prompts.worded(query, quotation, judged.short)
+        most = min(resolved.settings.answer_tokens, _SENTENCE)
+        with reading.clock.stage("answer"):
+            text = self.writing.sentence(prompt, "" if is_short else judged.short, most, *self._held)
+        return worded_answer(reading, self.used, judged, text.rstrip(".") if is_short else text, is_short=is_short)
+
+    def _write(self, judged: Answer | None) -> Iterator[events.Event]:
+        reading, text = self.reading, ""
+        written = self.writing.pieces(self.prompt, reading.resolved.settings.answer_tokens, *self._held)
+        try:
+            for piece in reading.clock.each("answer", written):
+                text += piece
+                yield events.AnswerDelta(piece)
+        finally:
+            self.answer = written_answer(reading, self.used, text.strip(), judged)
+
+    @property
+    def _held(self) -> tuple[Grounding, tuple[str, ...]]:
+        """The values that the text is held to, and the labels that are echoes of a prompt."""
+        known = [*passages_of(self.reading, self.used), self.reading.plan.query]
+        return Grounding(self.writing.model, known), self.reading.plan.labels
+
+
+def judged_answer(reading: Reading, used: Seq[int]) -> Answer:
+    """Returns the run that the reader points at, before a model words it: with its quotations, the evidence, and the
+    support by that evidence alone; None, if the segments' scores say nothing of that."""
+    pointed = pointed_answer(reading, used)
+    evidence = pointed.evidence if is_in_nats(reading) else None
+    support = reading.support.support(evidence) if evidence else None
+    best = next(iter(candidates_of(reading, reading.pointed_at(used))), None)
+    if not pointed.short and best is not None:
+        pointed = replace(pointed, short=best.text, span=(best.start, best.end))
+    return replace(pointed, support=support, evidence=evidence)
+
+
+def provisional_answer(reading: Reading) -> Answer | None:
+    """Returns the likeliest run of what has been read so far, if its support is that of a sure answer to a question of
+    fact; else None. Nothing is evaluated for it."""
+    used = reading.chosen()
+    found = reading.pointed_at(used)
+    if reading.kind != "fact" or not is_in_nats(reading) or not (candidates := candidates_of(reading, found)):
+        return None
+    best, evidence = candidates[0], evidence_of(reading, found, used, reading.plan.query, False)
+    support = reading.support.support(evidence)
+    if support < ANSWERED:
+        return None
+    return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
+
+
+def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, *, is_short: bool) -> Answer:
+    """Returns a writer's answer to a question of fact, with the quotation that carries it.
+
+    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``is_short``: the text is
+    the writer's short answer, which is shown before the judge's. The text is shown if it says the run, or is the
+    writer's own short answer, and holds no value that no passage has; else the run is shown, as unsure.
+    """
+    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
+    is_said = said(judged.short, text)
+    status = status_of(judged.support or 0.0)
+    if loose or not text or not (is_said or is_short or not judged.short):
+        status = "unsure"
+        if judged.short:
+            text, loose, is_short = judged.short, (), False
+    quotes = judged.quotes
+    if is_short and not is_said:
+        quotes = tuple(sorted(quotes, key=lambda quote: not said(text, quote.text)))
+    carried = format_quotes(reading, quotes[:1])
+    short, span = (text, None) if is_short and not is_said else (judged.short, judged.span)
+    shown = f"Perhaps: {text}" if status == "unsure" else text
+    return replace(
+        judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
+        quotes=quotes, unsupported=loose, is_written=True,
+    )  # fmt: skip
+
+
+def written_answer(reading: Reading, used: Seq[int], text: str, judged: Answer | None) -> Answer:
+    """Returns the parts of an answer in a model's own words. ``judged``: the run that the reader points at, with its
+    support; None: nothing was scored."""
+    if not text and judged is not None and judged.short:  # it said nothing but what was cut as an echo
+        return pointed_answer(reading, used)
+    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
+    support = judged.support if judged else None
+    is_sure = not loose and (support is None or support >= ANSWERED)
+    own = judged or Answer(quotes=margin_quotes(reading, used))
+    status: events.AnswerStatus = "answered" if is_sure else "unsure"
+    return replace(own, text=text, status=status, unsupported=loose, is_written=True)
+
+
+def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
+    """Returns the texts that an answer can be taken from: the chosen passages, or all documents if none was chosen."""
+    passages = [reading.plan.segments[index].text for index in used]
+    return passages or [document.text for document in reading.plan.documents]
+
+
+def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
+    """Returns the numbers, codes and addresses of a text that no known text has as a whole, whatever their case and
+    the marks between thousands."""
+    plain = "\n".join(known).casefold()
+    plain += f"\n{_THOUSANDS.sub('', plain)}"
+    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
+    return tuple(one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one))))
+
+
+def _stands_in(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) is not None
