@@ -48,7 +48,8 @@ def test_the_way_out_is_measured_and_leaves_the_passages_as_they_are() -> None:
     ("says", "text"),
     [("It stood by the river. Nobody knows why. It was old.", "It stood by the river."),
      ("It was old. It stood by the river. Nobody knows why.", "It was old. It stood by the river."),
-     ("It was old. Nobody knows. It stood by the river.", "It was old. Nobody knows."), ("By the river", "By the river")],
+     ("It was old. Nobody knows. It stood by the river.", "It was old. Nobody knows."),
+     ("By the river", "By the river")],
 )  # fmt: skip
 def test_an_answer_ends_with_the_sentence_that_says_the_run(says: str, text: str) -> None:
     model = FakeModel(lambda prompt: says)
