@@ -30,10 +30,14 @@ def next_texts(written: str, wishes: list[str], text: str = TEXT) -> list[str]:
         ("(KX-4471-", ["88", "93"], ["93"]),
         ("(KX-4471-", ["93", "88"], ["93", "88"]),  # what it wishes is right
         ("KX-4471", [" ", "0"], [" ", "0"]),  # it may end, whatever it then is
-        ("KX-4", ["9", "471"], ["9", "471"]),  # hardly begun
-        ("It costs 5,", ["000", "250"], ["000", "250"]),
+        ("KX-4", ["9", "471"], ["471"]),
+        ("It costs ", ["77", "5"], ["5"]),  # from its first character on
+        ("On 12", ["0", " "], [" "]),
+        ("12 May. 3", ["0", "."], ["0", "."]),  # nothing is left to say: it is reported
+        ("\n", ["3"], ["3"]),  # the number of an item
+        ("It costs 5,", ["000", "250"], ["250"]),
         ("It costs 77", ["1", " "], ["1", " "]),
-        ("at 10:", ["00", "30"], ["00", "30"]),
+        ("at 10:", ["00", "30"], ["30"]),
         ("The order", ["s", " "], ["s", " "]),
         ("to info@mill", ["stone", "."], ["."]),
     ],

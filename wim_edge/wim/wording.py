@@ -23,6 +23,7 @@ from wim_edge.wim.writer import Writer, Writing, said
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
 """A mark between thousands."""
+_NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
 _OPEN = ("list", "summary", "free")
 """The kinds of question that one run does not answer."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
@@ -187,12 +188,12 @@ def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
     """Returns the numbers, codes and addresses of a text that no known text has as a whole, whatever their case and
-    the marks between thousands."""
+    the marks between thousands. The numbers of a list's items are none."""
     plain = "\n".join(known).casefold()
     plain += f"\n{_THOUSANDS.sub('', plain)}"
-    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
+    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(_NUMBERING.sub("", text)))
     return tuple(one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one))))
 
 
 def _stands_in(value: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(value.casefold())}(?!\w|[.,]\d)", text) is not None

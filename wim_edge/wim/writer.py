@@ -76,7 +76,9 @@ class Writing:
         none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
         return math.log(-math.expm1(none)) - none
 
-    def pieces(self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> Generator[str, None, None]:
+    def pieces(
+        self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]
+    ) -> Generator[str, None, None]:
         """Yields the model's answer to a prompt as it is written."""
         with self._asked(prompt) as branch:
             generation = Generation(
