@@ -104,7 +104,8 @@ class AnswerStage:
         """Yields the passages, or the context that was read, in a sequence of the model that writes."""
         reading, used = self.reading, self.used
         if self.writer is not None:
-            used = used[-self.writer.resolved.max_passages :]
+            if reading.kind in ("fact", "yesno"):
+                used = used[-self.writer.resolved.max_passages :]
             passages = [reading.plan.segments[index].text for index in used]
             room = len(reading.model.tokenize(self._final_prompt(used))) * 2 + reading.resolved.settings.answer_tokens
             with reading.clock.stage("load"):

@@ -85,18 +85,22 @@ class Wording:
         return replace(judged, support=confirmation.support(judged.support, says), evidence=evidence)
 
     def _worded(self, judged: Answer) -> Answer:
-        """Returns the judge's run in a sentence of the model's or, where its own short answer comes first, that."""
+        """Returns the judge's run in a sentence of the model's. A model whose own short answer comes first is not told
+        the run; where its sentence says another one, it is asked for the words that answer."""
         reading, query = self.reading, self.reading.plan.query
         resolved = self.writer.resolved if self.writer else reading.resolved
-        is_short = resolved.settings.short_answer == "writer"
-        if reading.kind == "yesno" and not is_short:
+        is_own = resolved.settings.short_answer == "writer"
+        if reading.kind == "yesno" and not is_own:
             return replace(pointed_answer(reading, self.used), evidence=judged.evidence)
-        prompts, quotation = self.writing.prompts, format_quotes(reading, judged.quotes[:1])
-        prompt = prompts.quotation(query) if is_short else prompts.worded(query, quotation, judged.short)
+        prompts, told = self.writing.prompts, ("", "")
+        if not is_own:
+            told = format_quotes(reading, judged.quotes[:1]), judged.short
         most = min(resolved.settings.answer_tokens, _SENTENCE)
         with reading.clock.stage("answer"):
-            text = self.writing.sentence(prompt, "" if is_short else judged.short, most, *self._held)
-        return worded_answer(reading, self.used, judged, text.rstrip(".") if is_short else text, is_short=is_short)
+            text, own = self.writing.sentence(prompts.worded(query, *told), judged.short, most, *self._held), ""
+            if is_own and not said(judged.short, text):
+                own = self.writing.sentence(prompts.quotation(query), "", most, *self._held).rstrip(".")
+        return worded_answer(reading, self.used, judged, text, own)
 
     def _write(self, judged: Answer | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
@@ -141,25 +145,23 @@ def provisional_answer(reading: Reading) -> Answer | None:
     return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
 
 
-def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, *, is_short: bool) -> Answer:
+def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, own: str = "") -> Answer:
     """Returns a writer's answer to a question of fact, with the quotation that carries it.
 
-    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``is_short``: the text is
-    the writer's short answer, which is shown before the judge's. The text is shown if it says the run, or is the
-    writer's own short answer, and holds no value that no passage has; else the run is shown, as unsure.
+    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``own``: the writer's
+    short answer, where that is another one. A text is shown if it says the run or the writer's short answer, and has no
+    value that no passage has; else the run is shown. It is sure only where judge and writer say the same.
     """
-    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
-    is_said = said(judged.short, text)
-    status = status_of(judged.support or 0.0)
-    if loose or not text or not (is_said or is_short or not judged.short):
+    loose = unsupported(f"{text}\n{own}", [*passages_of(reading, used), reading.plan.query])
+    status, short, span, quotes = status_of(judged.support or 0.0), judged.short, judged.span, judged.quotes
+    if loose or not text or not said(short, text):
         status = "unsure"
-        if judged.short:
-            text, loose, is_short = judged.short, (), False
-    quotes = judged.quotes
-    if is_short and not is_said:
-        quotes = tuple(sorted(quotes, key=lambda quote: not said(text, quote.text)))
+        if own and text and not loose:
+            short, span = own, None
+            quotes = tuple(sorted(quotes, key=lambda quote: not said(own, quote.text)))
+        elif short:
+            text, loose = short, ()
     carried = format_quotes(reading, quotes[:1])
-    short, span = (text, None) if is_short and not is_said else (judged.short, judged.span)
     shown = f"Perhaps: {text}" if status == "unsure" else text
     return replace(
         judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
