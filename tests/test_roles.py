@@ -42,7 +42,7 @@ def test_the_judge_reads_and_the_writer_sees_passages_and_the_question_alone() -
     assert last.text == "She paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
     assert (last.status, last.short, found[0].judge, last.judge) == ("answered", "4,000 crowns", "fake", "fake")
     assert MILL in seen[-1]
-    assert "4,000 crowns\n\nSay the answer" in seen[-1]
+    assert "The answer in the words of the text" not in seen[-1]  # it is not told what the judge points at
     assert len(model.contexts) == 1
     assert not any(one.live for one in (*model.contexts, *reads.contexts))
 

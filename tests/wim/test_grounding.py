@@ -60,7 +60,7 @@ def test_an_answer_has_the_value_of_its_passage() -> None:
     settings = Settings(pattern="wim-shallow", save=False)
     with Runtime(settings, model=FakeModel(reply)) as runtime:
         answer = runtime.ask(Document("mill.txt", TEXT), "Which order is it?")
-    assert answer.text.startswith("It is order KX-4471-93")
+    assert "It is order KX-4471-93" in answer.text
     assert answer.unsupported == ()
 
 

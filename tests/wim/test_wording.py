@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -31,12 +32,13 @@ def ungrounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(
-    writes: str, *, support: SupportWeights = SURE, short: str = "4,000 crowns",
+    writes: str | Callable[[str], str], *, support: SupportWeights = SURE, short: str = "4,000 crowns",
     confirmation: Confirmation | None = None, **changes: object,
 ) -> events.AnswerFinished:  # fmt: skip
     """Asks what was paid of a judge that points at the short answer, and a model that writes this."""
     settings = Settings(pattern="wim-shallow", save=False).with_changes(**changes)
-    with Runtime(settings, model=FakeModel(lambda _: writes), judge=FakeModel(lambda _: short)) as runtime:
+    reply = writes if callable(writes) else lambda _: writes
+    with Runtime(settings, model=FakeModel(reply), judge=FakeModel(lambda _: short)) as runtime:
         judge = runtime._loaded.judge()
         assert judge is not None
         judge.support = support
@@ -49,6 +51,15 @@ def test_a_sentence_with_the_run_is_the_answer_with_its_quotation() -> None:
     assert answer.text == "Brandt paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
     assert (answer.status, answer.short, answer.unsupported) == ("answered", "4,000 crowns", ())
     assert answer.citations
+
+
+def test_a_writer_that_says_something_else_is_told_the_run_and_the_answer_is_unsure() -> None:
+    def writes(prompt: str) -> str:
+        return "Brandt paid 4,000 crowns." if "in the words of the text: 4,000 crowns" in prompt else "It was cheap."
+
+    answer = ask(writes)
+    assert answer.text == "Perhaps: Brandt paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (answer.status, answer.short) == ("unsure", "4,000 crowns")
 
 
 @pytest.mark.usefixtures("ungrounded")
@@ -82,9 +93,9 @@ def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
 
 
 @pytest.mark.usefixtures("ungrounded")
-def test_a_list_is_written_and_one_with_a_value_of_its_own_is_unsure() -> None:
-    assert ask("Crowns, and a mill.", answer="list").text == "Crowns, and a mill."
-    loose = ask("She paid 12 crowns.", answer="list")
+def test_an_explanation_is_written_and_one_with_a_value_of_its_own_is_unsure() -> None:
+    assert ask("Crowns, and a mill.", answer="free").text == "Crowns, and a mill."
+    loose = ask("She paid 12 crowns.", answer="free")
     assert (loose.status, loose.unsupported) == ("unsure", ("12",))
 
 

@@ -1,9 +1,9 @@
 """The wording of an answer: a judge has pointed at the words that answer, and a model says them in a sentence.
 
     judged     the run that the judge points at, its quotation, and the support by the judge's evidence alone
-    confirmed  the support, once the model has said whether it would answer from the passages at all
-    worded     the run in a sentence of the model's; or the run itself, where the sentence lacks it or has a value that
-               no passage has
+    confirmed  the support where the judge is unsure, once the model has said whether it would answer at all
+    worded     a sentence of the model's that says the run without having been told it: judge and writer agree; else one
+               that was told, and is unsure; else the run itself
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wim_edge.wim.answer_parts import Answer, evidence_of, is_in_nats, not_found
 from wim_edge.wim.candidates import candidates_of, carrier, format_quotes, margin_quotes
 from wim_edge.wim.grounding import VALUE, Grounding
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.writer import Writer, Writing, said
+from wim_edge.wim.writer import Writer, Writing, agrees, said
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
 """A mark between thousands."""
@@ -65,6 +65,8 @@ class Wording:
         if (judged.support or 0.0) < NOT_FOUND and reading.kind != "summary":
             nearest = not_found(reading, judged.quotes, judged.support)
             self.answer = replace(nearest, evidence=judged.evidence)
+        elif reading.kind in ("yesno", "list") and not self._answers_first:
+            self.answer = replace(pointed_answer(reading, self.used), evidence=judged.evidence)
         elif reading.kind in _OPEN:
             yield from self._write(judged)
             return
@@ -73,34 +75,42 @@ class Wording:
         yield events.AnswerDelta(self.answer.text)
 
     def _confirmed(self, judged: Answer) -> Answer:
-        """Returns what the judge found with the support that the model leaves it."""
+        """Returns what the judge found with the support that the model leaves it, which is asked where the judge is
+        unsure."""
         confirmation = self.writer.confirmation if self.writer else _ITS_OWN_JUDGE
-        if not confirmation.writer or judged.evidence is None or judged.support is None:
+        if not confirmation.writer or judged.evidence is None or status_of(judged.support or 0.0) != "unsure":
             return judged
         with self.reading.clock.stage("answer"):
             says = self.writing.log_odds(self.reading.plan.query)
         if says is None:
             return judged
-        evidence = replace(judged.evidence, writer=says, judge=logit(judged.support))
-        return replace(judged, support=confirmation.support(judged.support, says), evidence=evidence)
+        evidence = replace(judged.evidence, writer=says, judge=logit(judged.support or 0.0))
+        return replace(judged, support=confirmation.support(judged.support or 0.0, says), evidence=evidence)
 
     def _worded(self, judged: Answer) -> Answer:
-        """Returns the judge's run in a sentence of the model's. A model whose own short answer comes first is not told
-        the run; where its sentence says another one, it is asked for the words that answer."""
+        """Returns the answer in a sentence of the model's, which is asked without being told the judge's run. Where
+        its sentence says another one, it is told the run, or asked for its own short answer if that comes first."""
         reading, query = self.reading, self.reading.plan.query
-        resolved = self.writer.resolved if self.writer else reading.resolved
-        is_own = resolved.settings.short_answer == "writer"
-        if reading.kind == "yesno" and not is_own:
-            return replace(pointed_answer(reading, self.used), evidence=judged.evidence)
-        prompts, told = self.writing.prompts, ("", "")
-        if not is_own:
-            told = format_quotes(reading, judged.quotes[:1]), judged.short
-        most = min(resolved.settings.answer_tokens, _SENTENCE)
+        prompts, own = self.writing.prompts, ""
         with reading.clock.stage("answer"):
-            text, own = self.writing.sentence(prompts.worded(query, *told), judged.short, most, *self._held), ""
-            if is_own and not said(judged.short, text):
-                own = self.writing.sentence(prompts.quotation(query), "", most, *self._held).rstrip(".")
-        return worded_answer(reading, self.used, judged, text, own)
+            text = self._sentence(prompts.worded(query), judged.short)
+            is_agreed = agrees(judged.short, text)
+            if not is_agreed and self._answers_first:
+                own = self._sentence(prompts.quotation(query), "").rstrip(".")
+            elif not is_agreed and judged.short:
+                told = format_quotes(reading, judged.quotes[:1]), judged.short
+                text = self._sentence(prompts.worded(query, *told), judged.short)
+        return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
+
+    def _sentence(self, prompt: str, run: str) -> str:
+        most = min(self.reading.resolved.settings.answer_tokens, _SENTENCE)
+        return self.writing.sentence(prompt, run, most, *self._held)
+
+    @property
+    def _answers_first(self) -> bool:
+        """Tells whether the model's own answer comes before what the judge points at."""
+        resolved = self.writer.resolved if self.writer else self.reading.resolved
+        return resolved.settings.short_answer == "writer"
 
     def _write(self, judged: Answer | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
@@ -145,22 +155,30 @@ def provisional_answer(reading: Reading) -> Answer | None:
     return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
 
 
-def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, own: str = "") -> Answer:
+def worded_answer(
+    reading: Reading, used: Seq[int], judged: Answer, text: str, own: str = "", *, is_agreed: bool
+) -> Answer:
     """Returns a writer's answer to a question of fact, with the quotation that carries it.
 
-    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``own``: the writer's
-    short answer, where that is another one. A text is shown if it says the run or the writer's short answer, and has no
-    value that no passage has; else the run is shown. It is sure only where judge and writer say the same.
+    A text with a value that no passage has, or without the run that it was told, gives way to the run. The answer is
+    sure only where the judge is, and the writer has said the same without being told.
+
+    Args:
+        judged: the run that the judge points at (``short``), its quotations, and the support.
+        text: the writer's sentence.
+        own: the writer's short answer, where that comes first and is another one.
+        is_agreed: True if the writer's sentence says the run, of which it was not told.
     """
     loose = unsupported(f"{text}\n{own}", [*passages_of(reading, used), reading.plan.query])
     status, short, span, quotes = status_of(judged.support or 0.0), judged.short, judged.span, judged.quotes
-    if loose or not text or not said(short, text):
+    is_said = is_agreed or bool(own) or not short or said(short, text)
+    if loose or not text or not is_said or not is_agreed:
         status = "unsure"
-        if own and text and not loose:
-            short, span = own, None
-            quotes = tuple(sorted(quotes, key=lambda quote: not said(own, quote.text)))
-        elif short:
-            text, loose = short, ()
+    if (loose or not text or not is_said) and short:
+        text, own, loose = short, "", ()
+    if own:
+        short, span = own, None
+        quotes = tuple(sorted(quotes, key=lambda quote: not said(own, quote.text)))
     carried = format_quotes(reading, quotes[:1])
     shown = f"Perhaps: {text}" if status == "unsure" else text
     return replace(

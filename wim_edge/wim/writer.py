@@ -158,6 +158,17 @@ def said(run: str, text: str) -> bool:
     return bool(run) and f" {_plain(run)} " in f" {_plain(text)} "
 
 
+def agrees(run: str, text: str) -> bool:
+    """Tells whether a text says what a run says: two thirds of its words, and all of its numbers."""
+    wanted, there = _plain(run).split(), set(_plain(text).split())
+    missing = [word for word in wanted if word not in there]
+    return bool(wanted) and 3 * len(missing) <= len(wanted) and not any(map(_has_digit, missing))
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)
+
+
 def _plain(text: str) -> str:
     spaced = (char if char.isalnum() and char < _UNSPACED else f" {char} " if char.isalnum() else " " for char in text)
     return " ".join("".join(spaced).casefold().split())
