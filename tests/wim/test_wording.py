@@ -19,7 +19,8 @@ PAID = "What did Brandt pay?"
 @pytest.mark.parametrize(
     ("text", "missing"),
     [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
-     ("4,000 and 4.5", ("4.5",)), ("No number at all", ()), ("In 192, for 21 crowns", ("192", "21"))],
+     ("4,000 and 4.5", ("4.5",)), ("No number at all", ()), ("In 192, for 21 crowns", ("192", "21")),
+     ("She sold it to Carla Weiss, Brandt's friend.", ("Carla", "Weiss")), ("Carla bought it.", ())],
 )  # fmt: skip
 def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
     assert unsupported(text, [MILL, "in 1921"]) == missing
@@ -29,6 +30,11 @@ def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str,
 def ungrounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the model write any value: what would be reported."""
     monkeypatch.setattr("wim_edge.wim.grounding.Grounding.held", lambda self, written, logits: logits)
+
+
+def test_where_every_noun_has_a_capital_none_is_taken_for_a_name() -> None:
+    known = ["Die Miete für die Wohnung und den Keller wird am Ersten des Monats auf das Konto der Firma gezahlt."]
+    assert unsupported("Die Miete zahlt der Mieter.", known) == ()
 
 
 def ask(

@@ -24,6 +24,10 @@ from wim_edge.wim.writer import Writer, Writing, agrees, said
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
 """A mark between thousands."""
 _NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
+_INNER = re.compile(r"(?<=[^\W\d_][,;:] )[^\W\d_]{2,}|(?<=[^\W\d_] )[^\W\d_]{2,}")
+"""A word of letters behind another word of the same sentence."""
+_NAMES_AT_MOST = 0.3
+"""The share of words within sentences that begin with a capital from which on these are not taken for names."""
 _OPEN = ("list", "summary", "free")
 """The kinds of question that one run does not answer."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
@@ -207,12 +211,22 @@ def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes and addresses of a text that no known text has as a whole, whatever their case and
-    the marks between thousands. The numbers of a list's items are none."""
+    """Returns the numbers, codes, addresses and names of a text that no known text has as a whole, whatever their case
+    and the marks between thousands. The numbers of a list's items are none."""
     plain = "\n".join(known).casefold()
     plain += f"\n{_THOUSANDS.sub('', plain)}"
     found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(_NUMBERING.sub("", text)))
-    return tuple(one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one))))
+    values = [one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one)))]
+    return (*values, *(name for name in _names(text, known) if not _stands_in(name, plain)))
+
+
+def _names(text: str, known: Seq[str]) -> list[str]:
+    """Returns the words of a text that begin with a capital within a sentence; none where the known texts write so many
+    of theirs so that they cannot all be names, as German does."""
+    inner = [word for one in known for word in _INNER.findall(one)]
+    if sum(word[0].isupper() for word in inner) > _NAMES_AT_MOST * len(inner):
+        return []
+    return [word for word in dict.fromkeys(_INNER.findall(text)) if word[0].isupper()]
 
 
 def _stands_in(value: str, text: str) -> bool:
