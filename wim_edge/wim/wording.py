@@ -181,7 +181,7 @@ def worded_answer(
     if (loose or not text or not is_said) and short:
         text, own, loose = short, "", ()
     if own:
-        short, span = own, None
+        text, short, span = text if said(own, text) else own, own, None
         quotes = tuple(sorted(quotes, key=lambda quote: not said(own, quote.text)))
     carried = format_quotes(reading, quotes[:1])
     shown = f"Perhaps: {text}" if status == "unsure" else text
