@@ -130,3 +130,18 @@ def test_first_ends_the_reading_with_it() -> None:
     last = stream(first=True)[-1]
     assert isinstance(last, events.AnswerFinished)
     assert (last.short, last.read_segments, last.finish_reason) == ("4,000 crowns", 1, "early_exit")
+
+
+def test_passages_that_the_writer_s_context_does_not_hold_are_left_out() -> None:
+    seen: list[str] = []
+    model = FakeModel(lambda prompt: seen.append(prompt) or "4,000 crowns", n_ctx_train=512)  # type: ignore[func-returns-value]
+    said = (f"Brandt paid for mill {n} in the year {1900 + n}, said the clerk of the town." for n in range(60))
+    text = "\n\n".join(said)
+    settings = Settings(pattern="wim-shallow", save=False, answer_tokens=32, segment_tokens=128)
+    with Runtime(settings, model=model, judge=FakeModel(lambda _: "4,000 crowns")) as runtime:
+        judge = runtime._loaded.judge()
+        assert judge is not None
+        judge.support = SURE
+        assert runtime.ask(Document("mill.txt", text), PAID).status != "not_found"
+    assert seen
+    assert model.contexts[0].n_ctx <= 512

@@ -102,8 +102,7 @@ class Wording:
             if not is_agreed and self._answers_first:
                 own = self._sentence(prompts.quotation(query), "").rstrip(".")
             elif not is_agreed and judged.short:
-                told = format_quotes(reading, judged.quotes[:1]), judged.short
-                text = self._sentence(prompts.worded(query, *told), judged.short)
+                text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _sentence(self, prompt: str, run: str) -> str:
@@ -131,6 +130,11 @@ class Wording:
         """The values that the text is held to, and the labels that are echoes of a prompt."""
         known = [*passages_of(self.reading, self.used), self.reading.plan.query]
         return Grounding(self.writing.model, known), self.reading.plan.labels
+
+
+def quoted(reading: Reading, judged: Answer | None) -> tuple[str, str]:
+    """Returns what a writer is told that says another run: the judge's quotation, and its run."""
+    return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
 def judged_answer(reading: Reading, used: Seq[int]) -> Answer:

@@ -25,6 +25,7 @@ from wim_edge.wim.control import Control
 from wim_edge.wim.event_parts import FinishReason
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.grounding import Grounding
+from wim_edge.wim.plan import BLANK_LINE, context_limit
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
 
@@ -133,24 +134,28 @@ class Writer:
         return self._loaded.resolved()
 
     def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-        """Returns a writing that has read the passages. ``room``: the tokens of the longest prompt and its answer.
+        """Returns a writing that has read as many of the passages as the model's context holds, the last ones first.
 
-        Raises Interrupted, ModelError, CapacityError. Its sequence is to be closed.
+        ``room``: the tokens of the longest prompt and its answer. Raises Interrupted, ModelError, CapacityError. The
+        writing's sequence is to be closed.
         """
-        model, (chat, _) = self._loaded.model(), self._loaded.chat()
-        own = Prompts(self.resolved.settings.templates, chat=chat.is_chat)
-        tokens = [*chat.opening(model, own.system(margins=False)), *model.tokenize("\n\n".join(passages))]
+        model, (chat, _), settings = self._loaded.model(), self._loaded.chat(), self.resolved.settings
+        prompts = Prompts(settings.templates, chat=chat.is_chat)
+        opening = chat.opening(model, prompts.system(margins=False))
+        most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
+        tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
+        while len(tokens) > most and len(passages) > 1:
+            passages = passages[1:]
+            tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
         self.context = self._loaded.context(padded(len(tokens) + room + _SLACK))
         control.add(self.context)
         sequence = self.context.sequence()
-        stops = (*chat.stops, *self.resolved.settings.stop)
-        writing = Writing(model, chat, own, sampler, sequence, stops)
         try:
             sequence.append(tokens)
         except BaseException:
             sequence.close()
             raise
-        return writing
+        return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
 
 
 def said(run: str, text: str) -> bool:
