@@ -100,7 +100,8 @@ def test_one_item_in_the_singular_answers_a_question_in_the_plural() -> None:
     assert answer.short == "Lifejacket, 150 N, adult; Lifejacket, child"
 
 
-def test_a_sentence_that_lacks_the_run_or_has_a_value_of_its_own_gives_way_to_the_run() -> None:
+def test_a_sentence_that_has_a_value_of_its_own_gives_way_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wim_edge.wim.grounding.Grounding.held", lambda self, written, logits: logits)
     answer = ask(MILL, "What did Brandt pay?", "4,000 crowns", prose=True)
     assert answer.text == "Perhaps: 4,000 crowns\n\n“She paid 4,000 crowns for the old mill.”"
     assert (answer.status, answer.short, answer.unsupported) == ("unsure", "4,000 crowns", ())

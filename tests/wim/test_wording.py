@@ -63,14 +63,17 @@ def test_a_writer_that_says_something_else_is_told_the_run_and_the_answer_is_uns
     def writes(prompt: str) -> str:
         return "Brandt paid 4,000 crowns." if "in the words of the text: 4,000 crowns" in prompt else "It was cheap."
 
+    stubborn = ask("She bought it cheaply.")
+    assert stubborn.text == "Perhaps: She bought it cheaply.\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (stubborn.status, stubborn.short) == ("unsure", "4,000 crowns")
     answer = ask(writes)
     assert answer.text == "Perhaps: Brandt paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
     assert (answer.status, answer.short) == ("unsure", "4,000 crowns")
 
 
 @pytest.mark.usefixtures("ungrounded")
-@pytest.mark.parametrize("writes", ["She bought it cheaply.", "She paid 4,000 crowns and 12 more.", ""])
-def test_where_the_sentence_lacks_the_run_or_invents_a_value_the_run_is_the_answer(writes: str) -> None:
+@pytest.mark.parametrize("writes", ["She paid 4,000 crowns and 12 more.", "So says Carla Weiss.", ""])
+def test_where_the_sentence_invents_something_the_run_is_the_answer(writes: str) -> None:
     answer = ask(writes)
     assert answer.text == "Perhaps: 4,000 crowns\n\n“She paid 4,000 crowns for the old mill.”"
     assert (answer.status, answer.short, answer.unsupported) == ("unsure", "4,000 crowns", ())

@@ -3,7 +3,7 @@
     judged     the run that the judge points at, its quotation, and the support by the judge's evidence alone
     confirmed  the support where the judge is unsure, once the model has said whether it would answer at all
     worded     a sentence of the model's that says the run without having been told it: judge and writer agree; else one
-               that was told, and is unsure; else the run itself
+               that was told, and is unsure; the run itself, if the sentence has a value or name that no passage has
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def worded_answer(
 ) -> Answer:
     """Returns a writer's answer to a question of fact, with the quotation that carries it.
 
-    A text with a value that no passage has, or without the run that it was told, gives way to the run. The answer is
-    sure only where the judge is, and the writer has said the same without being told.
+    A text with a value or name that no passage has gives way to the run. The answer is sure only where the judge is,
+    and the writer has said the same without being told.
 
     Args:
         judged: the run that the judge points at (``short``), its quotations, and the support.
@@ -179,10 +179,9 @@ def worded_answer(
     """
     loose = unsupported(f"{text}\n{own}", [*passages_of(reading, used), reading.plan.query])
     status, short, span, quotes = status_of(judged.support or 0.0), judged.short, judged.span, judged.quotes
-    is_said = is_agreed or bool(own) or not short or said(short, text)
-    if loose or not text or not is_said or not is_agreed:
+    if loose or not is_agreed:
         status = "unsure"
-    if (loose or not text or not is_said) and short:
+    if (loose or not text) and short:
         text, own, loose = short, "", ()
     if own:
         text, short, span = text if said(own, text) else own, own, None
