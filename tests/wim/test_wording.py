@@ -71,6 +71,15 @@ def test_a_writer_that_says_something_else_is_told_the_run_and_the_answer_is_uns
     assert (answer.status, answer.short) == ("unsure", "4,000 crowns")
 
 
+def test_a_sentence_of_another_place_brings_its_quotation() -> None:
+    answer = ask("The mill stood by the river.")
+    judged, own = (quote.text for quote in answer.quotes)
+    assert (judged, own) == ("She paid 4,000 crowns for the old mill.", "The mill stood by the river.")
+    assert answer.text == f"Perhaps: The mill stood by the river.\n\n“{judged}”\n“{own}”"
+    first = ask("The mill stood by the river.", short="in 1921", short_answer="writer").quotes[0]
+    assert first.text == "The mill stood by the river."
+
+
 @pytest.mark.usefixtures("ungrounded")
 @pytest.mark.parametrize("writes", ["She paid 4,000 crowns and 12 more.", "So says Carla Weiss.", ""])
 def test_where_the_sentence_invents_something_the_run_is_the_answer(writes: str) -> None:

@@ -9,17 +9,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
+from math import log
 
+from wim_edge.documents import sentences
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, evidence_of, is_in_nats, not_found, pointed_answer, status_of
-from wim_edge.wim.candidates import candidates_of, carrier, format_quotes, margin_quotes
+from wim_edge.wim.candidates import AnswerCandidate, candidates_of, carrier, format_quotes, margin_quotes
 from wim_edge.wim.grounding import VALUE, Grounding
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.writer import Writer, Writing, agrees, said
+from wim_edge.words import without_endings
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
 """A mark between thousands."""
@@ -32,6 +36,8 @@ _OPEN = ("list", "summary", "free")
 """The kinds of question that one run does not answer."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
 """A model that has judged is not asked again."""
+_CARRIES = 0.5
+"""The least share of a sentence's words, by their rarity, that the quotation has that carries it."""
 _SENTENCE = 96
 """The most tokens of an answer to a question of fact."""
 
@@ -185,13 +191,33 @@ def worded_answer(
         text, own, loose = short, "", ()
     if own:
         text, short, span = text if said(own, text) else own, own, None
-        quotes = tuple(sorted(quotes, key=lambda quote: not said(own, quote.text)))
-    carried = format_quotes(reading, quotes[:1])
+    n_shown = 1
+    if not is_agreed and text != judged.short and (carries := _carrying(reading, used, text)):
+        quotes = tuple(dict.fromkeys((carries, *quotes) if own else (*quotes[:1], carries, *quotes[1:])))
+        n_shown = 2
+    carried = format_quotes(reading, quotes[:n_shown])
     shown = f"Perhaps: {text}" if status == "unsure" else text
     return replace(
         judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
         quotes=quotes, unsupported=loose, is_written=True,
     )  # fmt: skip
+
+
+def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | None:
+    """Returns the quotation of the passages that has most of a text's words, rare ones counting more; None if it has
+    less than half of them."""
+    plan = reading.plan
+    spans = [(index, *span) for index in used for span in sentences(plan.segments[index].segment.text)]
+    units = [without_endings(plan.segments[index].segment.text[start:end]) for index, start, end in spans]
+    counts, wanted = Counter(word for words in units for word in words), without_endings(text)
+    worth = {word: log(1 + len(units) / max(1, counts[word])) for word in wanted}
+    shares = [sum(worth[word] for word in wanted & words) for words in units]
+    if not shares or max(shares) < max(_CARRIES * sum(worth.values()), 1e-9):
+        return None
+    index, start, end = spans[shares.index(max(shares))]
+    segment = plan.segments[index].segment
+    at = segment.start + end - len(segment.text[start:end].lstrip())
+    return carrier(reading, AnswerCandidate(index, plan.documents[segment.document], at, at + 1, 0.0))
 
 
 def written_answer(reading: Reading, used: Seq[int], text: str, judged: Answer | None) -> Answer:
