@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from wim_edge.engine import available_memory, rpc
+from wim_edge.engine import available_memory
 from wim_edge.engine.adapter import Adapter
 from wim_edge.engine.bindings import last_errors, lib, model_params
 from wim_edge.engine.context import Context
@@ -49,8 +49,6 @@ class Model:
             )
         params = model_params(self.header.weight_types)
         params.n_gpu_layers = self.n_gpu_layers
-        if self.settings.rpc is None and rpc.is_used():  # else llama.cpp would take the other machines' devices
-            params.devices = (ctypes.c_void_p * 1)()
         held = available_memory.private_bytes()
         last_errors()
         with signals_held():

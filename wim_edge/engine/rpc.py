@@ -39,11 +39,6 @@ def allow_rpc() -> None:
     _apart = True
 
 
-def is_used() -> bool:
-    """Tells whether this process has devices of other machines."""
-    return bool(_registered)
-
-
 def register(endpoints: str | None) -> None:
     """Makes the devices of these servers ("host:port,host:port") this process's.
 
