@@ -44,7 +44,7 @@ def test_the_judge_reads_and_the_writer_sees_passages_and_the_question_alone() -
     assert last.text == "She paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
     assert (last.status, last.short, found[0].judge, last.judge) == ("answered", "4,000 crowns", "fake", "fake")
     assert MILL in seen[-1]
-    assert "4,000 crowns\n\nSay the answer" in seen[-1]
+    assert "The answer in the words of the text" not in seen[-1]  # it is not told what the judge points at
     assert len(model.contexts) == 1
     assert not any(one.live for one in (*model.contexts, *reads.contexts))
 
@@ -70,8 +70,8 @@ def test_without_prose_the_judge_s_quotation_is_the_answer() -> None:
 
 def test_what_the_judge_has_read_serves_every_writer(tmp_path: Path) -> None:
     reads, kept = judge(), SHALLOW.with_changes(save=True, readings=tmp_path)
-    for number, name in enumerate(("Anna", "Bert", "Carla")):
-        says = f"She paid 4,000 crowns, says {name}."
+    for number, name in enumerate(("one", "two", "three")):
+        says = f"She paid 4,000 crowns, says writer {name}."
         with Runtime(kept, model=writer(says)[0], judge=reads) as runtime:
             answer = runtime.ask(DOCUMENT, QUESTION)
         assert answer.text.startswith(says)

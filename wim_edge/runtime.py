@@ -55,8 +55,8 @@ class Runtime:
     """
 
     def __init__(
-        self, settings: Settings | None = None, *, model: Model | None = None, embedder: Embedder | None = None,
-        judge: Model | None = None,
+        self, settings: Settings | None = None, *, model: Model | None = None,
+        embedder: Embedder | None = None, judge: Model | None = None,
     ) -> None:  # fmt: skip
         self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder, judge)
         self._session: QuestionSession | None = None
@@ -327,13 +327,12 @@ class Runtime:
         self, prompts: Seq[str | Seq[Message]], top_logprobs: int | None, form: str | None, stack: ExitStack,
         _clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
-        model = self.open()
         if self._completer is None:
-            self._completer = Completer(model, self._loaded.chat_variables)
+            self._completer = Completer(self.open(), self._loaded.chat_variables)
         completer, settings = self._completer, self.settings
         tokens = [completer.tokens(prompt) for prompt in prompts]
         control.attach(completer.open(max(tokens, key=len, default=[]), settings))
-        grammars = [stack.enter_context(closing(model.grammar(form))) if form else None for _ in prompts]
+        grammars = [stack.enter_context(closing(self.open().grammar(form))) if form else None for _ in prompts]
 
         def found() -> Iterator[events.Event]:
             for prompt, own, grammar in zip(prompts, tokens, grammars, strict=True):

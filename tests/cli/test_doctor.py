@@ -118,7 +118,8 @@ def test_the_best_model_that_the_memory_limit_allows_is_recommended(
     found = facts(code=4)
     assert found["recommended"] == {
         "name": best.name, "judge": EMBEDDED if best.writes else None, "bytes": best.bytes,
-        "memory_bytes": needs[best.name], "fits": True, "path": None, "context": min(best.context, 8192), "memory_total": gib * 1024 * MIB,
+        "memory_bytes": needs[best.name], "fits": True, "path": None, "context": min(best.context, 8192),
+        "memory_total": gib * 1024 * MIB,
     }  # fmt: skip
 
 

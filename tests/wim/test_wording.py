@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -18,19 +19,32 @@ PAID = "What did Brandt pay?"
 @pytest.mark.parametrize(
     ("text", "missing"),
     [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
-     ("4,000 and 4.5", ("4.5",)), ("No number at all", ()), ("In 192, for 21 crowns", ("192", "21"))],
+     ("4,000 and 4.5", ("4.5",)), ("No number at all", ()), ("In 192, for 21 crowns", ("192", "21")),
+     ("She sold it to Carla Weiss, Brandt's friend.", ("Carla", "Weiss")), ("Carla bought it.", ())],
 )  # fmt: skip
 def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
     assert unsupported(text, [MILL, "in 1921"]) == missing
 
 
+@pytest.fixture
+def ungrounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the model write any value: what would be reported."""
+    monkeypatch.setattr("wim_edge.wim.grounding.Grounding.held", lambda self, written, logits: logits)
+
+
+def test_where_every_noun_has_a_capital_none_is_taken_for_a_name() -> None:
+    known = ["Die Miete für die Wohnung und den Keller wird am Ersten des Monats auf das Konto der Firma gezahlt."]
+    assert unsupported("Die Miete zahlt der Mieter.", known) == ()
+
+
 def ask(
-    writes: str, *, support: SupportWeights = SURE, short: str = "4,000 crowns",
+    writes: str | Callable[[str], str], *, support: SupportWeights = SURE, short: str = "4,000 crowns",
     confirmation: Confirmation | None = None, **changes: object,
 ) -> events.AnswerFinished:  # fmt: skip
     """Asks what was paid of a judge that points at the short answer, and a model that writes this."""
     settings = Settings(pattern="wim-shallow", save=False).with_changes(**changes)
-    with Runtime(settings, model=FakeModel(lambda _: writes), judge=FakeModel(lambda _: short)) as runtime:
+    reply = writes if callable(writes) else lambda _: writes
+    with Runtime(settings, model=FakeModel(reply), judge=FakeModel(lambda _: short)) as runtime:
         judge = runtime._loaded.judge()
         assert judge is not None
         judge.support = support
@@ -45,6 +59,16 @@ def test_a_sentence_with_the_run_is_the_answer_with_its_quotation() -> None:
     assert answer.citations
 
 
+def test_a_writer_that_says_something_else_is_told_the_run_and_the_answer_is_unsure() -> None:
+    def writes(prompt: str) -> str:
+        return "Brandt paid 4,000 crowns." if "in the words of the text: 4,000 crowns" in prompt else "It was cheap."
+
+    answer = ask(writes)
+    assert answer.text == "Perhaps: Brandt paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
+    assert (answer.status, answer.short) == ("unsure", "4,000 crowns")
+
+
+@pytest.mark.usefixtures("ungrounded")
 @pytest.mark.parametrize("writes", ["She bought it cheaply.", "She paid 4,000 crowns and 12 more.", ""])
 def test_where_the_sentence_lacks_the_run_or_invents_a_value_the_run_is_the_answer(writes: str) -> None:
     answer = ask(writes)
@@ -52,10 +76,13 @@ def test_where_the_sentence_lacks_the_run_or_invents_a_value_the_run_is_the_answ
     assert (answer.status, answer.short, answer.unsupported) == ("unsure", "4,000 crowns", ())
 
 
-def test_a_writer_that_points_better_gives_the_short_answer() -> None:
-    answer = ask("4,000 crowns.", short="in 1921", short_answer="writer")
-    assert (answer.status, answer.short, answer.span) == ("answered", "4,000 crowns", None)
-    assert answer.text.startswith("4,000 crowns\n\n")
+@pytest.mark.usefixtures("ungrounded")
+def test_a_writer_that_points_better_gives_the_short_answer_and_is_unsure_where_the_judge_says_another() -> None:
+    agreed = ask("4,000 crowns.", short_answer="writer")
+    assert (agreed.status, agreed.short) == ("answered", "4,000 crowns")
+    other = ask("4,000 crowns.", short="in 1921", short_answer="writer")
+    assert (other.status, other.short, other.span) == ("unsure", "4,000 crowns", None)
+    assert other.text.startswith("Perhaps: 4,000 crowns.\n\n")
     assert ask("5,000 crowns.", short="in 1921", short_answer="writer").text.startswith("Perhaps: in 1921\n")
 
 
@@ -71,9 +98,10 @@ def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
     assert confirmed.status == "answered"
 
 
-def test_a_list_is_written_and_one_with_a_value_of_its_own_is_unsure() -> None:
-    assert ask("Crowns, and a mill.", answer="list").text == "Crowns, and a mill."
-    loose = ask("She paid 12 crowns.", answer="list")
+@pytest.mark.usefixtures("ungrounded")
+def test_an_explanation_is_written_and_one_with_a_value_of_its_own_is_unsure() -> None:
+    assert ask("Crowns, and a mill.", answer="free").text == "Crowns, and a mill."
+    loose = ask("She paid 12 crowns.", answer="free")
     assert (loose.status, loose.unsupported) == ("unsure", ("12",))
 
 
@@ -102,3 +130,18 @@ def test_first_ends_the_reading_with_it() -> None:
     last = stream(first=True)[-1]
     assert isinstance(last, events.AnswerFinished)
     assert (last.short, last.read_segments, last.finish_reason) == ("4,000 crowns", 1, "early_exit")
+
+
+def test_passages_that_the_writer_s_context_does_not_hold_are_left_out() -> None:
+    seen: list[str] = []
+    model = FakeModel(lambda prompt: seen.append(prompt) or "4,000 crowns", n_ctx_train=512)  # type: ignore[func-returns-value]
+    said = (f"Brandt paid for mill {n} in the year {1900 + n}, said the clerk of the town." for n in range(60))
+    text = "\n\n".join(said)
+    settings = Settings(pattern="wim-shallow", save=False, answer_tokens=32, segment_tokens=128)
+    with Runtime(settings, model=model, judge=FakeModel(lambda _: "4,000 crowns")) as runtime:
+        judge = runtime._loaded.judge()
+        assert judge is not None
+        judge.support = SURE
+        assert runtime.ask(Document("mill.txt", text), PAID).status != "not_found"
+    assert seen
+    assert model.contexts[0].n_ctx <= 512

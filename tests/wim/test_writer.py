@@ -11,7 +11,7 @@ from wim_edge.testing import FakeModel
 from wim_edge.wim.chat import chat_format
 from wim_edge.wim.grounding import Grounding
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.writer import Writing, said
+from wim_edge.wim.writer import Writing, agrees, said
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,15 @@ from wim_edge.wim.writer import Writing, said
 )  # fmt: skip
 def test_a_run_is_said_in_whole_words(run: str, text: str, is_said: bool) -> None:
     assert said(run, text) is is_said
+
+
+@pytest.mark.parametrize(
+    ("run", "text", "agreed"),
+    [("the area of West Frisia", "It was the West Frisia area.", True), ("22 days", "2 days", False),
+     ("an iron–nickel alloy", "It is made of iron and nickel.", False), ("", "Anything.", False)],
+)  # fmt: skip
+def test_who_says_most_of_the_words_and_all_numbers_agrees(run: str, text: str, agreed: bool) -> None:
+    assert agrees(run, text) is agreed
 
 
 def writing(model: FakeModel) -> Writing:

@@ -21,9 +21,11 @@ from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.summary import counted_answer, summary, told_records
 from wim_edge.wim.which_documents import documents_that_say
-from wim_edge.wim.wording import Wording, judged_answer
+from wim_edge.wim.wording import Wording, judged_answer, quoted
 from wim_edge.wim.writer import Writer, Writing
 
+_OTHER_TOKENIZER = 1.5
+"""The most tokens that a prompt has for the writer, for one that it has for the reader, with some to spare."""
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
 def source_of(
@@ -104,9 +106,13 @@ class AnswerStage:
         """Yields the passages, or the context that was read, in a sequence of the model that writes."""
         reading, used = self.reading, self.used
         if self.writer is not None:
-            used = used[-self.writer.resolved.max_passages :]
+            longest = self._final_prompt(used)
+            if reading.kind in ("fact", "yesno"):
+                used = used[-self.writer.resolved.max_passages :]
+                longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
             passages = [reading.plan.segments[index].text for index in used]
-            room = len(reading.model.tokenize(self._final_prompt(used))) * 2 + reading.resolved.settings.answer_tokens
+            room = round(_OTHER_TOKENIZER * len(reading.model.tokenize(longest)))
+            room += reading.resolved.settings.answer_tokens
             with reading.clock.stage("load"):
                 turn = self.writer.read(passages, reading.sampler, reading.control, room)
             with closing(turn.sequence):

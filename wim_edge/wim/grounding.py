@@ -1,13 +1,14 @@
-"""Grounded decoding: a model that has written half of a code, long number or address of the passages must finish it.
+"""Grounded decoding: a number, code, date in figures or address that a model writes stands in its passages.
 
-A small model finds such a value, begins to copy it and loses its way. From half of it on, the model may only go on as
-the passages do. It may end the value, and a value that it has hardly begun may become another: one that stands nowhere
-is not prevented but reported (`unsupported`).
+A small model finds such a value, begins to copy it and loses its way, or makes one up. From its first character on, a
+value may only go on as one of the passages' does, and may only end where one of those ends. Where that leaves the model
+nothing to say it goes on as it likes, and the value is reported (`wim_edge.wim.wording.unsupported`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
@@ -20,13 +21,15 @@ VALUE = re.compile(
     r"|\w{1,40}-\w{0,40}\d[\w-]{0,80}"
 )
 """A number, code, date in figures, or address."""
-_TAIL = re.compile(r"[^\s(\[{\"'“„«]+$")
+_WORD = re.compile(r"[^\s(\[{\"'“„«]+")
+_PARTS = re.compile(r"[-/:@]")
+_OF_A_VALUE = re.compile(r"[\w@/:-]")
+"""A character that belongs to the value before it, or makes it another one."""
+_NUMBERING = re.compile(r"(?:^|\n)[ \t]*\d{1,2}[.)]?\Z")
 _SEEN = 200
 """The number of characters at the end of the written text that are looked at."""
-_LEAST = 4
-"""The number of characters of a value from which on it is held, if they are half of it."""
 _CANDIDATES = 256
-"""The number of likeliest tokens that are searched for those with which a value goes on."""
+"""The number of likeliest tokens that are searched for those with which the text may go on."""
 
 
 @dataclass
@@ -36,36 +39,63 @@ class Grounding:
     model: Model
     texts: Seq[str]
     _values: frozenset[str] = field(init=False)
+    """The values of the texts, and their parts."""
 
     def __post_init__(self) -> None:
-        self._values = frozenset(match.group() for text in self.texts for match in VALUE.finditer(text))
+        found = (match.group() for text in self.texts for match in VALUE.finditer(text))
+        self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
     def held(self, written: str, logits: Logits) -> Logits:
-        """Returns the logits after the written text, with -inf for every token that leaves the value it has begun."""
-        found = _TAIL.search(written[-_SEEN:])
-        tail = found.group() if found else ""
-        if len(tail) < _LEAST or not any(char.isdigit() or char == "@" for char in tail):
-            return logits
-        going = [value for value in self._values if len(tail) < len(value) <= 2 * len(tail) and value.startswith(tail)]
+        """Returns the logits after the written text, with -inf for every token that leads to a value of no text."""
+        before = written[-_SEEN:]
         wish = int(np.argmax(logits))
-        ends = self.model.is_eog(wish) or not self._piece(wish)[:1].isalnum()
-        if not going or ends or self._goes_on(tail, wish, going):
+        if self._may_follow(before, wish):
             return logits
         likely = np.argpartition(-logits, min(_CANDIDATES, len(logits) - 1))[:_CANDIDATES]
-        allowed = [token for token in map(int, likely) if self._goes_on(tail, token, going)]
-        allowed += [tokens[0] for value in going if (tokens := self.model.tokenize(value[len(tail) :]))]
+        allowed = [token for token in map(int, likely) if self._may_follow(before, token)]
+        tail = _last_word(before).casefold()
+        going = [value for value in self._values if tail and value.startswith(tail) and len(value) > len(tail)]
+        ahead = (self.model.tokenize(value[len(tail) :])[:1] for value in going)
+        allowed += [token for tokens in ahead for token in tokens if self._may_follow(before, token)]
         masked = np.full_like(logits, -np.inf)
         masked[allowed] = logits[allowed]
         return masked if np.isfinite(masked).any() else logits
 
-    def _piece(self, token: int) -> str:
-        return self.model.piece(token).decode("utf-8", "replace")
+    def _may_follow(self, before: str, token: int) -> bool:
+        """Tells whether every value that the text has with this token is one of the texts', or may become one."""
+        ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
+        if not piece and not ends:
+            return False
+        text = before if ends else before + piece
+        tail = _last_word(before)
+        words = _WORD.findall(text[len(before) - len(tail) :])
+        going = words.pop() if words and not ends and not text[-1:].isspace() else ""
+        if _NUMBERING.search(text) or not all(map(self._is_known, words)):
+            return bool(_NUMBERING.search(text))
+        if not _is_value(going) or self._is_known(going):
+            return True
+        return any(value.startswith(going.casefold()) for value in self._values)
 
-    def _goes_on(self, tail: str, token: int, going: Seq[str]) -> bool:
-        """Tells whether a value goes on with this token."""
-        piece = self._piece(token)
-        text = tail + piece
-        return bool(piece) and any(
-            value.startswith(text) or (text.startswith(value) and not text[len(value) :][:1].isalnum())
-            for value in going
-        )
+    def _is_known(self, word: str) -> bool:
+        """Tells whether a whole word has no value but those of the texts."""
+        if not _is_value(word):
+            return True
+        own = (match.group().casefold() in self._values for match in VALUE.finditer(word))
+        return all(own) and not _OF_A_VALUE.search(VALUE.sub("", word))
+
+
+def _is_value(word: str) -> bool:
+    return any(char.isdigit() or char == "@" for char in word)
+
+
+def _last_word(text: str) -> str:
+    """Returns the word that the text ends in the middle of."""
+    words = _WORD.findall(text)
+    return words[-1] if words and text.endswith(words[-1]) else ""
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yields the parts of a value between its dashes, colons and slashes, one or several together."""
+    cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
+    for first, start in enumerate(cuts[:12]):
+        yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])

@@ -1,9 +1,9 @@
 """The wording of an answer: a judge has pointed at the words that answer, and a model says them in a sentence.
 
     judged     the run that the judge points at, its quotation, and the support by the judge's evidence alone
-    confirmed  the support, once the model has said whether it would answer from the passages at all
-    worded     the run in a sentence of the model's; or the run itself, where the sentence lacks it or has a value that
-               no passage has
+    confirmed  the support where the judge is unsure, once the model has said whether it would answer at all
+    worded     a sentence of the model's that says the run without having been told it: judge and writer agree; else one
+               that was told, and is unsure; else the run itself
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from wim_edge.wim.answer_parts import Answer, evidence_of, is_in_nats, not_found
 from wim_edge.wim.candidates import candidates_of, carrier, format_quotes, margin_quotes
 from wim_edge.wim.grounding import VALUE, Grounding
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.writer import Writer, Writing, said
+from wim_edge.wim.writer import Writer, Writing, agrees, said
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
 """A mark between thousands."""
+_NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
+_INNER = re.compile(r"(?<=[^\W\d_][,;:] )[^\W\d_]{2,}|(?<=[^\W\d_] )[^\W\d_]{2,}")
+"""A word of letters behind another word of the same sentence."""
+_NAMES_AT_MOST = 0.3
+"""The share of words within sentences that begin with a capital from which on these are not taken for names."""
 _OPEN = ("list", "summary", "free")
 """The kinds of question that one run does not answer."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
@@ -64,6 +69,8 @@ class Wording:
         if (judged.support or 0.0) < NOT_FOUND and reading.kind != "summary":
             nearest = not_found(reading, judged.quotes, judged.support)
             self.answer = replace(nearest, evidence=judged.evidence)
+        elif reading.kind in ("yesno", "list") and not self._answers_first:
+            self.answer = replace(pointed_answer(reading, self.used), evidence=judged.evidence)
         elif reading.kind in _OPEN:
             yield from self._write(judged)
             return
@@ -72,30 +79,41 @@ class Wording:
         yield events.AnswerDelta(self.answer.text)
 
     def _confirmed(self, judged: Answer) -> Answer:
-        """Returns what the judge found with the support that the model leaves it."""
+        """Returns what the judge found with the support that the model leaves it, which is asked where the judge is
+        unsure."""
         confirmation = self.writer.confirmation if self.writer else _ITS_OWN_JUDGE
-        if not confirmation.writer or judged.evidence is None or judged.support is None:
+        if not confirmation.writer or judged.evidence is None or status_of(judged.support or 0.0) != "unsure":
             return judged
         with self.reading.clock.stage("answer"):
             says = self.writing.log_odds(self.reading.plan.query)
         if says is None:
             return judged
-        evidence = replace(judged.evidence, writer=says, judge=logit(judged.support))
-        return replace(judged, support=confirmation.support(judged.support, says), evidence=evidence)
+        evidence = replace(judged.evidence, writer=says, judge=logit(judged.support or 0.0))
+        return replace(judged, support=confirmation.support(judged.support or 0.0, says), evidence=evidence)
 
     def _worded(self, judged: Answer) -> Answer:
-        """Returns the judge's run in a sentence of the model's or, where its own short answer comes first, that."""
+        """Returns the answer in a sentence of the model's, which is asked without being told the judge's run. Where
+        its sentence says another one, it is told the run, or asked for its own short answer if that comes first."""
         reading, query = self.reading, self.reading.plan.query
-        resolved = self.writer.resolved if self.writer else reading.resolved
-        is_short = resolved.settings.short_answer == "writer"
-        if reading.kind == "yesno" and not is_short:
-            return replace(pointed_answer(reading, self.used), evidence=judged.evidence)
-        prompts, quotation = self.writing.prompts, format_quotes(reading, judged.quotes[:1])
-        prompt = prompts.quotation(query) if is_short else prompts.worded(query, quotation, judged.short)
-        most = min(resolved.settings.answer_tokens, _SENTENCE)
+        prompts, own = self.writing.prompts, ""
         with reading.clock.stage("answer"):
-            text = self.writing.sentence(prompt, "" if is_short else judged.short, most, *self._held)
-        return worded_answer(reading, self.used, judged, text.rstrip(".") if is_short else text, is_short=is_short)
+            text = self._sentence(prompts.worded(query), judged.short)
+            is_agreed = agrees(judged.short, text)
+            if not is_agreed and self._answers_first:
+                own = self._sentence(prompts.quotation(query), "").rstrip(".")
+            elif not is_agreed and judged.short:
+                text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
+        return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
+
+    def _sentence(self, prompt: str, run: str) -> str:
+        most = min(self.reading.resolved.settings.answer_tokens, _SENTENCE)
+        return self.writing.sentence(prompt, run, most, *self._held)
+
+    @property
+    def _answers_first(self) -> bool:
+        """Tells whether the model's own answer comes before what the judge points at."""
+        resolved = self.writer.resolved if self.writer else self.reading.resolved
+        return resolved.settings.short_answer == "writer"
 
     def _write(self, judged: Answer | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
@@ -112,6 +130,11 @@ class Wording:
         """The values that the text is held to, and the labels that are echoes of a prompt."""
         known = [*passages_of(self.reading, self.used), self.reading.plan.query]
         return Grounding(self.writing.model, known), self.reading.plan.labels
+
+
+def quoted(reading: Reading, judged: Answer | None) -> tuple[str, str]:
+    """Returns what a writer is told that says another run: the judge's quotation, and its run."""
+    return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
 def judged_answer(reading: Reading, used: Seq[int]) -> Answer:
@@ -140,25 +163,31 @@ def provisional_answer(reading: Reading) -> Answer | None:
     return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
 
 
-def worded_answer(reading: Reading, used: Seq[int], judged: Answer, text: str, *, is_short: bool) -> Answer:
+def worded_answer(
+    reading: Reading, used: Seq[int], judged: Answer, text: str, own: str = "", *, is_agreed: bool
+) -> Answer:
     """Returns a writer's answer to a question of fact, with the quotation that carries it.
 
-    ``judged``: the run that the judge points at (``short``), its quotations, and the support. ``is_short``: the text is
-    the writer's short answer, which is shown before the judge's. The text is shown if it says the run, or is the
-    writer's own short answer, and holds no value that no passage has; else the run is shown, as unsure.
+    A text with a value that no passage has, or without the run that it was told, gives way to the run. The answer is
+    sure only where the judge is, and the writer has said the same without being told.
+
+    Args:
+        judged: the run that the judge points at (``short``), its quotations, and the support.
+        text: the writer's sentence.
+        own: the writer's short answer, where that comes first and is another one.
+        is_agreed: True if the writer's sentence says the run, of which it was not told.
     """
-    loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
-    is_said = said(judged.short, text)
-    status = status_of(judged.support or 0.0)
-    if loose or not text or not (is_said or is_short or not judged.short):
+    loose = unsupported(f"{text}\n{own}", [*passages_of(reading, used), reading.plan.query])
+    status, short, span, quotes = status_of(judged.support or 0.0), judged.short, judged.span, judged.quotes
+    is_said = is_agreed or bool(own) or not short or said(short, text)
+    if loose or not text or not is_said or not is_agreed:
         status = "unsure"
-        if judged.short:
-            text, loose, is_short = judged.short, (), False
-    quotes = judged.quotes
-    if is_short and not is_said:
-        quotes = tuple(sorted(quotes, key=lambda quote: not said(text, quote.text)))
+    if (loose or not text or not is_said) and short:
+        text, own, loose = short, "", ()
+    if own:
+        text, short, span = text if said(own, text) else own, own, None
+        quotes = tuple(sorted(quotes, key=lambda quote: not said(own, quote.text)))
     carried = format_quotes(reading, quotes[:1])
-    short, span = (text, None) if is_short and not is_said else (judged.short, judged.span)
     shown = f"Perhaps: {text}" if status == "unsure" else text
     return replace(
         judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
@@ -186,13 +215,23 @@ def passages_of(reading: Reading, used: Seq[int]) -> list[str]:
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes and addresses of a text that no known text has as a whole, whatever their case and
-    the marks between thousands."""
+    """Returns the numbers, codes, addresses and names of a text that no known text has as a whole, whatever their case
+    and the marks between thousands. The numbers of a list's items are none."""
     plain = "\n".join(known).casefold()
     plain += f"\n{_THOUSANDS.sub('', plain)}"
-    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(text))
-    return tuple(one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one))))
+    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(_NUMBERING.sub("", text)))
+    values = [one for one in found if not any(_stands_in(form, plain) for form in (one, _THOUSANDS.sub("", one)))]
+    return (*values, *(name for name in _names(text, known) if not _stands_in(name, plain)))
+
+
+def _names(text: str, known: Seq[str]) -> list[str]:
+    """Returns the words of a text that begin with a capital within a sentence; none where the known texts write so many
+    of theirs so that they cannot all be names, as German does."""
+    inner = [word for one in known for word in _INNER.findall(one)]
+    if sum(word[0].isupper() for word in inner) > _NAMES_AT_MOST * len(inner):
+        return []
+    return [word for word in dict.fromkeys(_INNER.findall(text)) if word[0].isupper()]
 
 
 def _stands_in(value: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(value.casefold())}(?!\w|[.,]\d)", text) is not None

@@ -25,6 +25,7 @@ from wim_edge.wim.control import Control
 from wim_edge.wim.event_parts import FinishReason
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.grounding import Grounding
+from wim_edge.wim.plan import BLANK_LINE, context_limit
 from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.resolved_settings import ResolvedSettings
 
@@ -76,7 +77,9 @@ class Writing:
         none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
         return math.log(-math.expm1(none)) - none
 
-    def pieces(self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> Generator[str, None, None]:
+    def pieces(
+        self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]
+    ) -> Generator[str, None, None]:
         """Yields the model's answer to a prompt as it is written."""
         with self._asked(prompt) as branch:
             generation = Generation(
@@ -131,29 +134,44 @@ class Writer:
         return self._loaded.resolved()
 
     def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-        """Returns a writing that has read the passages. ``room``: the tokens of the longest prompt and its answer.
+        """Returns a writing that has read as many of the passages as the model's context holds, the last ones first.
 
-        Raises Interrupted, ModelError, CapacityError. Its sequence is to be closed.
+        ``room``: the tokens of the longest prompt and its answer. Raises Interrupted, ModelError, CapacityError. The
+        writing's sequence is to be closed.
         """
-        model, (chat, _) = self._loaded.model(), self._loaded.chat()
-        own = Prompts(self.resolved.settings.templates, chat=chat.is_chat)
-        tokens = [*chat.opening(model, own.system(margins=False)), *model.tokenize("\n\n".join(passages))]
+        model, (chat, _), settings = self._loaded.model(), self._loaded.chat(), self.resolved.settings
+        prompts = Prompts(settings.templates, chat=chat.is_chat)
+        opening = chat.opening(model, prompts.system(margins=False))
+        most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
+        tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
+        while len(tokens) > most and len(passages) > 1:
+            passages = passages[1:]
+            tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
         self.context = self._loaded.context(padded(len(tokens) + room + _SLACK))
         control.add(self.context)
         sequence = self.context.sequence()
-        stops = (*chat.stops, *self.resolved.settings.stop)
-        writing = Writing(model, chat, own, sampler, sequence, stops)
         try:
             sequence.append(tokens)
         except BaseException:
             sequence.close()
             raise
-        return writing
+        return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
 
 
 def said(run: str, text: str) -> bool:
     """Tells whether a text has the words of a run, whatever their case and the punctuation around them."""
     return bool(run) and f" {_plain(run)} " in f" {_plain(text)} "
+
+
+def agrees(run: str, text: str) -> bool:
+    """Tells whether a text says what a run says: two thirds of its words, and all of its numbers."""
+    wanted, there = _plain(run).split(), set(_plain(text).split())
+    missing = [word for word in wanted if word not in there]
+    return bool(wanted) and 3 * len(missing) <= len(wanted) and not any(map(_has_digit, missing))
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)
 
 
 def _plain(text: str) -> str:
