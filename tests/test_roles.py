@@ -11,10 +11,12 @@ import pytest
 
 from tests.wim.mill import MILL, NONE
 from wim_edge import Document, Runtime, Settings, events
+from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
-from wim_edge.roles import roles_for
+from wim_edge.roles import process_memory, resolved_settings, roles_for
 from wim_edge.testing import FakeModel
+from wim_edge.tuned_settings import Tuned
 
 DOCUMENT = Document("mill.txt", MILL)
 QUESTION = "What did Brandt pay?"
@@ -144,3 +146,52 @@ def test_two_writers_in_two_processes_read_the_text_once(gemma3: Path, tmp_path:
     first, *later = usage
     assert first.prefilled_tokens > 0
     assert all(one.prefilled_tokens < first.prefilled_tokens / 2 and one.reused_tokens for one in later)
+
+
+def test_what_a_process_takes_counts_the_judge(smollm2: Path, tmp_path: Path) -> None:
+    file = tmp_path / "house.gguf"
+    file.symlink_to(smollm2)
+    one, both = (process_memory(Settings(model=str(file), judge=name)) for name in ("self", None))
+    judge = LoadedModels(Settings(model="smollm2-135m")).memory_bytes()
+    assert both - one == judge > smollm2.stat().st_size
+    assert process_memory(Settings(model=str(file), prose=False)) == judge + WORKING_SPACE
+
+
+def test_settings_are_told_with_the_judge_that_reads(tmp_path: Path) -> None:
+    file = tmp_path / "house.gguf"
+    file.write_bytes(b"GGUF")
+    told = resolved_settings(Settings(model=str(file))).explained()
+    assert told["judge"] == {"value": "smollm2-135m", "origin": "default"}
+    assert (told["pattern"]["value"], told["segment_tokens"]["value"]) == ("wim-shallow", 256)
+    assert told["model"]["value"] == str(file)
+    assert resolved_settings(Settings(model="nothing")).explained()["judge"]["value"] is None
+
+
+def test_what_was_tuned_for_the_judge_counts_when_it_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "house.gguf"
+    file.write_bytes(b"GGUF")
+    found = {"smollm2-135m": Tuned({"n_batch": 64}), "house": Tuned({"n_batch": 128})}
+    monkeypatch.setattr(
+        "wim_edge.tuned_settings.load", lambda _, path: found["house" if path == file else "smollm2-135m"]
+    )
+    roles = roles_for(LoadedModels(Settings(model=str(file))), [DOCUMENT])
+    assert roles.writer is not None
+    assert (roles.resolved.settings.n_batch, roles.writer.resolved().settings.n_batch) == (64, 128)
+
+
+def test_with_layers_on_other_machines_the_judge_stays_here(tmp_path: Path) -> None:
+    file = tmp_path / "house.gguf"
+    file.write_bytes(b"GGUF")
+    roles = roles_for(LoadedModels(Settings(model=str(file), rpc="127.0.0.1:1")), [DOCUMENT])
+    assert roles.writer is not None
+    own, settings = roles.writer.settings, roles.reader.settings
+    assert (own.rpc, own.n_gpu_layers, settings.rpc, settings.n_gpu_layers) == ("127.0.0.1:1", None, None, 0)
+
+
+def test_without_a_question_the_usual_roles_are_known_and_nothing_is_loaded() -> None:
+    with Runtime(Settings(save=False), model=writer()[0], judge=judge()) as runtime:
+        roles = runtime.roles()
+        assert (roles.judge, roles.writer) == (roles.reader, roles.model)
+        assert roles.used == [roles.reader, roles.model]
+        assert runtime.with_changes(judge="self").roles().judge is None
+        assert runtime.with_changes(pattern="wim").roles().judge is None

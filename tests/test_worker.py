@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.conftest import ROOT
 from tests.server.slow import COMMAND, SMALL, TEXT, Slow
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
@@ -44,6 +45,20 @@ print(worker._process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
+_JUDGED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tests.wim.mill import SURE
+from wim_edge import Runtime, Settings
+from wim_edge.loaded_models import LoadedModels
+from wim_edge.server.worker_protocol import serve
+from wim_edge.testing import FakeModel
+LoadedModels.support = SURE
+judge = FakeModel(lambda prompt: "4,000 crowns")
+opened = lambda settings: Runtime(settings, model=FakeModel(lambda prompt: "nothing"), judge=judge)
+serve(iter(sys.stdin.readline, ""), sys.stdout, Settings(save=False), open_runtime=opened)
+"""
+
 
 def test_a_worker_killed_in_the_middle_of_a_line() -> None:
     dying = "import os,sys; sys.stdin.readline(); os.write(1, b'{\"id\": 1, \"ty'); os.kill(os.getpid(), 9)"
@@ -66,6 +81,22 @@ def test_a_worker_answers_as_the_runtime_does(command: list[str], story: Path) -
         marked = Document("d", TEXT, (Mark(0, 7, "Top"),), Path("/x/d.pdf"), title="D")
         assert worker.ask(marked, "Which?").sources[0].page == 7
         assert worker.ask(story, "Which?", verdicts={}).text
+
+
+@pytest.mark.real
+def test_a_worker_stops_at_the_first_sure_answer_and_passes_it_on(tmp_path: Path) -> None:
+    (tmp_path / "judged.py").write_text(_JUDGED)
+    days = (f"The weather of day {n} was fine, and nobody was out." for n in range(30))
+    document = Document("mill.txt", "\n\n".join(["She paid 4,000 crowns for the old mill.", *days]))
+    shallow = {"pattern": "wim-shallow", "prose": False, "segment_tokens": 48, "within": "all"}
+    with Worker(command=[sys.executable, str(tmp_path / "judged.py"), str(ROOT)], **shallow) as worker:
+        found = list(worker.stream(document, "What did Brandt pay?", settings={"first": True}))
+        own = worker.ask(document, "What did Brandt pay?", settings={"judge": "self"})
+    early = [event for event in found if isinstance(event, events.AnswerProvisional)]
+    last = found[-1]
+    assert isinstance(last, events.AnswerFinished)
+    assert [one.short for one in early] == ["4,000 crowns"]
+    assert last.read_segments == early[0].read_segments < last.segments == own.read_segments
 
 
 @pytest.mark.real

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from wim_edge import tuned_settings
 from wim_edge.catalog import EMBEDDED, PathSource, ResolvedModel, is_here, resolve
-from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
+from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
-from wim_edge.errors import InvalidRequestError, ModelError, ModelFileError
+from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.journal import templates_digest
 from wim_edge.settings import ITSELF, NO_ADAPTER, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
@@ -91,6 +90,22 @@ class LoadedModels:
         """The weights of what the model says of the passages that a judge has chosen."""
         entry = self._found.entry if self._found else None
         return Confirmation.from_mapping(entry.confirmation if entry else {})
+
+    @property
+    def in_memory(self) -> list[str]:
+        """The names of the models that are loaded: this one, and its judge."""
+        own = [self.name] if self._model is not None else []
+        return own + (self._judge.in_memory if self._judge is not None else [])
+
+    def memory_bytes(self) -> int:
+        """Estimates the bytes of the model and of a context of ``n_ctx`` cells, or of a usual size, without loading it.
+        Raises ModelError."""
+        from wim_edge.engine.gguf import read_header
+        from wim_edge.engine.memory_estimate import estimate
+
+        header, settings = read_header(self.find().path), self.resolved().settings
+        n_ctx = min(settings.n_ctx or USUAL_CONTEXT, header.number("context_length", USUAL_CONTEXT))
+        return estimate(header, n_ctx, settings.n_batch, settings.kv_type).total
 
     def model(self) -> Model:
         """Returns the model. Raises ModelError, CapacityError."""
@@ -255,8 +270,10 @@ class LoadedModels:
 
 
 def _settings_of_judge(settings: Settings, name: str) -> Settings:
-    """Returns the settings of the model that judges for another one, on this machine."""
-    return replace(settings, model=name, judge=ITSELF, rpc=None, prose=None)
+    """Returns the settings of the model that judges for another one, on this machine: on its CPU if the layers of the
+    other one go to other machines."""
+    n_gpu_layers = 0 if settings.rpc else settings.n_gpu_layers
+    return replace(settings, model=name, judge=ITSELF, rpc=None, n_gpu_layers=n_gpu_layers, prose=None)
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
@@ -297,15 +314,6 @@ def _is_unknown(found: ResolvedModel) -> bool:
     if found.entry is None:
         return True
     return any(isinstance(one, PathSource) and one.path == found.path for one in found.entry.sources)
-
-
-def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings that a question would be answered with, without loading the model that they name; if
-    there is no such model, those known without it. The pattern may still depend on the text's length."""
-    loaded = LoadedModels(settings)
-    with suppress(ModelError):
-        loaded.find()
-    return loaded.resolved()
 
 
 def portable_settings(settings: Settings) -> Settings:
@@ -368,14 +376,3 @@ def check_same(model: Identity, settings: Settings, where: str) -> None:
             f"{where} has other files of {model.name}, templates or llama-cpp-python than where the run was begun",
             "Install the same on each machine.",
         )
-
-
-def process_memory(settings: Settings) -> int:
-    """Estimates the bytes that a process with this model takes, with a context of ``n_ctx`` cells or of a usual size.
-    Raises ModelError."""
-    from wim_edge.engine.gguf import read_header
-    from wim_edge.engine.memory_estimate import estimate
-
-    header = read_header(resolve(settings.model, Paths.from_environment()).path)
-    n_ctx = settings.n_ctx or min(USUAL_CONTEXT, header.number("context_length", USUAL_CONTEXT))
-    return estimate(header, n_ctx, settings.n_batch, settings.kv_type).total + WORKING_SPACE

@@ -8,11 +8,15 @@ What is read is kept for the judge, whatever model writes.
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from wim_edge import speeds
+from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.documents import Document
+from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.settings import Settings
 from wim_edge.wim.pattern import automatic
 from wim_edge.wim.plan import context_limit
 from wim_edge.wim.resolved_settings import ResolvedSettings
@@ -24,6 +28,8 @@ _SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 class Roles:
     """The models of a question, by what they do, and the settings that it is read with."""
 
+    model: LoadedModels
+    """The model that the settings name."""
     reader: LoadedModels
     """The model that reads, scores and points: the judge where each segment is read alone, else the model itself."""
     resolved: ResolvedSettings
@@ -33,19 +39,31 @@ class Roles:
     auxiliary: LoadedModels | None = None
     """A model that scores segments or margins which another one reads (Writing in the Margins, appendix A)."""
 
+    @property
+    def judge(self) -> LoadedModels | None:
+        """The model that judges for another one."""
+        return self.auxiliary or (self.reader if self.reader is not self.model else None)
+
+    @property
+    def used(self) -> list[LoadedModels]:
+        """The models that a question may load, the reader first."""
+        return [one for one in (self.reader, self.auxiliary, self.writer) if one is not None]
+
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns who does what for a question on these documents. If neither the user nor models.toml names a pattern,
-    each segment is read alone where there is a judge; else the documents' length and the model's speed decide. Raises
-    what `LoadedModels.model` raises."""
+    """Returns who does what for a question on these documents; of none, who usually does.
+
+    If neither the user nor models.toml names a pattern, each segment is read alone where there is a judge; else the
+    documents' length and the model's speed decide. Raises what `LoadedModels.model` raises.
+    """
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
-    if resolved.settings.pattern is None and documents:
+    if resolved.settings.pattern is None and (documents or judge is not None):
         resolved = loaded.resolved(_usual_pattern(loaded, resolved, documents, judge))
     if judge is None or resolved.pattern.deep:
-        return Roles(loaded, resolved, auxiliary=judge if loaded.settings.other_judge is not None else None)
+        return Roles(loaded, loaded, resolved, auxiliary=judge if loaded.settings.other_judge is not None else None)
     as_read = replace(judge.resolved(pattern=resolved.pattern.name), prose=False, why=resolved.why)
-    return Roles(judge, as_read, loaded if resolved.prose else None)
+    return Roles(loaded, judge, as_read, loaded if resolved.prose else None)
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
@@ -57,8 +75,24 @@ def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSetti
     own, read = loaded.resolved(), roles.resolved
     names = ("model", "judge", "pattern", "prose", "rpc")
     settings = replace(read.settings, **{name: getattr(own.settings, name) for name in names})
+    settings = replace(settings, judge=settings.judge or roles.reader.name)
     origins = {**read.origins, **{name: own.origins[name] for name in names}}
     return replace(read, settings=settings, origins=origins, prose=own.prose)
+
+
+def resolved_settings(settings: Settings) -> ResolvedSettings:
+    """Returns the settings that a question would be answered with, for a person, without loading a model; if there is
+    no such model, those known without it. The pattern may still depend on the text's length."""
+    loaded = LoadedModels(settings)
+    with suppress(ModelError):
+        return resolve_for(loaded, ())
+    return loaded.resolved()
+
+
+def process_memory(settings: Settings) -> int:
+    """Estimates the bytes that a process takes that answers with these settings. Raises ModelError."""
+    roles = roles_for(LoadedModels(settings), ())
+    return sum(one.memory_bytes() for one in roles.used) + WORKING_SPACE
 
 
 def _usual_pattern(

@@ -22,7 +22,7 @@ from wim_edge.library.in_step import InStep
 from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.library_recall import LibraryRecall
-from wim_edge.roles import resolve_for
+from wim_edge.roles import Roles, resolve_for, roles_for
 from wim_edge.session import QuestionSession, nothing_events, prepare, run_session, stopped_events
 from wim_edge.settings import Limits, Settings
 from wim_edge.wim import events
@@ -113,8 +113,8 @@ class Runtime:
                 until another segment is the best or all is read; a new answer comes after `events.AnswerRevised`, and
                 none if the best segments are the same. For another question, reading begins at the start.
 
-        Errors of the request are raised here, before anything is read: InvalidRequestError,
-        DocumentError, ModelError, CapacityError. Closing the iterator abandons the reading.
+        Errors of the request are raised here, before anything is read: InvalidRequestError, DocumentError, ModelError,
+        CapacityError. Closing the iterator abandons the reading.
         """
         query, given = _checked_question(question), _listed(documents)
         asked = (given, query, on_margin, verdicts, read_on)
@@ -178,6 +178,10 @@ class Runtime:
         """Loads the model, if it is not yet loaded. Raises ModelError, CapacityError."""
         return self._loaded.model()
 
+    def roles(self) -> Roles:
+        """Returns which model reads and which one words the answer, as far as the settings tell. Raises ModelError."""
+        return roles_for(self._loaded, ())
+
     def with_changes(self, **changes: object) -> Runtime:
         """Returns another runtime with these settings changed, on the same loaded models, which this one closes.
 
@@ -225,9 +229,7 @@ class Runtime:
         """Returns the stream of what is prepared, which holds the runtime, and keeps the stack open, until it ends. It
         is prepared at once, but for documents with scans, whose text is recognised first."""
         if not self._busy.acquire(blocking=False):
-            raise InvalidRequestError(
-                "this runtime is answering another question", "Finish or close its stream, or use another runtime."
-            )
+            raise InvalidRequestError("this runtime is answering another question", "Finish or close its stream.")
         stack, clock, self._control = ExitStack(), Timings(), Control()
         stack.callback(self._busy.release)
         stack.callback(self._control.detach)
@@ -346,9 +348,7 @@ class Runtime:
     ) -> Iterator[events.Event]:
         embedder = self._loaded.embedder()
         if embedder is None:
-            raise InvalidRequestError(
-                "there is no embedding model", "Give one (--embedding-model; docs/models.md says which and whence)."
-            )
+            raise InvalidRequestError("there is no embedding model", "Give one: --embedding-model (docs/models.md).")
         texts = [embedder.tokenize(one) if isinstance(one, str) else one for one in inputs]
         if not all(texts):
             raise InvalidRequestError("a text to embed is empty", "Leave it out.")
@@ -393,8 +393,7 @@ def _load_documents(documents: DocumentSource | Iterable[DocumentSource], limits
     for one in given:
         if isinstance(one, Document) and not one.text.strip():
             raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
-    paths = [one for one in given if not isinstance(one, Document)]
-    read = iter(read_documents(paths, limits=limits))
+    read = iter(read_documents([one for one in given if not isinstance(one, Document)], limits=limits))
     loaded = (one if isinstance(one, Document) else next(read) for one in given)
     # As a library calls it: the text is the same to the model, and need not be read again for either
     return with_unique_names(replace(one, title=title_of(one)) if one.path else one for one in loaded)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.catalog.conftest import Make
 from tests.tiny import write_tiny_embedder
-from wim_edge.catalog import EMBEDDED, Catalog, HubSource, PathSource, judge_for, resolve
+from wim_edge.catalog import EMBEDDED, Catalog, HubSource, PathSource, facts, judge_for, resolve
 from wim_edge.catalog.catalog import recommended
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths
@@ -87,11 +87,15 @@ class TestResolve:
     ) -> None:
         catalog = Catalog.load(paths)
         monkeypatch.setattr(FITS, lambda need: True)
-        assert recommended(catalog).name == "qwen3-8b"
-        monkeypatch.setattr(FITS, lambda need: need < 0.8 * 2 * 10**9)
-        assert recommended(catalog).name == "qwen3.5-2b"
+        assert recommended(catalog, paths).name == "qwen3-8b"
+        judge, best = catalog.get(EMBEDDED), catalog.get("qwen3.5-2b")
+        both = best.memory_bytes(judge=judge)
+        monkeypatch.setattr(FITS, lambda need: need <= both)
+        assert recommended(catalog, paths).name == "qwen3.5-2b"
+        monkeypatch.setattr(FITS, lambda need: need < both)
+        assert catalog.get(recommended(catalog, paths).name).rank < best.rank
         monkeypatch.setattr(FITS, lambda need: False)
-        assert recommended(catalog).name == EMBEDDED
+        assert recommended(catalog, paths).name == EMBEDDED
 
     def test_the_embedded_model_even_where_nothing_fits(
         self, paths: Paths, gguf: bytes, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +125,15 @@ class TestJudge:
         write_tiny_embedder(tmp_path / "e5.gguf")
         entry = make_entry(source=PathSource(tmp_path / "e5.gguf"), rank=50)
         assert judge_for(entry, Catalog.load(paths), paths) is None
+
+
+def test_facts_count_the_judge(paths: Paths) -> None:
+    catalog = Catalog.load(paths)
+    writer, judge = catalog.get("qwen3-4b"), catalog.get(EMBEDDED)
+    told = facts(writer, catalog, paths)
+    assert (told["judge"], told["memory_bytes"]) == (EMBEDDED, writer.memory_bytes(judge=judge))
+    told = facts(judge, catalog, paths)
+    assert (told["judge"], told["memory_bytes"]) == (None, judge.memory_bytes())
 
 
 def test_a_coder_variant_ranks_below_the_general_model_of_its_size(paths: Paths) -> None:

@@ -44,3 +44,14 @@ def test_what_a_machine_holds_needs_no_more_than_it_has() -> None:
 def test_an_embedding_model_answers_nothing() -> None:
     entry = Catalog.load(Paths.from_environment()).get("smollm2-135m")
     assert held_by(8 * GIB, [replace(entry, rank=0)]) == []
+
+
+def test_beside_a_writer_there_is_room_for_the_judge() -> None:
+    catalog = Catalog.load(Paths.from_environment())
+    judge, writer = catalog.get("smollm2-135m"), catalog.get("qwen2.5-1.5b")
+    memory = int((writer.bytes + 200 * 1024**2 + 10**9) / 0.8)
+    (alone,) = held_by(memory, [writer])
+    beside = {one.name: one for one in held_by(memory, [writer, judge])}
+    each = (writer.kv_bytes_per_token or 0) + 150_000
+    assert (alone.context - beside[writer.name].context) == pytest.approx((98_362_432 + 8192 * 23_040) / each, abs=2)
+    assert [beside[judge.name]] == held_by(memory, [judge])

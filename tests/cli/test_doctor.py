@@ -15,6 +15,7 @@ from tests.tiny import write_tiny
 from wim_edge.catalog import EMBEDDED, Catalog
 from wim_edge.cli import main
 from wim_edge.engine import available_memory
+from wim_edge.engine.memory_estimate import readable
 from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
@@ -58,7 +59,7 @@ def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.stderr == ""
     assert [line for line in done.stdout.splitlines() if line[0] != " "] == [
-        "This machine", "Recommended", "Would be used", "Settings", "Speed",
+        "This machine", "Recommended", "Would be used", "Roles", "Settings", "Speed",
     ]  # fmt: skip
     shown = {line[2:20].strip(): line[21:] for line in done.stdout.splitlines() if line[0] == " "}
     assert 1 <= int(shown["physical cores"]) <= (os.cpu_count() or 1)
@@ -71,9 +72,29 @@ def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
     assert "tokens/s" in shown["prefill"]
 
 
+def test_the_judge_and_the_writer_and_their_memory(tiny: Path) -> None:
+    roles = facts("--model", tiny)["roles"]
+    assert (roles["judge"]["model"], roles["writer"]["model"]) == (EMBEDDED, "tiny")
+    both = roles["judge"]["memory_bytes"] + roles["writer"]["memory_bytes"]
+    assert roles["memory_bytes"] == both + 200 * MIB
+    shown = run("--model", tiny).stdout
+    assert f"  judge              {EMBEDDED}, {readable(roles['judge']['memory_bytes'])}\n" in shown
+    assert f"  writer             tiny, {readable(roles['writer']['memory_bytes'])}\n" in shown
+    assert f"  memory of all      {readable(roles['memory_bytes'])}, " in shown
+
+
+def test_a_model_may_be_both_or_only_the_judge(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIM_EDGE_JUDGE", "self")
+    roles = facts("--model", tiny)["roles"]
+    assert roles["judge"] == roles["writer"]
+    assert "  writer             the judge itself\n" in run("--model", tiny).stdout
+    monkeypatch.delenv("WIM_EDGE_JUDGE")
+    assert "  writer             none: the answer is the judge's quotation\n" in run("--model", EMBEDDED).stdout
+
+
 def test_json_says_the_same(tiny: Path) -> None:
     found = facts("--model", tiny)
-    assert set(found) == {"machine", "recommended", "use", "settings", "speed"}
+    assert set(found) == {"machine", "recommended", "use", "roles", "settings", "speed"}
     assert 0 < found["machine"]["memory_available"] <= found["recommended"]["memory_total"] == available_memory.total()
     assert "CPU" in [device["name"] for device in found["machine"]["devices"]]
     assert found["use"]["file"] == str(tiny)
@@ -90,12 +111,15 @@ def test_the_best_model_that_the_memory_limit_allows_is_recommended(
     limit(monkeypatch, tmp_path, gib * 1024 * MIB)
     machine = psutil.virtual_memory()._replace(total=1 << 40)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
-    fitting = [one for one in Catalog.load(Paths.from_environment()) if one.memory_bytes() <= 0.8 * gib * 1024 * MIB]
-    best = max(fitting, key=lambda one: one.rank)
+    models = Catalog.load(Paths.from_environment())
+    judge = models.get(EMBEDDED)
+    needs = {one.name: one.memory_bytes(judge=judge if one.writes else None) for one in models}
+    best = max((one for one in models if needs[one.name] <= 0.8 * gib * 1024 * MIB), key=lambda one: one.rank)
     found = facts(code=4)
     assert found["recommended"] == {
-        "name": best.name, "bytes": best.bytes, "memory_bytes": best.memory_bytes(), "fits": True, "path": None,
-        "context": min(best.context, 8192), "memory_total": gib * 1024 * MIB,
+        "name": best.name, "judge": EMBEDDED if best.writes else None, "bytes": best.bytes,
+        "memory_bytes": needs[best.name], "fits": True, "path": None, "context": min(best.context, 8192),
+        "memory_total": gib * 1024 * MIB,
     }  # fmt: skip
 
 

@@ -67,6 +67,14 @@ def test_list_shows_every_model() -> None:
     assert "\x1b" not in result.output
 
 
+def test_list_says_who_judges(home: Path) -> None:
+    assert f"No judge is on this disk: wim-edge models pull {EMBEDDED}\n" in run("list").output
+    own = home / "models" / EMBEDDED / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(gguf())
+    assert f"{EMBEDDED} judges for the models that write\n" in run("list").output
+
+
 def test_list_says_which_models_embed(home: Path) -> None:
     write_tiny_embedder(home / "config/mine.gguf")
     assert "embeds" in run("list").output
@@ -80,7 +88,9 @@ def test_list_as_json(home: Path) -> None:
     assert rows["mine"]["fits"] is True
     assert rows["mine"]["embeds"] is False
     assert rows["qwen3-8b"]["path"] is None
-    assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + 200 * 1024**2
+    judge = 98_362_432 + 8192 * 23_040
+    assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + judge + 200 * 1024**2
+    assert (rows["qwen3-8b"]["judge"], rows[EMBEDDED]["judge"]) == (EMBEDDED, None)
 
 
 def test_info_shows_the_header_of_a_file_that_is_here() -> None:

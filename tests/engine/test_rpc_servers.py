@@ -25,6 +25,19 @@ The keeper, Ada Brink, lives there with two cats. She paints the door anew each 
 In winter the ferry sails on Mondays only. The mail comes with it.
 """
 QUESTION = "Who lives in the lighthouse?"
+_JUDGE = """
+import sys
+from wim_edge import Settings
+from wim_edge.engine import rpc
+from wim_edge.loaded_models import LoadedModels
+rpc.allow_rpc()
+loaded = LoadedModels(Settings(model=sys.argv[1], rpc=sys.argv[2]))
+loaded.check_file()  # has the servers' devices registered
+judge = loaded.judge().model()
+with judge.context(1024).sequence() as sequence:
+    sequence.append(judge.tokenize("The harbour of Skell was built in 1871. " * 40))
+print(judge.info.name)
+"""
 SECONDS = 60  # far beyond what any step takes
 
 
@@ -97,6 +110,24 @@ def test_two_servers_compute_what_one_machine_does(
     assert told(there) == told(again) == told(here)
     assert again["usage"]["prefilled_tokens"] == 0
     assert again["usage"]["reused_tokens"] == there["usage"]["prefilled_tokens"] > 0
+
+
+def test_the_judge_stays_here_and_the_writer_s_layers_are_there(
+    servers: dict[str, subprocess.Popen[str]], tmp_path: Path, smollm2: Path
+) -> None:
+    home, endpoints = Home(tmp_path / "home", smollm2), ",".join(servers)
+    idle = [peak(one) for one in servers.values()]
+
+    def grown() -> list[int]:
+        return [peak(one) - then for one, then in zip(servers.values(), idle, strict=True)]
+
+    command = [sys.executable, "-c", _JUDGE, str(smollm2), endpoints]
+    assert subprocess.run(command, env=home.env, capture_output=True, check=True).stdout == b"smollm2-135m\n"
+    assert max(grown()) < smollm2.stat().st_size / 20
+    last = home.ask("--rpc", endpoints, "--pattern", "wim-shallow")
+    assert (last["model"], last["judge"]) == (smollm2.stem, "smollm2-135m")
+    assert last["status"] != "not_found"
+    assert min(grown()) > smollm2.stat().st_size / 5
 
 
 def told(last: dict[str, Any]) -> tuple[object, ...]:

@@ -43,6 +43,7 @@ def test_an_answer_cites_the_places_that_it_draws_on(runtime: Runtime, story: Pa
         assert "page" not in passage.metadata  # there are none
     facts = answer_facts(answer)
     assert facts["status"] == "answered"
+    assert facts["judge"] is answer.judge is None
     assert facts["sources"] == [passage.metadata for passage in asked.passages()] != []
 
 

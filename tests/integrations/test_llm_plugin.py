@@ -47,6 +47,17 @@ def test_a_fragment_that_is_a_file_is_read_where_it_lies(model: DocumentModel, s
     assert answer.response_json["sources"][0]["path"] == str(story)
 
 
+def test_the_options_name_a_judge(model: DocumentModel, story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Settings] = []
+    make = llm_plugin.Runtime
+    monkeypatch.setattr(llm_plugin, "Runtime", lambda settings: (asked.append(settings), make(settings))[1])
+    attached = [llm.Attachment(path=str(story))]
+    answer = model.prompt("Which colour?", attachments=attached, stream=False, judge="self")
+    answer.text()
+    assert asked[-1].judge == "self"
+    assert answer.response_json["judge"] is None
+
+
 def test_a_fragment_may_be_a_text_alone(model: DocumentModel) -> None:
     answer = model.prompt("Which colour?", fragments=[TEXT], stream=False)
     assert "source: fragment 1" in answer.text()

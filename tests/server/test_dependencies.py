@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.conftest import Client, serving
 from tests.server.slow import Slow
 from wim_edge import Runtime
@@ -127,3 +129,12 @@ def test_each_browser_has_its_own_shelf_where_others_may_come(make: Callable[...
         assert len(first.ok(first.get("/api/documents"))) == 1
         assert second.ok(second.get("/api/documents")) == []
         assert api.ok(api.get("/api/documents", headers={"authorization": "Bearer tok-en"})) == []
+
+
+@pytest.mark.parametrize(
+    ("judge", "status"), [("smollm2-135m", 202), ("self", 202), ("qwen3-8b", 404), ("/etc/passwd", 404)]
+)
+def test_a_judge_is_a_model_on_this_disk(client: Client, judge: str, status: int) -> None:
+    client.upload()
+    body = {"documents": [1], "question": "Which?", "options": {"judge": judge, "first": True}}
+    assert client.post("/api/questions", json=body).status_code == status

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.server.conftest import ALONE, PARTS, Client, parsed, serving, types
 from tests.server.slow import TEXT, Slow
+from tests.wim.mill import MILL, SURE
+from wim_edge import Document, Runtime, Settings, events, loaded_models
+from wim_edge.catalog import ResolvedModel
+from wim_edge.server.job_queue import Job, JobQueue
+from wim_edge.testing import FakeModel
 
 
 def test_the_first_event_comes_at_once_though_the_model_is_busy(client: Client, model: Slow) -> None:
@@ -109,3 +117,37 @@ def test_what_fails_is_the_last_event_and_the_next_one_is_served(client: Client,
     assert last["message"] == "something is wrong inside wim-edge"
     model.reply = lambda prompt: "fine"
     assert client.wait(client.question("And now?", pattern="rag")["id"])["answer"] == "fine"
+
+
+def test_the_judge_is_loaded_first_and_the_writer_when_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, opened = tmp_path / "house.gguf", list[str]()
+    file.write_bytes(b"GGUF")
+
+    def open_model(found: ResolvedModel, settings: Settings) -> FakeModel:
+        opened.append(found.name)
+        return FakeModel(lambda _: "4,000 crowns")
+
+    monkeypatch.setattr(loaded_models, "open_model", open_model)
+    monkeypatch.setattr(loaded_models, "prepare_model_file", lambda found, settings, tuned: found.path)
+
+    def nothing(_: Runtime) -> Iterator[events.Event]:
+        yield events.Warning("nothing is asked")
+
+    def ask(runtime: Runtime) -> Iterator[events.Event]:
+        runtime.roles().reader.support = SURE
+        yield from runtime.stream(Document("mill", MILL), "What did Brandt pay?")
+
+    queue = JobQueue(Settings(model=str(file), save=False))
+    try:
+        for begin, loaded in ((nothing, ["smollm2-135m"]), (ask, ["smollm2-135m", "house"])):
+            job = queue.submit(Job(begin, queue.settings))
+            while not job.is_finished:
+                time.sleep(0.01)
+            assert job.state == "done", job.events[-1]
+            assert (opened, sorted(queue.in_memory)) == (loaded, sorted(loaded))
+            assert (queue.model, queue.judge_name) == ("house", "smollm2-135m")
+    finally:
+        queue.close()
+    assert (queue.model, queue.judge_name, queue.in_memory) == (None, None, [])

@@ -56,6 +56,7 @@ def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
         assert not asked.is_error
         found = asked.structured_content
         assert found["answer"].startswith("an answer")
+        assert (found["model"], found["judge"]) == ("fake", None)
         assert (found["status"], found["unsupported"], found["quotes"]) == ("answered", [], [])  # margins are free here
         start, end = found["sources"][0]["characters"]
         assert TEXT[start:end].strip()

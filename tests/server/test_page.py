@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,19 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, REAL_MODEL, SECONDS, answered, ask, choose_pattern, expect
-from wim_edge import catalog
+from tests.server.browser import BROWSER, REAL_MODEL, SECONDS, add, answered, ask, choose_pattern, expect
+from tests.server.conftest import serving
+from tests.wim.mill import SURE
+from wim_edge import Runtime, Settings, catalog, session
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
+from wim_edge.loaded_models import LoadedModels
+from wim_edge.server.app import create_app
 from wim_edge.settings import Paths
+from wim_edge.testing import FakeModel
+from wim_edge.wim.answer_parts import Answer
+from wim_edge.wim.reading import Reading
+from wim_edge.wim.wording import provisional_answer
 
 pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
@@ -39,6 +48,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     assert page.inner_text("#title") == "Licence 🚢"
 
     # Watch it read, and stop it
+    choose_pattern(page, "wim")
     ask(page, "Who may copy it?")
     page.wait_for_selector(".margin")
     page.wait_for_selector(".segment.now")
@@ -226,3 +236,57 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     ask(page, "and in 2022?")
     expect(page.locator("#settled")).to_have_text("Asked as: Who may copy it in 2022?", timeout=SECONDS)
     answered(page)
+
+
+def test_a_sure_answer_is_shown_while_the_reading_goes_on(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, told, go_on = FakeModel(lambda _: "4,000 crowns"), [], threading.Event()
+
+    def once(reading: Reading) -> Answer | None:
+        """The first answer, and no further one until the test has seen it."""
+        if not told:
+            told.extend(filter(None, [provisional_answer(reading)]))
+            return told[0] if told else None
+        go_on.wait(60)
+        return None
+
+    monkeypatch.setattr(session, "provisional_answer", once)
+    monkeypatch.setattr(LoadedModels, "support", SURE)
+    settings = Settings(pattern="wim-shallow", prose=False, save=False, segment_tokens=48, within="all")
+    app = create_app(settings, open_runtime=lambda settings: Runtime(settings, model=model))
+    days = (f"The weather of day {n} was fine, and nobody was out." for n in range(60))
+    text = "\n\n".join(["She paid 4,000 crowns for the old mill.", *days])
+    with serving(app) as address, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        add(page, tmp_path / "mill.txt", text)
+        ask(page, "What did Brandt pay?")
+        expect(page.locator("#so-far")).to_have_text("So far: 4,000 crowns")
+        page.click("#so-far button")
+        expect(page.locator("mark")).to_have_text("She paid 4,000 crowns for the old mill.")
+        assert page.is_visible("#now")
+        go_on.set()
+        answered(page)
+        assert page.is_hidden("#so-far")
+        assert page.inner_text("#text-of-answer")
+
+
+def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
+    page.click("#open-settings")
+    shown = page.locator("#judge option")
+    expect(shown).to_have_text(["default (smollm2-135m)", "the model itself", "smollm2-135m"])
+    page.select_option("#judge", "self")
+    page.click("#settings button:has-text('Close')")
+    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
+    with page.expect_request("**/api/questions") as asked:
+        ask(page, "When does it sail?")
+    assert asked.value.post_data_json["options"] == {"judge": "self"}
+    assert " judged by " not in answered(page)
+    page.click("#open-settings")
+    page.select_option("#judge", "")
+    page.click("#settings button:has-text('Close')")
+    ask(page, "When does it sail to the island?")
+    expect(page.locator("#told")).to_contain_text("llama judged by smollm2-135m, wim-shallow", timeout=SECONDS)
+    answered(page)
+    expect(page.locator("#machine")).to_contain_text("llama judged by smollm2-135m")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tests.server.conftest import Client
+from collections.abc import Callable
+from typing import Any
+
+from tests.server.conftest import Client, serving
+from tests.server.slow import Slow
+from wim_edge import Runtime, Settings
+from wim_edge.testing import FakeModel
 
 
 def test_the_machine_says_what_it_does(client: Client) -> None:
@@ -20,3 +26,20 @@ def test_the_machine_says_what_it_does(client: Client) -> None:
     assert client.delete(f"/api/readings/{reading['id']}").status_code == 204
     assert client.ok(client.get("/api/readings")) == []
     assert client.delete(f"/api/readings/{reading['id']}").status_code == 404
+
+
+def test_the_judge_is_named_beside_the_model(make: Callable[..., Any], model: Slow) -> None:
+    judged = {"open_runtime": lambda settings: Runtime(settings, model=model, judge=FakeModel(lambda _: "blue"))}
+    with serving(make(**judged)) as address, Client(base_url=address, timeout=30) as client:
+        assert client.ok(client.get("/api/status"))["judge"] is None
+        client.upload()
+        client.wait(client.question()["id"])
+        assert client.ok(client.get("/api/status"))["judge"] is None  # a deep pattern, and free margins
+    shallow = judged | {"settings": Settings(pattern="wim-shallow", answer_tokens=8)}
+    with serving(make(**shallow)) as address, Client(base_url=address, timeout=30) as client:
+        client.upload()
+        client.wait(client.question()["id"])
+        status = client.ok(client.get("/api/status"))
+        assert (status["model"], status["judge"]) == ("fake", "fake")
+        client.wait(client.question("And now?", judge="self")["id"])
+        assert client.ok(client.get("/api/status"))["judge"] is None

@@ -46,6 +46,8 @@ class Result:
     pattern: str | None = None
     relevance: str | None = None
     model: str | None = None
+    judge: str | None = None
+    """The model that judged which passages answer; None: the same."""
     usage: dict[str, Any] | None = None
     read_segments: int | None = None
     segments: int | None = None
@@ -103,6 +105,7 @@ def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str
         pattern=last.pattern,
         relevance=relevance,
         model=last.model,
+        judge=last.judge,
         usage=asdict(last.usage),
         read_segments=last.read_segments,
         segments=last.segments,
@@ -146,7 +149,7 @@ def _schema(arrow: Any) -> Any:
               ("confidence", real)]  # fmt: skip
     quote = [("text", text), *place[1:], ("header", text)]
     usage = [*((name, whole) for name in _COUNTS), ("seconds", arrow.map_(text, real))]
-    texts = ("pattern", "relevance", "model")
+    texts = ("pattern", "relevance", "model", "judge")
     return arrow.schema([
         *((name, text) for name in ("id", "document", "question", "answer", "status", "short")),
         ("support", real),

@@ -89,9 +89,9 @@ def fits_machine(need: int) -> bool:
     return need <= MEMORY_SHARE * available_memory.total()
 
 
-def recommended(catalog: Catalog) -> ModelEntry:
-    """Returns the highest ranked model that fits the machine; the embedded one if none does."""
-    fitting = [entry for entry in catalog if entry.rank and fits_machine(entry.memory_bytes())]
+def recommended(catalog: Catalog, paths: Paths) -> ModelEntry:
+    """Returns the highest ranked model that fits the machine with its judge; the embedded one if none does."""
+    fitting = [entry for entry in catalog if entry.rank and fits_machine(_need(entry, catalog, paths))]
     return fitting[-1] if fitting else catalog.get(EMBEDDED)
 
 
@@ -127,11 +127,16 @@ def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry |
     those whose settings have ``prose = false``) and for the judge itself."""
     from wim_edge.engine.gguf import is_embedding_model
 
-    writes = entry.rank and entry.settings.get("prose") is not False
     found = locate(entry, paths)
-    if entry.name == EMBEDDED or not writes or (found is not None and is_embedding_model(found)):
+    if entry.name == EMBEDDED or not entry.writes or (found is not None and is_embedding_model(found)):
         return None
     return catalog.get(EMBEDDED)
+
+
+def _need(entry: ModelEntry, catalog: Catalog, paths: Paths) -> int:
+    """Returns the bytes of memory that a model needs, with the judge that it needs."""
+    found = locate(entry, paths)
+    return entry.memory_bytes(found.stat().st_size if found else None, judge_for(entry, catalog, paths))
 
 
 def _is_path(model: str) -> bool:
@@ -142,7 +147,7 @@ def _is_path(model: str) -> bool:
 def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
     for entry in reversed(list(catalog)):
         path = locate(entry, paths)
-        if path is not None and entry.rank and fits_machine(entry.memory_bytes(path.stat().st_size)):
+        if path is not None and entry.rank and fits_machine(_need(entry, catalog, paths)):
             return ResolvedModel(entry.name, path, entry)
     embedded = catalog.get(EMBEDDED)  # better tight than nothing
     path = locate(embedded, paths)
@@ -151,14 +156,14 @@ def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
     return ResolvedModel(embedded.name, path, embedded)
 
 
-def facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
+def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
     """Returns the facts to show of a model. Sizes are in bytes; those of the file itself, if it is on this disk, which
-    also tells whether it is an embedding model (`embeds`)."""
+    also tells whether it is an embedding model (`embeds`). Memory is that of the model and of its `judge`."""
     from wim_edge.engine.gguf import is_embedding_model
 
-    found = locate(entry, paths)
+    found, judge = locate(entry, paths), judge_for(entry, catalog, paths)
     size = found.stat().st_size if found else entry.bytes
-    need = entry.memory_bytes(size)
+    need = entry.memory_bytes(size, judge)
     return {
         "name": entry.name,
         "description": entry.description,
@@ -166,6 +171,7 @@ def facts(entry: ModelEntry, paths: Paths) -> dict[str, Any]:
         "parameters": entry.parameters,
         "context": entry.context,
         "bytes": size,
+        "judge": judge.name if judge else None,
         "memory_bytes": need,
         "fits": fits_machine(need),
         "path": str(found) if found else None,

@@ -98,10 +98,17 @@ class ModelEntry:
         """The file's checksum, the same for every source."""
         return self.sources[0].sha256
 
-    def memory_bytes(self, file_bytes: int | None = None) -> int:
+    @property
+    def writes(self) -> bool:
+        """True for a model that words answers; False for one that embeds, or only points."""
+        return bool(self.rank) and self.settings.get("prose") is not False
+
+    def memory_bytes(self, file_bytes: int | None = None, judge: ModelEntry | None = None) -> int:
         """Estimates the memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).
 
         It is the sum of file, KV cache and WORKING_SPACE. The file is mapped, so part of it may be paged out.
+        ``judge``: the model that judges for it, whose file and KV cache are added.
         """
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
-        return (self.bytes if file_bytes is None else file_bytes) + kv + WORKING_SPACE
+        beside = judge.memory_bytes() - WORKING_SPACE if judge else 0
+        return (self.bytes if file_bytes is None else file_bytes) + kv + beside + WORKING_SPACE

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from wim_edge.catalog.catalog import MEMORY_SHARE
+from wim_edge.catalog.catalog import EMBEDDED, MEMORY_SHARE
 from wim_edge.catalog.entry import WORKING_SPACE, ModelEntry
 from wim_edge.errors import InvalidRequestError
 
@@ -40,10 +40,14 @@ def memory_of(machine: str) -> int:
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
     """Returns the models that so many bytes of memory hold, from the best one down, each with the context that it has
-    room for at least: file, working space, an f16 KV cache and what else a context takes, within models' share."""
+    room for at least: file, working space, an f16 KV cache and what else a context takes, within models' share. Beside
+    a model that writes there is room for the judge, if the catalog has it."""
+    entries = sorted(catalog, key=lambda entry: -entry.rank)
+    judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []
-    for entry in sorted(catalog, key=lambda entry: -entry.rank):
-        left = int(MEMORY_SHARE * memory) - entry.bytes - WORKING_SPACE
+    for entry in entries:
+        beside = judge.memory_bytes() if judge not in (None, entry) and entry.writes else WORKING_SPACE
+        left = int(MEMORY_SHARE * memory) - entry.bytes - beside
         context = min(entry.context, left // ((entry.kv_bytes_per_token or 0) + _MORE_PER_TOKEN))
         if entry.rank and context >= 512:
             found.append(HeldModel(entry.name, entry.bytes, context))

@@ -85,7 +85,7 @@ def chat(
     if library is not None:
         Library(library)  # that there is none must not come out with the first question
     with exit_on_signals(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
-        runtime.open()
+        runtime.roles().reader.model()
         read = read_documents(documents, limits=settings)
         typed = bool(sys.stdin and sys.stdin.isatty())
         if typed and not as_json and not quiet:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge import errors, subprocesses
+from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.explain import setting_line
 from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
@@ -19,6 +20,7 @@ from wim_edge.settings import Paths, Settings, from_dict
 
 if TYPE_CHECKING:
     from wim_edge.engine.probe import Machine
+    from wim_edge.roles import Roles
 
 
 @click.command(short_help="Show what this machine offers and how fast it is.")
@@ -56,6 +58,7 @@ def doctor(ctx: click.Context, /, machine_name: str | None, as_json: bool, **opt
         for device in report.get("remote", ()):
             _show_device("remote device", **device)
         _show_use(**report["use"])
+        _show_roles(**report["roles"])
         click.echo("Settings")
         for name, setting in report["settings"].items():
             click.echo(f"  {name:<20} {setting_line(**setting)}")
@@ -73,26 +76,29 @@ def _show_held(machine_name: str, as_json: bool) -> None:
         click.echo(json.dumps({"memory": memory, "models": [asdict(one) for one in held]}, indent=2))
         return
     click.echo(f"{machine_name}: {megabytes(memory)} of memory; by the files' headers, none was run there")
+    click.echo("Beside a model that writes there is room for the judge.")
     for one in held:
         click.echo(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context at least")
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:
-    """The catalog's best model that fits in this machine's memory, fetched or not."""
+    """The catalog's best model that fits in this machine's memory with its judge, fetched or not."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
     from wim_edge.catalog.entry import USUAL_CONTEXT
     from wim_edge.engine import available_memory
 
-    told = facts(recommended(Catalog.load(paths)), paths)
-    kept = {name: told[name] for name in ("name", "bytes", "memory_bytes", "fits", "path")}
+    models = Catalog.load(paths)
+    told = facts(recommended(models, paths), models, paths)
+    kept = {name: told[name] for name in ("name", "judge", "bytes", "memory_bytes", "fits", "path")}
     return {**kept, "context": min(told["context"], USUAL_CONTEXT), "memory_total": available_memory.total()}
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
-    """Returns the model and the settings that `ask` would use, and the measured speed."""
+    """Returns the models and the settings that `ask` would use, and the measured speed of the model."""
     from wim_edge.catalog import resolve
     from wim_edge.engine.benchmark import measure_speed
-    from wim_edge.loaded_models import open_model, resolved_settings
+    from wim_edge.loaded_models import LoadedModels, open_model
+    from wim_edge.roles import resolved_settings, roles_for
 
     found, asked = resolve(settings.model, paths), settings
     with open_model(found, settings) as model:
@@ -114,7 +120,22 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
             "bytes_at_that_context": {**asdict(need), "total": need.total},
         }
         speed = measure_speed(model, 512)
-        return {"use": use, "settings": resolved_settings(asked).explained(), "speed": asdict(speed)}
+        roles = _roles(roles_for(LoadedModels(asked), ()))
+        explained = resolved_settings(asked).explained()
+        return {"use": use, "roles": roles, "settings": explained, "speed": asdict(speed)}
+
+
+def _roles(roles: Roles) -> dict[str, Any]:
+    """Returns the judge and the writer, each with an estimate of its memory, and the sum."""
+    from wim_edge.catalog.entry import WORKING_SPACE
+
+    needs = {one.name: one.memory_bytes() for one in roles.used}
+    writer = roles.writer or (roles.reader if roles.resolved.prose else None)
+    shown = {"judge": (roles.judge or roles.reader).name, "writer": writer.name if writer else None}
+    return {
+        **{role: name and {"model": name, "memory_bytes": needs[name]} for role, name in shown.items()},
+        "memory_bytes": sum(needs.values()) + WORKING_SPACE,
+    }
 
 
 def _with_others(settings: Settings) -> dict[str, Any]:
@@ -178,14 +199,16 @@ def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int
 
 
 def _show_recommended(
-    name: str, bytes: int, memory_bytes: int, fits: bool, path: str | None, context: int, memory_total: int
-) -> None:
+    name: str, judge: str | None, bytes: int, memory_bytes: int, fits: bool, path: str | None, context: int,
+    memory_total: int,
+) -> None:  # fmt: skip
     from wim_edge.engine.memory_estimate import readable
 
     click.echo("Recommended")
     _line("model", f"{name}, {'on this disk' if path else f'wim-edge models pull {name} ({megabytes(bytes)})'}")
     tight = "" if fits else ": no model of the catalog fits, this is the smallest"
-    _line("memory", f"{readable(memory_bytes)} of {readable(memory_total)}, with {context:,} tokens of context{tight}")
+    room = f"{context:,} tokens of context" + (f" and its judge, {judge}" if judge else "")
+    _line("memory", f"{readable(memory_bytes)} of {readable(memory_total)}, with {room}{tight}")
 
 
 def _show_use(
@@ -216,6 +239,19 @@ def _show_use(
         f"{largest_context:,} tokens: {sizes['total']} (weights {sizes['weights']}, KV cache {sizes['kv']}, "
         f"compute {sizes['compute']}, host {sizes['host']})",
     )
+
+
+def _show_roles(judge: dict[str, Any], writer: dict[str, Any] | None, memory_bytes: int) -> None:
+    from wim_edge.engine.memory_estimate import readable
+
+    click.echo("Roles")
+    _line("judge", f"{judge['model']}, {readable(judge['memory_bytes'])}")
+    if writer is None:
+        _line("writer", "none: the answer is the judge's quotation")
+    else:
+        same = writer["model"] == judge["model"]
+        _line("writer", "the judge itself" if same else f"{writer['model']}, {readable(writer['memory_bytes'])}")
+    _line("memory of all", f"{readable(memory_bytes)}, with {USUAL_CONTEXT:,} tokens of context each at most")
 
 
 def _show_speed(prefill: float, prefill_tokens: int, decode: float, decode_tokens: int) -> None:

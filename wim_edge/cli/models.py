@@ -23,7 +23,7 @@ from wim_edge.settings import Paths
 _MEMORY = (
     f"Memory is the file's size + KV bytes per token * min(context, {USUAL_CONTEXT:,}) "
     f"+ {WORKING_SPACE // 1024**2} MiB of working space; a model fits where that is at most "
-    "80% of the memory that this process could have."
+    "80% of the memory that this process could have. With a model that writes, the judge's file and KV cache count too."
 )
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -37,7 +37,8 @@ def models() -> None:
 @_as_json
 def list_models(as_json: bool) -> None:
     paths = Paths.from_environment()
-    rows = [catalog.facts(entry, paths) for entry in Catalog.load(paths)]
+    entries = Catalog.load(paths)
+    rows = [catalog.facts(entry, entries, paths) for entry in entries]
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -57,6 +58,10 @@ def list_models(as_json: bool) -> None:
     Console().print(table)
     with suppress(ModelNotFoundError):
         click.echo(f"Without --model: {catalog.resolve(None, paths).name}")
+    if catalog.is_here(catalog.EMBEDDED, paths):
+        click.echo(f"{catalog.EMBEDDED} judges for the models that write")
+    else:
+        click.echo(f"No judge is on this disk: wim-edge models pull {catalog.EMBEDDED}")
     click.echo(f"wim-edge keeps models in {paths.models}")
     click.echo(f"Your own entries go into {catalog.own_file(paths)}")
 
@@ -66,8 +71,9 @@ def list_models(as_json: bool) -> None:
 @_as_json
 def info(name: str, as_json: bool) -> None:
     paths = Paths.from_environment()
-    entry = Catalog.load(paths).get(name)
-    facts = catalog.facts(entry, paths) | {
+    entries = Catalog.load(paths)
+    entry = entries.get(name)
+    facts = catalog.facts(entry, entries, paths) | {
         "kv_bytes_per_token": entry.kv_bytes_per_token,
         "rank": entry.rank,
         "sources": [str(source) for source in entry.sources],

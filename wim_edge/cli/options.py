@@ -208,8 +208,8 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
         return None
     if not all(math.isfinite(one) for one in (cpus or 0, gpus)):
         raise InvalidRequestError("--ray-cpus and --ray-gpus take numbers", "Give 1, 2, 0.5 and so on.")
-    from wim_edge.loaded_models import process_memory
     from wim_edge.ray_cluster import Cluster
+    from wim_edge.roles import process_memory
 
     settings = settings_from(options)
     if settings.rpc is not None:

@@ -33,7 +33,7 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     the winner for this model on this machine, unless an option sets something else than the default. What a copy in
     another weight type changes is shown: the mean divergence of its predictions (KL, in nats) and how often it finds
     the same token likeliest; one above 0.01 nats is not taken. Takes some minutes; copies take disk space until they
-    lose.
+    lose. The judge is tuned by its own name, smollm2-135m, and runs so for every model that writes.
     """
     configure_logging(ctx)
     from wim_edge import tuned_settings

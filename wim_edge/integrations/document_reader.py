@@ -28,8 +28,8 @@ from wim_edge.wim import events
 from wim_edge.wim.answer import source_of
 
 _FACTS = (
-    "status", "short", "support", "unsupported", "finish_reason", "model", "pattern", "read_segments", "segments",
-    "unread_probability",
+    "status", "short", "support", "unsupported", "finish_reason", "model", "judge", "pattern", "read_segments",
+    "segments", "unread_probability",
 )  # fmt: skip
 _runtimes: dict[Settings, Runtime] = {}
 _turns: WeakKeyDictionary[Runtime, threading.Lock] = WeakKeyDictionary()

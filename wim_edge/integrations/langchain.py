@@ -130,7 +130,7 @@ class ChatWimEdge(BaseChatModel):
     def _answer(self, request: ReadingRequest, turns: Sequence[MessageTurn]) -> Iterator[events.Event]:
         runtime, library, given = request.runtime, self.library, self._reader.load()
         own = [MessageTurn("user", tuple(MessagePart(document=one) for one in given))] if given else []
-        tokenize = runtime.open().tokenize
+        tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
         asked = as_request(
             [*own, *turns], lambda text: len(tokenize(text)), read=self.read, asks_library=library is not None
         )

@@ -55,6 +55,8 @@ class DocumentModel(llm.Model):
     class Options(llm.Options):
         model: str | None = None
         """A name of wim-edge's catalog, or a GGUF file."""
+        judge: str | None = None
+        """The model that decides which passages answer, named likewise; self: the model itself."""
         pattern: str | None = None
 
     def __init__(self) -> None:
@@ -96,7 +98,7 @@ class DocumentModel(llm.Model):
         return given, turns
 
     def _runtime(self, options: Any) -> Runtime:
-        chosen = {name: getattr(options, name) for name in ("model", "pattern") if getattr(options, name)}
+        chosen = {name: getattr(options, name) for name in ("model", "judge", "pattern") if getattr(options, name)}
         settings = Settings(**chosen)
         if settings not in self._runtimes:
             self._runtimes[settings] = Runtime(settings)

@@ -17,7 +17,6 @@ from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge import catalog, errors
-from wim_edge.catalog import Catalog
 from wim_edge.documents.document import well_formed
 from wim_edge.errors import (
     CapacityError,
@@ -32,7 +31,7 @@ from wim_edge.server.guard import SHELF
 from wim_edge.server.history import History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import ITSELF, Paths, Settings
 
 T = TypeVar("T")
 _WRITERS, _MOST_WRITING = 2, 32
@@ -85,16 +84,14 @@ class Service:
             return self._shelves[name]
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
-        """Returns the server's settings with a request's options. The model must be one of the catalog on this disk, or
-        the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
+        """Returns the server's settings with a request's options. Model and judge must be of the catalog on this disk,
+        or the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
         unknown = options.keys() - {field.name for field in fields(Settings)}
         if unknown:
             raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such option", "See /api/openapi.json.")
-        name = options.get("model")
-        if name is not None and name not in (self.settings.model, self.queue.model):
-            paths = Paths.from_environment()
-            models = Catalog.load(paths)
-            if name not in models.names() or not catalog.locate(models.get(name), paths):
+        own = {"model": (None, self.settings.model, self.queue.model), "judge": (None, self.settings.judge, ITSELF)}
+        for name in (options.get(role) for role, known in own.items() if options.get(role) not in known):
+            if not catalog.is_here(str(name), Paths.from_environment()):
                 raise ModelNotFoundError(f"no model of that name is on this disk: {name}", "GET /v1/models lists them.")
         return self.settings.with_changes(**options)
 

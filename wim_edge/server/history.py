@@ -26,7 +26,8 @@ from wim_edge.wim.events import AnswerStatus
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200
-_NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.delta")  # of no interest afterwards
+_NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.provisional", "answer.delta")
+"""The events that are of no interest afterwards."""
 
 
 @dataclass(eq=False)

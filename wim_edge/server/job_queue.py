@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from wim_edge.errors import WimEdgeError
 from wim_edge.loaded_models import MODEL_SETTINGS
+from wim_edge.roles import Roles
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim.control import Decision
@@ -162,6 +163,8 @@ class JobQueue:
         self._closed = False
         self._base: Runtime | None = None
         """The runtime that holds the models; no question is put to it."""
+        self._roles: Roles | None = None
+        """Its models, by what they usually do."""
         self._loaded: dict[str, Any] = {}
         self._asking: Runtime | None = None
         self._asking_settings = settings
@@ -170,9 +173,21 @@ class JobQueue:
 
     @property
     def model(self) -> str | None:
-        """The name of the model that is loaded."""
-        base = self._base
-        return base.open().info.name if base is not None else None
+        """The name of the model that questions were last put to."""
+        roles = self._roles
+        return roles.model.name if roles is not None else None
+
+    @property
+    def judge_name(self) -> str | None:
+        """The name of the model that judges for it; None: it does so itself."""
+        roles = self._roles
+        return roles.judge.name if roles is not None and roles.judge is not None else None
+
+    @property
+    def in_memory(self) -> list[str]:
+        """The names of the models that are loaded."""
+        roles = self._roles
+        return roles.model.in_memory if roles is not None else []
 
     @property
     def waiting(self) -> int:
@@ -295,8 +310,9 @@ class JobQueue:
         if self._base is None or self._loaded != wanted:
             self._free()
             base = self._open(self.settings.with_changes(**wanted))
-            base.open()
-            self._base, self._loaded = base, wanted  # now that it is loaded: another thread may ask for its name
+            roles = base.roles()
+            roles.reader.model()  # a writer beside it is loaded when its first answer is due
+            self._base, self._roles, self._loaded = base, roles, wanted
         if self._asking is None or self._asking_settings != settings:
             if self._asking is not None:
                 self._asking.close()
@@ -310,6 +326,7 @@ class JobQueue:
     def _free(self) -> None:
         with self._changed:
             asking, base, self._asking, self._base = self._asking, self._base, None, None
+            self._roles = None
         for runtime in (asking, base):
             if runtime is not None:
                 runtime.close()

@@ -84,6 +84,7 @@ class AnswerView(BaseModel):
     finish_reason: str = Field(description="stop, length, repeated (ended where the model repeated itself), or "
                                            "early_exit (not everything was read).")  # fmt: skip
     model: str
+    judge: str | None = Field(description="The model that judged which passages answer, if it is another one.")
     read_segments: int
     segments: int = Field(description="Of the document; where fewer were read, the most promising ones were.")
     unread_probability: float | None = Field(description="That one of the others answers better; null: not known.")
@@ -244,6 +245,8 @@ class AssistantTools:
                         await ctx.report_progress(at, of, f"{at:,} of {of:,} tokens")
                     case "margin.judged" if event["relevant"] and event["text"]:
                         await ctx.report_progress(at, of or None, f"margin: {' '.join(event['text'].split())}")
+                    case "answer.provisional":
+                        await ctx.report_progress(at, of or None, f"so far: {event['short']}")
                     case "error":
                         raise _failure(event["message"], event["hint"])
         finally:

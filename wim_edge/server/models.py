@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
@@ -20,6 +21,7 @@ from wim_edge.errors import DownloadError, WimEdgeError
 from wim_edge.server.dependencies import ERRORS, Served, sse_events
 from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import Paths
+from wim_edge.wim import events
 from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
@@ -34,7 +36,8 @@ class ModelView(BaseModel):
     parameters: str
     context: int = Field(description="Tokens.")
     bytes: int
-    memory_bytes: int = Field(description="What it needs to read and answer.")
+    judge: str | None = Field(description="The model that judges for it unless a request says otherwise; null: none.")
+    memory_bytes: int = Field(description="What it needs to read and answer, with its judge.")
     fits: bool = Field(description="Whether this machine has so much.")
     here: bool = Field(description="Whether its file is on this disk.")
     embeds: bool = Field(description="Whether that is an embedding model.")
@@ -43,36 +46,35 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The first ``bytes`` of a model's ``of`` bytes are here; ``of`` is None if their number is unknown."""
+    """The first ``bytes`` of a model's ``of`` bytes are here; ``of`` is None if their number is unknown. The judge that
+    a model needs comes after it."""
 
     type = "pull.progress"
+    model: str
     bytes: int
     of: int | None
 
 
 @dataclass(frozen=True)
 class PullFinished(Event):
-    """The model is on this disk, and verified."""
+    """The model is on this disk, and verified, and so is the judge that was fetched with it, if any."""
 
     type = "pull.finished"
     model: str
+    judge: str | None
 
 
 @router.get("/models")
 async def list_models(served: Served) -> list[ModelView]:
     """Lists the models that can be named, from the lowest rank up."""
-    return await run_in_threadpool(_models, served.queue.model)
+    return await run_in_threadpool(_models, served.queue.in_memory)
 
 
-def _models(loaded: str | None) -> list[ModelView]:
+def _models(loaded: Sequence[str]) -> list[ModelView]:
     paths = Paths.from_environment()
-    return [_model(entry, paths, loaded) for entry in Catalog.load(paths)]
-
-
-def _model(entry: ModelEntry, paths: Paths, loaded: str | None) -> ModelView:
-    facts = catalog.facts(entry, paths)
-    path = facts.pop("path")
-    return ModelView(**facts, here=path is not None, loaded=loaded == entry.name)
+    models = Catalog.load(paths)
+    found = [catalog.facts(entry, models, paths) for entry in models]
+    return [ModelView(**one, here=one["path"] is not None, loaded=one["name"] in loaded) for one in found]
 
 
 _SOON = 5.0  # seconds after which one who asked for a download has begun to watch it, or has gone
@@ -85,30 +87,45 @@ class _GoneError(Exception):
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     """Returns the download under way, whoever began it; it goes on in a thread of its own while anybody watches."""
     paths = Paths.from_environment()
-    entry = Catalog.load(paths).get(name)
+    models = Catalog.load(paths)
+    entry = models.get(name)
+    judge = catalog.judge_for(entry, models, paths)
+    wanted = [entry] if judge is None or catalog.locate(judge, paths) else [entry, judge]
     with served.lock:
         job = served.pulls.get(name)
         if job is None or job.is_finished:
             job = served.pulls[name] = Job(lambda runtime: iter(()), served.settings, state="running")
-            threading.Thread(target=_pull, args=(job, entry, paths), name="wim-edge pull", daemon=True).start()
+            threading.Thread(target=_pull, args=(job, paths, *wanted), name="wim-edge pull", daemon=True).start()
     return job
 
 
-def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
+def _pull(job: Job, paths: Paths, entry: ModelEntry, judge: ModelEntry | None = None) -> None:
+    """Fetches a model and its judge. That the judge cannot be fetched is a warning: the model is here."""
     last, begun = -1, time.monotonic()
 
-    def progress(done: int, of: int | None) -> None:
+    def progress(model: str, done: int, of: int | None) -> None:
         nonlocal last
         if job.abandoned or (job.watched is None and time.monotonic() > begun + _SOON):
             raise _GoneError
         if (step := done >> 20) != last:  # an event a MiB
             last = step
-            job.tell(PullProgress(done, of))
+            job.tell(PullProgress(model, done, of))
+
+    def fetch(one: ModelEntry) -> None:
+        nonlocal last
+        last = -1
+        job.tell(PullProgress(one.name, 0, one.bytes))
+        catalog.fetch(one, paths, partial(progress, one.name))
 
     try:
-        job.tell(PullProgress(0, entry.bytes))
-        catalog.fetch(entry, paths, progress)
-        job.tell(PullFinished(entry.name))
+        fetch(entry)
+        if judge is not None:
+            try:
+                fetch(judge)
+            except WimEdgeError as error:
+                job.tell(events.Warning(f"couldn't fetch {judge.name}: {error} {error.hint}"))
+                judge = None
+        job.tell(PullFinished(entry.name, judge.name if judge else None))
         job.end("done")
     except WimEdgeError as error:
         job.tell(Failed(**error.to_dict()))
@@ -123,7 +140,8 @@ def _pull(job: Job, entry: ModelEntry, paths: Paths) -> None:
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Fetches a model and streams the progress. It stops when nobody watches, and goes on from there the next time."""
+    """Fetches a model, and the judge that it needs, and streams the progress. It stops when nobody watches, and goes on
+    from there the next time."""
     job.watched = (job.watched or 0) + 1
     try:
         async for event in sse_events(job):

@@ -31,6 +31,10 @@ class AskOptions(StrictModel):
     """Options of a question. One left out is as the server was started, or as models.toml says of the model."""
 
     model: str | None = Field(default=None, max_length=200, description="A model on this machine, by its name.")
+    judge: str | None = Field(
+        default=None, max_length=200, description="Another one that decides which passages answer; self: the model."
+    )
+    first: bool | None = Field(default=None, description="Read no further than to the first sure answer.")
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from wim_edge.documents.document import well_formed
 from wim_edge.engine import available_memory
-from wim_edge.loaded_models import resolved_settings
+from wim_edge.roles import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS
 
@@ -22,7 +22,8 @@ class ExplainedSetting(BaseModel):
 
 
 class ServerStatus(BaseModel):
-    model: str | None = Field(description="The one that is loaded.")
+    model: str | None = Field(description="The one that questions were last put to; null: none yet.")
+    judge: str | None = Field(description="The model that judges which passages answer; null: that one itself.")
     waiting: int = Field(description="Requests in line, the one that is done among them.")
     memory_bytes: int = Field(description="What the server holds.")
     memory_free_bytes: int
@@ -42,8 +43,8 @@ async def status(served: Served) -> ServerStatus:
     resolved = await run_in_threadpool(resolved_settings, served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return ServerStatus(
-        model=served.queue.model, waiting=served.queue.waiting, memory_bytes=psutil.Process().memory_info().rss,
-        memory_free_bytes=available_memory.available(),
+        model=served.queue.model, judge=served.queue.judge_name, waiting=served.queue.waiting,
+        memory_bytes=psutil.Process().memory_info().rss, memory_free_bytes=available_memory.available(),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,
         folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),

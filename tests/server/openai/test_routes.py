@@ -15,7 +15,7 @@ import pytest
 from tests.cli.test_models import FACTS, gguf
 from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT, Slow
-from wim_edge import Settings
+from wim_edge import Runtime, Settings
 from wim_edge.server.app import create_app
 from wim_edge.server.openai.routing import LONG
 
@@ -306,3 +306,18 @@ def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
         chunks = list(read)
         assert any(getattr(chunk, "wim_edge", {}).get("type") == "margin.judged" for chunk in chunks)
         assert chunks[-1].wim_edge["sources"]
+
+
+def test_the_judge_counts_a_message_and_the_writer_is_asked_when_it_writes(make: Any, model: Slow) -> None:
+    judge = Slow()
+    judge.reply = lambda prompt: "blue"
+    settings = Settings(pattern="wim-shallow", answer_tokens=8, save=False)
+    app = make(settings=settings, open_runtime=lambda one: Runtime(one, model=model, judge=judge))
+    with serving(app) as address, Client(base_url=address, timeout=30) as client:
+        body = {"messages": user(f"{TEXT * 4}\n\nWhich colour?"), "wim_edge": {"first": True}}
+        found = client.ok(client.post("/v1/chat/completions", json=body))
+        assert found["wim_edge"]["judge"] == "fake"
+        body["wim_edge"] = {"judge": "self"}
+        assert client.ok(client.post("/v1/chat/completions", json=body))["wim_edge"]["judge"] is None
+        body["wim_edge"] = {"judge": "/etc/passwd"}
+        assert client.post("/v1/chat/completions", json=body).status_code == 404

@@ -46,3 +46,19 @@ def test_what_stands_below_an_answer(
     assert told.finish_reason == "stop"  # clients know no other
     assert told.reading["finish_reason"] == "repeated"
     assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks] == ([below, None] if below else [None])
+
+
+def test_a_provisional_answer_is_no_text() -> None:
+    quote = events.Quote("Anna signed.", "a.pdf", 3, None, (0, 9))
+    told = CompletionReply(chat=True, model="m")
+    (chunk,) = told.chunks(json.loads(events.AnswerProvisional("Anna", quote, 0.9, 1, 8).to_json()))
+    assert chunk["choices"][0]["delta"] == {}
+    assert chunk["wim_edge"]["short"] == "Anna"
+    usage = events.Usage(1, 0, 1, {"total": 1.0}, 1)
+    last = events.AnswerFinished("Anna.", "stop", "wim-shallow", "m", (), usage, judge="small")
+    told.chunks(json.loads(last.to_json()))
+    whole = told.whole()
+    assert whole["choices"][0]["message"]["content"] == "Anna."
+    assert whole["wim_edge"]["judge"] == "small"
+    assert "short" in whole["wim_edge"]
+    assert "answer.provisional" not in json.dumps(whole)

@@ -71,7 +71,8 @@ async def get_model(served: Served, name: str) -> ModelCard:
 
 def _cards(settings: Settings) -> list[ModelCard]:
     paths = Paths.from_environment()
-    facts = [catalog.facts(entry, paths) for entry in Catalog.load(paths)]
+    models = Catalog.load(paths)
+    facts = [catalog.facts(entry, models, paths) for entry in models]
     own = embedding_name(settings)
     cards = [ModelCard(id=one["name"], embeds=one["embeds"]) for one in facts if one["path"] and one["name"] != own]
     return [ModelCard(id=DEFAULT), *cards, *([ModelCard(id=own, embeds=True)] if own else [])]
@@ -85,7 +86,7 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
     grammar = asked.response_format.grammar() if asked.response_format else None
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
-        tokenize = runtime.open().tokenize
+        tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
         found = as_request(turns, lambda text: len(tokenize(text)), read=asked.wim_edge.read)
         if not found.documents:
             return runtime.complete(found.messages, top_logprobs=asked.top, grammar=grammar)

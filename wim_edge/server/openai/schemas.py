@@ -23,9 +23,10 @@ from wim_edge.within import PATTERN
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
-               "read_segments", "segments", "unread_probability")  # fmt: skip
-_FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question"}
-"""The events that travel in ``wim_edge``, and where they stand in it at the end."""
+               "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
+_FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
+              "answer.provisional": ""}  # fmt: skip
+"""The events that travel in ``wim_edge``, and where they stand in it at the end; empty: nowhere."""
 _CITED = 3
 """The most quotations below an answer."""
 DEFAULT = "default"
@@ -85,6 +86,8 @@ class ReadingOptions(StrictModel):
         default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
+    judge: str | None = Field(default=None, max_length=200, description="A model on this disk, or self.")
+    first: bool | None = Field(default=None, description="Read no further than to the first sure answer.")
 
 
 class CompletionRequest(BaseModel):
@@ -201,7 +204,7 @@ class CompletionReply:
                 self.model = event["model"]
             elif kind == "question.settled":
                 self.reading[_FORWARDED[kind]] = event
-            else:
+            elif _FORWARDED[kind]:
                 self.reading.setdefault(_FORWARDED[kind], []).append(event)
             return [{**self._chunk(None), "wim_edge": event}]
         return []

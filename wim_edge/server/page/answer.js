@@ -34,13 +34,20 @@ export class Answer {
     delete $("answer").dataset.status;
     for (const id of ["verdict", "short", "text-of-answer", "status"]) $(id).textContent = "";
     $("text-of-answer").className = "";
-    for (const id of ["verdict", "short", "status", "quotes-title", "sources-title", "export", "answer"]) $(id).hidden = true;
+    for (const id of ["so-far", "verdict", "short", "status", "quotes-title", "sources-title", "export", "answer"]) $(id).hidden = true;
     $("quotes").replaceChildren();
     $("sources").replaceChildren();
   }
 
+  // The short answer while the reading goes on, until the answer takes its place
+  provisional({ short, quote }) {
+    $("answer").hidden = $("so-far").hidden = false;
+    $("so-far").replaceChildren("So far: ", button(short, () => this.go(quote.document, quote.chars), "link"));
+  }
+
   write(text) {
     $("answer").hidden = false;
+    $("so-far").hidden = true;
     $("text-of-answer").textContent += text;
   }
 

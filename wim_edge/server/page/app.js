@@ -271,6 +271,9 @@ function show(event) {
       if (isHere) desk.tick(event.segment, event.quote ?? event.chars);
       break;
     case "reading.ranked": event.ranking.forEach((one) => score(one.segment, one.relevance, one.chosen)); break;
+    case "answer.provisional":
+      if (!answer.event) answer.provisional(event);
+      break;
     case "answer.revised":
       answer.clear();
       progress.warn(["A better passage was found: the answer again."], true);
@@ -283,6 +286,7 @@ function show(event) {
     case "answer.finished": finished(event); break;
     case "error":
       $("progress").hidden = true;
+      if (!answer.event) answer.clear();
       alertOf(`${event.message}. ${event.hint}`);
   }
 }

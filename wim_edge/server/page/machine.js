@@ -1,16 +1,22 @@
 // What the machine does and holds: the model, others that may be fetched, texts that need not be read again.
 
 import { api, streamed } from "./api.js";
-import { $, button, doing, item, list, make, megabytes } from "./dom.js";
+import { $, alertOf, button, doing, item, list, make, megabytes } from "./dom.js";
+import { models as named } from "./progress.js";
 
 export const options = {};
 let fetching = false;
 
+$("judge").onchange = () => {
+  options.judge = $("judge").value;
+  if (!options.judge) delete options.judge;
+};
+
 export async function showMachine() {
   const [status, models, readings] = await Promise.all([api("status"), api("models"), api("readings")]);
-  const kept = readings.reduce((sum, one) => sum + one.bytes, 0), loaded = models.find((one) => one.loaded);
+  const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
   $("machine").textContent = [
-    status.model ?? "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
+    status.model ? named(status) : "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
     readings.length ? `${readings.length} text${readings.length > 1 ? "s" : ""} kept (${megabytes(kept)})` : "",
     status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle",
   ].filter(Boolean).join(" · ");
@@ -19,8 +25,11 @@ export async function showMachine() {
     $("keep").checked = status.read_on;
     $("pattern").append(...status.patterns.map((name) => new Option(name)));
   }
-  $("able").textContent = able(models, loaded?.name ?? status.settings.model?.value);
-  if (!fetching) list("models", models, modelItem);
+  $("able").textContent = able(models, status.model ?? status.settings.model?.value);
+  if (!fetching) list("models", models.map((one) => ({ ...one, asked: one.name === status.model })), modelItem);
+  const usual = status.settings.judge?.value, judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
+  list("judge", [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
+  $("judge").value = options.judge ?? "";
   list("readings", readings, (one) => {
     const remove = button("×", doing(async () => {
       await api(`readings/${one.id}`, { method: "DELETE" });
@@ -49,7 +58,7 @@ function modelItem(one) {
     return item(`${one.name} · ${one.parameters}, ${one.licence}${one.fits ? "" : ", does not fit this machine"}`, pull);
   }
   const radio = make("input", { type: "radio", name: "model", value: one.name, onchange: () => (options.model = one.name) });
-  radio.checked = options.model === one.name || (!options.model && one.loaded);
+  radio.checked = options.model === one.name || (!options.model && one.asked);
   return item(make("label", {}, radio, ` ${one.name} · ${one.parameters}, ${one.licence}${one.loaded ? ", loaded" : ""}`));
 }
 
@@ -57,7 +66,8 @@ async function fetchModel(name, shown) {
   shown.disabled = fetching = true;
   try {
     for await (const event of streamed(`models/${encodeURIComponent(name)}/pull`)) {
-      if (event.type === "pull.progress" && event.of) shown.textContent = `${Math.floor((100 * event.bytes) / event.of)}%`;
+      if (event.type === "pull.progress" && event.of) shown.textContent = `${event.model === name ? "" : `${event.model} `}${Math.floor((100 * event.bytes) / event.of)}%`;
+      if (event.type === "warning") alertOf(event.text);
       if (event.type === "error") throw new Error(`${event.message}. ${event.hint}`);
     }
   } finally {

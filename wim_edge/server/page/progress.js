@@ -51,7 +51,7 @@ export class Progress {
     this.bar(this.read / event.segments);
     this.stage(this.promising ? "Reading what is promising" : "Reading");
     const why = event.why ? ` (${event.why})` : "";
-    this.tell(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${event.model}, ${event.pattern}${why}`);
+    this.tell(`${event.tokens.toLocaleString()} tokens in ${event.segments} segments; ${models(event)}, ${event.pattern}${why}`);
   }
 
   embedded(event) {
@@ -89,9 +89,11 @@ export class Progress {
     this.stage("");
     const { total } = usage.seconds, when = total < 0.05 ? "at once" : `in ${total.toFixed(1)} s`;
     this.tell(`${end} ${when} · ${part}${usage.prefilled_tokens.toLocaleString()} ` +
-      `${this.plan && !known ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${event.model}, ${event.pattern}`);
+      `${this.plan && !known ? `of ${this.plan.tokens.toLocaleString()} ` : ""}tokens read${known} · ${models(event)}, ${event.pattern}`);
   }
 }
+
+export const models = ({ model, judge }) => (judge ? `${model} judged by ${judge}` : model);
 
 export function better({ unread_probability: unread }) {
   if (unread == null) return "";
