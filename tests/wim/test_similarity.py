@@ -33,7 +33,7 @@ def asked(runtime: Runtime, n: int, gold: int) -> list[events.Event]:
 
 def test_what_is_near_comes_first_though_it_shares_no_word() -> None:
     with Runtime(SMALL, model=FakeModel(reply)) as words_alone:
-        assert finished(asked(words_alone, 60, 50)).text == "nothing"
+        assert finished(asked(words_alone, 60, 50)).status == "not_found"
     embedder = FakeEmbedder(near)
     with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
         found = asked(runtime, 60, 50)
@@ -54,7 +54,7 @@ def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes
     with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
         first = runtime.ask(document, QUESTION)
         assert len(embedder.embedded) == 128
-        assert first.text == "nothing"
+        assert first.text.startswith("Perhaps: nothing")
         first = runtime.ask(document, QUESTION, read_on=True)
     assert first.text.startswith("Ottilie Brandt")
     assert GOLD[:40] in shown(document, first)

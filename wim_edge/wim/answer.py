@@ -94,7 +94,9 @@ class AnswerStage:
             yield events.AnswerDelta(self.answer.text)
             return
         with self._turn(focus) as turn:
-            wording = Wording(reading, turn, self.used, self._judged, self._final_prompt(self.used), self.writer)
+            wording = Wording(
+                reading, turn, self.used, self._judged, self._final_prompt(self.used), self.writer, self._may_be_absent
+            )
             points = reading.resolved.margins_are_pointed_at and reading.resolved.pattern.margins
             try:
                 yield from wording.run(from_passages=focus and points)
@@ -163,11 +165,16 @@ class AnswerStage:
     def _not_there(self) -> Answer | None:
         """Returns the answer "not found" if nothing speaks for one, so that no model words one; else None."""
         reading, judged = self.reading, self._judged
-        if judged is None or judged.support is None or not judged.quotes or reading.kind == "summary":
+        if judged is None or judged.support is None or not judged.quotes or not self._may_be_absent:
             return None
-        if reading.similarity is not None and not reading.model.has_adapter:
-            return None  # what is asked in other words may be there all the same
         return not_found(reading, judged.quotes, judged.support) if judged.support < NOT_FOUND else None
+
+    @property
+    def _may_be_absent(self) -> bool:
+        """Tells whether the support decides that there is no answer: not for a summary, nor without an adapter where an
+        embedding model chose the passages, as what is asked in other words may be there all the same."""
+        reading = self.reading
+        return reading.kind != "summary" and (reading.similarity is None or reading.model.has_adapter)
 
     @cached_property
     def _judged(self) -> Answer | None:

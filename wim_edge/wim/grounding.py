@@ -17,7 +17,7 @@ import numpy as np
 from wim_edge.engine.protocols import Logits, Model
 
 VALUE = re.compile(
-    r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d[\w.,:/-]{0,80}\w|\d"
+    r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d(?:[\w.,:/-]{0,80}\w)?"
     r"|\w{1,40}-\w{0,40}\d[\w-]{0,80}"
 )
 """A number, code, date in figures, or address."""

@@ -52,6 +52,7 @@ class Wording:
         judged: see `judged_answer`; None if nothing was scored.
         prompt: the one that asks for an answer of any length.
         writer: the model beside the one that read, if that is not the one that writes.
+        may_be_absent: True if the support decides whether there is an answer.
     """
 
     reading: Reading
@@ -60,6 +61,7 @@ class Wording:
     judged: Answer | None
     prompt: str
     writer: Writer | None = None
+    may_be_absent: bool = True
     answer: Answer | None = None
 
     def run(self, *, from_passages: bool) -> Iterator[events.Event]:
@@ -72,7 +74,7 @@ class Wording:
             yield from self._write(judged)
             return
         judged = self._confirmed(judged)
-        if (judged.support or 0.0) < NOT_FOUND and reading.kind != "summary":
+        if (judged.support or 0.0) < NOT_FOUND and self.may_be_absent:
             nearest = not_found(reading, judged.quotes, judged.support)
             self.answer = replace(nearest, evidence=judged.evidence)
         elif reading.kind in ("yesno", "list") and not self._answers_first:
