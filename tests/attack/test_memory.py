@@ -19,7 +19,8 @@ def asking(folder: Path) -> list[str]:
     """A question of a text of some segments."""
     model, text = write_tiny(folder / "tiny.gguf", "llama"), folder / "text.txt"
     text.write_text("The ferry sails at noon. " * 200)
-    return ["ask", str(text), "When?", "--model", str(model), "--segment-tokens", "256", "--answer-tokens", "4"]
+    return ["ask", str(text), "When?", "--model", str(model), "--judge", "self", "--segment-tokens", "256",
+            "--answer-tokens", "4"]
 
 
 EITHER = ("works", "refused")
