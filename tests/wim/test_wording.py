@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.wim.mill import MILL, SURE, UNSURE
+from tests.wim.mill import MILL, NONE, SURE, UNSURE
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.testing import FakeModel
@@ -106,6 +106,8 @@ def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
     assert denied.support < 0.3 < SupportWeights(**vars(UNSURE)).bias + 1
     assert denied.evidence["writer"] < 0
     assert ask("none", support=UNSURE).status == "unsure"
+    absent = ask("none", support=NONE)
+    assert (absent.status, sorted(absent.evidence or {})) == ("not_found", ["answers", "likelihood", "missing", "run"])
     confirmed = ask("She paid 4,000 crowns.", support=UNSURE, confirmation=Confirmation(writer=0.5))
     assert confirmed.status == "answered"
 

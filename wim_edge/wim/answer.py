@@ -116,6 +116,8 @@ class AnswerStage:
             room = round(_OTHER_TOKENIZER * len(reading.model.tokenize(longest)))
             room += reading.resolved.settings.answer_tokens
             with reading.clock.stage("load"):
+                self.writer.load()
+            with reading.clock.stage("answer"):
                 turn = self.writer.read(passages, reading.sampler, reading.control, room)
             with closing(turn.sequence):
                 yield turn
@@ -167,7 +169,9 @@ class AnswerStage:
         reading, judged = self.reading, self._judged
         if judged is None or judged.support is None or not judged.quotes or not self._may_be_absent:
             return None
-        return not_found(reading, judged.quotes, judged.support) if judged.support < NOT_FOUND else None
+        if judged.support >= NOT_FOUND:
+            return None
+        return not_found(reading, judged.quotes, judged.support, judged.evidence)
 
     @property
     def _may_be_absent(self) -> bool:

@@ -146,7 +146,7 @@ def _pointed(
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
     carried = format_quotes(reading, quotes[:1])
     if status == "not_found":
-        return not_found(reading, quotes, support, lacks)
+        return not_found(reading, quotes, support, lacks=lacks)
     if kind == "list" or (kind == "fact" and _WHAT.match(question) and _below(best)):
         certain = [one for one in candidates if one.share == 1.0]  # rows of a table that have the same value
         items, is_run = (certain, False) if len(certain) > 1 else _items(reading, candidates, found)
@@ -175,7 +175,10 @@ def status_of(support: float) -> events.AnswerStatus:
     return "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
 
 
-def not_found(reading: Reading, quotes: tuple[events.Quote, ...], support: float | None, lacks: str = "") -> Answer:
+def not_found(
+    reading: Reading, quotes: tuple[events.Quote, ...], support: float | None, evidence: Evidence | None = None,
+    lacks: str = "",
+) -> Answer:  # fmt: skip
     """Returns the answer that the documents do not say, with the nearest quotation. ``lacks``: what is not there."""
     carried = format_quotes(reading, quotes[:1])
     first, where = (NOT_SAID, "Nearest") if (support or 0.0) < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
@@ -184,7 +187,7 @@ def not_found(reading: Reading, quotes: tuple[events.Quote, ...], support: float
     elif not carried:
         first = NOT_SAID
     nearest = f"{first}\n\n{where}: {carried}" if carried else first
-    return Answer(nearest, "not_found", quotes=quotes, support=support)
+    return Answer(nearest, "not_found", quotes=quotes, support=support, evidence=evidence)
 
 
 def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:

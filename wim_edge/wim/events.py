@@ -278,7 +278,7 @@ class AnswerFinished(Event):
     support: float | None = None
     """The support, 0 to 1: how likely the documents hold an answer (`wim_edge.support`); None: nothing was scored."""
     unsupported: tuple[str, ...] = ()
-    """The numbers, codes and addresses in the text that stand in no passage that it was given from."""
+    """The numbers, codes, addresses and names in the text that are in no passage that it was given from."""
     evidence: dict[str, float] | None = None
     """The evidence that the support rests on, by the names of `wim_edge.support.Evidence`."""
     citations: tuple[tuple[int, int], ...] = ()

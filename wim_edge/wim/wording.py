@@ -75,8 +75,7 @@ class Wording:
             return
         judged = self._confirmed(judged)
         if (judged.support or 0.0) < NOT_FOUND and self.may_be_absent:
-            nearest = not_found(reading, judged.quotes, judged.support)
-            self.answer = replace(nearest, evidence=judged.evidence)
+            self.answer = not_found(reading, judged.quotes, judged.support, judged.evidence)
         elif reading.kind in ("yesno", "list") and not self._answers_first:
             self.answer = replace(pointed_answer(reading, self.used), evidence=judged.evidence)
         elif reading.kind in _OPEN:

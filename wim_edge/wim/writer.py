@@ -133,6 +133,10 @@ class Writer:
         """The writer's own settings: how many passages it is given, and whether its own short answer is shown."""
         return self._loaded.resolved()
 
+    def load(self) -> None:
+        """Loads the model, if it is not yet loaded. Raises ModelError, CapacityError."""
+        self._loaded.model()
+
     def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
         """Returns a writing that has read as many of the passages as the model's context holds, the last ones first.
 
