@@ -32,8 +32,8 @@ _INNER = re.compile(r"(?<=[^\W\d_][,;:] )[^\W\d_]{2,}|(?<=[^\W\d_] )[^\W\d_]{2,}
 """A word of letters behind another word of the same sentence."""
 _NAMES_AT_MOST = 0.3
 """The share of words within sentences that begin with a capital from which on these are not taken for names."""
-_OPEN = ("list", "summary", "free")
-"""The kinds of question that one run does not answer."""
+_OPEN = ("summary", "free")
+"""The kinds of question that the model answers at any length."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
 """A model that has judged is not asked again."""
 _CARRIES = 0.5
@@ -76,7 +76,7 @@ class Wording:
         judged = self._confirmed(judged)
         if (judged.support or 0.0) < NOT_FOUND and self.may_be_absent:
             self.answer = not_found(reading, judged.quotes, judged.support, judged.evidence)
-        elif reading.kind in ("yesno", "list") and not self._answers_first:
+        elif reading.kind in ("yesno", "list"):
             self.answer = replace(pointed_answer(reading, self.used), evidence=judged.evidence)
         elif reading.kind in _OPEN:
             yield from self._write(judged)
