@@ -60,6 +60,16 @@ def test_a_writer_is_not_asked_for_what_is_not_there() -> None:
     assert not model.contexts
 
 
+@pytest.mark.parametrize("kind", ["yesno", "list"])
+def test_a_writer_is_not_loaded_for_what_the_judge_answers_by_itself(kind: str) -> None:
+    model, _ = writer()
+    with Runtime(SHALLOW.with_changes(answer=kind), model=model, judge=judge()) as runtime:
+        answer = runtime.ask(DOCUMENT, QUESTION)
+    assert answer.status != "not_found"
+    assert answer.evidence
+    assert not model.contexts
+
+
 def test_without_prose_the_judge_s_quotation_is_the_answer() -> None:
     model, _ = writer()
     with Runtime(SHALLOW.with_changes(prose=False), model=model, judge=judge()) as runtime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wim_edge import followup
@@ -89,7 +89,7 @@ class AnswerStage:
                 self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
-        self.answer = self._answer_without_writing()
+        self.answer = self._answer_without_writing(focus)
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
@@ -97,9 +97,8 @@ class AnswerStage:
             wording = Wording(
                 reading, turn, self.used, self._judged, self._final_prompt(self.used), self.writer, self._may_be_absent
             )
-            points = reading.resolved.margins_are_pointed_at and reading.resolved.pattern.margins
             try:
-                yield from wording.run(from_passages=focus and points)
+                yield from wording.run(from_passages=self._is_of_passages(focus))
             finally:
                 self.answer, self.n_tokens, self.finish_reason = wording.answer, turn.n_tokens, turn.finish_reason
 
@@ -109,7 +108,7 @@ class AnswerStage:
         reading, used = self.reading, self.used
         if self.writer is not None:
             longest = self._final_prompt(used)
-            if reading.kind in ("fact", "yesno"):
+            if reading.kind == "fact":
                 used = used[-self.writer.resolved.max_passages :]
                 longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
             passages = [reading.plan.segments[index].text for index in used]
@@ -149,20 +148,19 @@ class AnswerStage:
             return counted_answer(plan.documents, plan.query)
         return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
 
-    def _answer_without_writing(self) -> Answer | None:
+    def _answer_without_writing(self, focus: bool) -> Answer | None:
         """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
         reading, plan = self.reading, self.reading.plan
         if self._is_written:
-            return self._not_there()
+            return self._not_there() or self._by_the_judge(focus)
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
             return None
         asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
         if asked:
             return self._in_parts(asked)
-        answer = pointed_answer(reading, self.used)
-        self._beside = self._holding(answer.quotes[:1])
-        return answer
+        self._beside = self._holding(self._pointed.quotes[:1])
+        return self._pointed
 
     def _not_there(self) -> Answer | None:
         """Returns the answer "not found" if nothing speaks for one, so that no model words one; else None."""
@@ -172,6 +170,20 @@ class AnswerStage:
         if judged.support >= NOT_FOUND:
             return None
         return not_found(reading, judged.quotes, judged.support, judged.evidence)
+
+    def _by_the_judge(self, focus: bool) -> Answer | None:
+        """Returns the answer to a question for a yes or a no, or a list, which is the judge's whatever model writes, so
+        that none is loaded; else None."""
+        judged = self._judged
+        if judged is None or judged.support is None or not self._is_of_passages(focus):
+            return None
+        is_own = self.reading.kind in ("yesno", "list")
+        return replace(self._pointed, evidence=judged.evidence) if is_own else None
+
+    def _is_of_passages(self, focus: bool) -> bool:
+        """Tells whether runs are pointed at in passages that the answer is given from; else it is of the context."""
+        resolved = self.reading.resolved
+        return focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 
     @property
     def _may_be_absent(self) -> bool:
@@ -184,7 +196,14 @@ class AnswerStage:
     def _judged(self) -> Answer | None:
         """The run that the reader points at, with its evidence; None if nothing was scored, or each by itself."""
         ranking = self.reading.ranking
-        return judged_answer(self.reading, self.used) if ranking.known and not ranking.independent else None
+        if not ranking.known or ranking.independent:
+            return None
+        return judged_answer(self.reading, self.used, self._pointed)
+
+    @cached_property
+    def _pointed(self) -> Answer:
+        """The answer that the reader points at, by itself."""
+        return pointed_answer(self.reading, self.used)
 
     @property
     def _is_written(self) -> bool:

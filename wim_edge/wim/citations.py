@@ -19,14 +19,20 @@ _LEAST = 0.5
 
 def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
     """Returns for each sentence that a passage carries its end, as characters of the text, and the passage's number."""
-    held = [without_endings(passage) for passage in passages]
-    counts = Counter(word for words in held for word in words)
-    found = []
+    held, found = [without_endings(passage) for passage in passages], []
     for start, end in sentences(text):
-        said = without_endings(text[start:end])
-        worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}
-        shares = [sum(worth[word] for word in said & words) for words in held]
-        best = max(shares, default=0.0)
-        if best > 0 and best >= _LEAST * sum(worth.values()):
-            found.append((start + len(text[start:end].rstrip()), shares.index(best)))
+        carrier = best_holder(text[start:end], held)
+        if carrier is not None:
+            found.append((start + len(text[start:end].rstrip()), carrier))
     return tuple(found)
+
+
+def best_holder(text: str, held: Seq[set[str]]) -> int | None:
+    """Returns the number of the set that holds most of a text's words, rare ones counting more; None if it holds less
+    than half of them. ``held``: the words of each, as `wim_edge.words.without_endings` has them."""
+    counts = Counter(word for words in held for word in words)
+    said = without_endings(text)
+    worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}
+    shares = [sum(worth[word] for word in said & words) for words in held]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best > 0 and best >= _LEAST * sum(worth.values()) else None

@@ -9,17 +9,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
-from math import log
 
 from wim_edge.documents import sentences
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
 from wim_edge.wim import events
 from wim_edge.wim.answer_parts import Answer, evidence_of, is_in_nats, not_found, pointed_answer, status_of
 from wim_edge.wim.candidates import AnswerCandidate, candidates_of, carrier, format_quotes, margin_quotes
+from wim_edge.wim.citations import best_holder
 from wim_edge.wim.grounding import VALUE, Grounding
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.writer import Writer, Writing, agrees, said
@@ -36,8 +35,6 @@ _OPEN = ("summary", "free")
 """The kinds of question that the model answers at any length."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
 """A model that has judged is not asked again."""
-_CARRIES = 0.5
-"""The least share of a sentence's words, by their rarity, that the quotation has that carries it."""
 _SENTENCE = 96
 """The most tokens of an answer to a question of fact."""
 
@@ -76,8 +73,6 @@ class Wording:
         judged = self._confirmed(judged)
         if (judged.support or 0.0) < NOT_FOUND and self.may_be_absent:
             self.answer = not_found(reading, judged.quotes, judged.support, judged.evidence)
-        elif reading.kind in ("yesno", "list"):
-            self.answer = replace(pointed_answer(reading, self.used), evidence=judged.evidence)
         elif reading.kind in _OPEN:
             yield from self._write(judged)
             return
@@ -144,10 +139,10 @@ def quoted(reading: Reading, judged: Answer | None) -> tuple[str, str]:
     return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
-def judged_answer(reading: Reading, used: Seq[int]) -> Answer:
+def judged_answer(reading: Reading, used: Seq[int], pointed: Answer) -> Answer:
     """Returns the run that the reader points at, before a model words it: with its quotations, the evidence, and the
-    support by that evidence alone; None, if the segments' scores say nothing of that."""
-    pointed = pointed_answer(reading, used)
+    support by that evidence alone; None, if the segments' scores say nothing of that. ``pointed``: the answer that is
+    given if no model words it."""
     evidence = pointed.evidence if is_in_nats(reading) else None
     support = reading.support.support(evidence) if evidence else None
     best = next(iter(candidates_of(reading, reading.pointed_at(used))), None)
@@ -210,12 +205,10 @@ def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | Non
     plan = reading.plan
     spans = [(index, *span) for index in used for span in sentences(plan.segments[index].segment.text)]
     units = [without_endings(plan.segments[index].segment.text[start:end]) for index, start, end in spans]
-    counts, wanted = Counter(word for words in units for word in words), without_endings(text)
-    worth = {word: log(1 + len(units) / max(1, counts[word])) for word in wanted}
-    shares = [sum(worth[word] for word in wanted & words) for words in units]
-    if not shares or max(shares) < max(_CARRIES * sum(worth.values()), 1e-9):
+    best = best_holder(text, units)
+    if best is None:
         return None
-    index, start, end = spans[shares.index(max(shares))]
+    index, start, end = spans[best]
     segment = plan.segments[index].segment
     at = segment.start + end - len(segment.text[start:end].lstrip())
     return carrier(reading, AnswerCandidate(index, plan.documents[segment.document], at, at + 1, 0.0))

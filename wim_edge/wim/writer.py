@@ -121,8 +121,6 @@ class Writer:
     def __init__(self, loaded: LoadsModel) -> None:
         self._loaded = loaded
         self.name = loaded.name
-        self.context: Context | None = None
-        """The context, once the model is loaded."""
 
     @property
     def confirmation(self) -> Confirmation:
@@ -151,9 +149,9 @@ class Writer:
         while len(tokens) > most and len(passages) > 1:
             passages = passages[1:]
             tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
-        self.context = self._loaded.context(padded(len(tokens) + room + _SLACK))
-        control.add(self.context)
-        sequence = self.context.sequence()
+        context = self._loaded.context(padded(len(tokens) + room + _SLACK))
+        control.add(context)
+        sequence = context.sequence()
         try:
             sequence.append(tokens)
         except BaseException:
