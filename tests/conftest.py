@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from filelock import FileLock
 
@@ -33,6 +34,8 @@ ALLOWED_SKIPS = (
     "no PySide6 on this machine",
 )
 """How the reasons of skips begin that do not fail where SKIPS=listed is set, as .ci/run does."""
+hypothesis.settings.register_profile("untimed")  # a busy machine fails no test
+hypothesis.settings.load_profile("untimed")
 _SKIPS_ARE_LISTED = os.environ.get("SKIPS") == "listed"
 
 

@@ -113,8 +113,8 @@ def test_shipped_models() -> None:
     text = (ROOT / "models.toml").read_text(encoding="utf-8")
     models = tomllib.loads(text)["models"]
     measured = [name for name, entry in models.items() if "settings" in entry]
-    assert (len(models), measured) == (31, ["smollm2-135m", "gemma3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"])
-    assert "four of the thirty-one models" in DOCS["models"]
+    assert (len(models), measured) == (32, ["smollm2-135m", "gemma3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"])
+    assert "four of the thirty-two models" in DOCS["models"]
     sums = re.findall(r"kv_bytes_per_token = ([\d_]+)  # (.*)", text)
     for given, comment in sums:  # "6 of its 16 layers attend: 6 * 8 * 64", "28 layers * 8 * 128"
         products = re.findall(r"(\d+)(?: layers)? \* (\d+) \* (\d+)", comment)

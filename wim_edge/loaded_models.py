@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wim_edge import tuned_settings
-from wim_edge.catalog import EMBEDDED, PathSource, ResolvedModel, is_here, resolve
+from wim_edge.catalog import EMBEDDED, SCOUT, PathSource, ResolvedModel, is_here, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
 from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.journal import templates_digest
-from wim_edge.settings import ITSELF, NO_ADAPTER, Paths, Settings, adapter_file
+from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.tuned_settings import Tuned
 from wim_edge.wim.chat import ChatFormat, chat_format
@@ -210,11 +210,20 @@ class LoadedModels:
 
     def embedder(self) -> Embedder | None:
         """Returns the model that tells which segments are near the question, if any. Raises what `model` raises."""
-        if self._embedder is None and self.settings.embedding_model is not None:
-            found = resolve(self.settings.embedding_model, Paths.from_environment())
-            self._embedder = open_embedder(found, self.settings)
+        if self._lender is not None and self._lender.settings.embedding_model == self.settings.embedding_model:
+            return self._lender.embedder()
+        if self._embedder is None and (name := self.embedder_name) is not None:
+            self._embedder = open_embedder(resolve(name, Paths.from_environment()), self.settings)
             self._opened.append(self._embedder)
         return self._embedder
+
+    @property
+    def embedder_name(self) -> str | None:
+        """The embedding model that is named, or else the usual scout, if it is on this disk."""
+        named = self.settings.embedding_model
+        if named is not None or self._is_given:
+            return None if named == NO_MODEL else named
+        return SCOUT if is_here(SCOUT, Paths.from_environment()) else None
 
     def context(self, n_ctx: int) -> Context:
         """Returns the context that documents are read in, of at least so many cells. Raises MemoryBudgetError."""
@@ -237,10 +246,7 @@ class LoadedModels:
         fixed = [name for name in named if getattr(settings, name) != getattr(own, name)]
         if fixed:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
-        other = self._sharing(settings)
-        if settings.embedding_model == self.settings.embedding_model:
-            other._embedder = self.embedder()
-        return other
+        return self._sharing(settings)
 
     def _sharing(self, settings: Settings) -> LoadedModels:
         """Returns the same model with other settings; this object loads and closes it."""
@@ -344,7 +350,7 @@ def model_identity(settings: Settings) -> Identity:
     judge = own.judge()
     adapter = adapter_file((judge or own).resolved(here=False).settings.adapter)
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
-        (judge and judge.settings.model, False), (settings.embedding_model, True)) if one]  # fmt: skip
+        (judge and judge.settings.model, False), (own.embedder_name, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
     return Identity(name, found, " ".join(others), templates_digest(templates) if templates else "")
 

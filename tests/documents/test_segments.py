@@ -47,7 +47,7 @@ TEXTS = st.lists(ALPHABET, max_size=300).map("".join) | st.text(max_size=300)
 
 
 @pytest.mark.parametrize("tokenize", TOKENIZERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=TEXTS, budget=st.integers(4, 60))
 @example(text="", budget=4)
 @example(text="\n" * 200, budget=4)

@@ -57,7 +57,7 @@ def test_truncated_anywhere(tiny: Path, tmp_path: Path, share: float) -> None:
     assert caught.value.hint
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(at=st.integers(4, 3000), value=st.integers(0, 255))
 def test_a_damaged_header_is_read_or_refused_but_never_worse(tiny: Path, at: int, value: int) -> None:
     data = bytearray(tiny.read_bytes())

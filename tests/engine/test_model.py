@@ -45,7 +45,7 @@ def test_control_tokens_in_a_document_are_text(model: Model, literal: str) -> No
 CHARACTERS = st.characters(max_codepoint=0x2FFF, exclude_categories=("Cs", "Cn", "Cc"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.one_of(st.sampled_from(CONTROL), st.text(CHARACTERS, max_size=8)), max_size=8).map("".join))
 def test_any_text_comes_back_and_holds_no_special_token(model: Model, text: str) -> None:
     tokens = model.tokenize(text)

@@ -35,7 +35,7 @@ def test_a_question_counts_once() -> None:
     assert mean_by_question([("a", 0.0), ("b", 1.0), ("a", 1.0)]) == {"a": 0.5, "b": 1.0}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.floats(0, 1)), min_size=1, max_size=30))
 def test_bounds(scores: list[tuple[str, float]]) -> None:
     low, high = interval(scores)  # type: ignore[misc]

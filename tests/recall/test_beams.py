@@ -58,7 +58,7 @@ def logprob(text: list[int], *more: int) -> float:
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS)
 def test_with_beams_enough_every_title_is_found_with_its_probability(texts: list[list[int]]) -> None:
     context = FakeModel().context(1000, n_sequences=64)
@@ -73,7 +73,7 @@ def test_with_beams_enough_every_title_is_found_with_its_probability(texts: list
     assert len(context.live) == 1  # every fork is closed
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.integers(1, 4))
 def test_few_beams_find_only_what_exists(texts: list[list[int]], width: int) -> None:
     context = FakeModel().context(1000)
@@ -98,7 +98,7 @@ def test_few_beams_find_only_what_exists(texts: list[list[int]], width: int) -> 
         assert all(runs.tokens[at : at + len(beam.tokens)].tolist() == list(beam.tokens) for at in places)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.integers(1, 6))
 def test_prefixes_stand_where_they_say(texts: list[list[int]], longest: int) -> None:
     context = FakeModel().context(1000)

@@ -67,7 +67,7 @@ def test_titles_texts_and_sentences_stand_where_they_should(library: Library) ->
 WORDS = st.text("ab .\n中é", max_size=60)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.text("abc", min_size=1, max_size=8), WORDS), min_size=1, max_size=5))
 def test_any_documents(tmp_path: Path, documents: list[tuple[str, str]]) -> None:
     made = Library("any", Paths(tmp_path, tmp_path, tmp_path, tmp_path), create=True)

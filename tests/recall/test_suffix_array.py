@@ -39,14 +39,14 @@ def check(runs: SuffixArray, text: np.ndarray, run: list[int], places: list[int]
     assert np.diff(edges).tolist() == [following.count(token) for token in tokens.tolist()]
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=70)
 @given(PARTS, st.lists(st.integers(0, 4), max_size=6))
 def test_runs_anywhere(parts: list[list[int]], run: list[int]) -> None:
     text = text_of(parts)
     check(suffix_array_of(text), text, run, [at for at in range(len(text)) if text[at] != END])
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=70)
 @given(PARTS, st.data())
 def test_runs_from_the_beginning_of_a_part(parts: list[list[int]], data: st.DataObject) -> None:
     text = text_of(parts)
@@ -56,7 +56,7 @@ def test_runs_from_the_beginning_of_a_part(parts: list[list[int]], data: st.Data
     check(suffix_array_of(text, begins), text, run, begins.tolist())
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=70)
 @given(PARTS, st.lists(st.integers(0, 4), max_size=6), st.data())
 def test_runs_inside_some_parts(parts: list[list[int]], run: list[int], data: st.DataObject) -> None:
     text = text_of(parts)
@@ -67,7 +67,7 @@ def test_runs_inside_some_parts(parts: list[list[int]], run: list[int], data: st
     check(suffix_array_of(text).inside(*spans), text, run, places)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(PARTS)
 def test_what_is_kept_of_large_ranges_changes_nothing(parts: list[list[int]]) -> None:
     text = text_of(parts * 3)

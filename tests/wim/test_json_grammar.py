@@ -152,7 +152,7 @@ def test_all_that_is_allowed_satisfies_the_schema(tiny: Any, schema: dict[str, A
 
 @pytest.mark.real
 @given(schema=ANY, seed=st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None, suppress_health_check=[*HealthCheck], derandomize=True, database=None)
+@settings(max_examples=80, suppress_health_check=[*HealthCheck], derandomize=True, database=None)
 def test_whatever_the_schema(tiny: Any, schema: dict[str, Any], seed: int) -> None:
     text = drawn(tiny, schema, seed)
     if text is not None:

@@ -120,7 +120,7 @@ def test_a_word_that_an_adapter_says_instead_of_pointing_is_no_run() -> None:
     assert all(text[run.start : run.end].casefold() not in ("none", "no") for run in point(model, text).runs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(min_size=1), st.text(max_size=12))
 def test_whatever_it_says_a_run_is_text(text: str, wish: str) -> None:
     for run in point(FakeModel(lambda prompt: wish), text).runs:

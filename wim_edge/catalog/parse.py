@@ -88,6 +88,7 @@ class _Part(_Strict):
 class _Whole(_Part, kw_only=True):  # a package that holds all of the file
     kind: str
     sha256: Sha256 | None = None
+    format: Annotated[Literal["minilm"], Meta(description="minilm")] | None = None
 
 
 class _Parts(_Source, kw_only=True):
@@ -177,7 +178,9 @@ def _source(data: Table, where: str, file: Path) -> ModelSource:
         case "package":
             whole = _table(data, _Whole, where)
             part = PackagePart(whole.requirement, whole.module, whole.resource)
-            return PackageSource((part,), PurePosixPath(part.resource).name, whole.sha256)
+            resource = PurePosixPath(part.resource)
+            name = resource.with_suffix(".gguf").name if whole.format else resource.name
+            return PackageSource((part,), name, whole.sha256, whole.format)
         case _:  # relative to the file that says so, wherever the command runs
             own = _table(data, _Path, where)
             return PathSource(file.parent / Path(own.path).expanduser(), own.sha256)

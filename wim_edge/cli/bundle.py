@@ -17,7 +17,7 @@ from wim_edge.settings import Paths
     "--model", "models", multiple=True, metavar="NAME", shell_complete=model_names,
     help="A model to take along; may be given several times. Default: the one that is used here.",
 )  # fmt: skip
-@click.option("--alone", is_flag=True, help="Do not take the judge along.")
+@click.option("--alone", is_flag=True, help="Do not take the models along that work with it.")
 @click.option("--extra", "extras", multiple=True, metavar="NAME", help="An extra of wim-edge, such as documents.")
 def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str, ...]) -> None:
     """Gather wheels, models and a script in FOLDER; on the other machine `python3 FOLDER/install.py` installs them.
@@ -25,18 +25,19 @@ def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str
     It has to be of the same kind: system, processor, version of Python. llama.cpp's wheel is the one that pip has built
     or fetches here: for other processors than this one, have it built with CMAKE_ARGS="-DGGML_NATIVE=off".
 
-    With a model that writes answers goes the judge, smollm2-135m, which finds the passages that answer.
+    With a model that writes answers goes the judge, smollm2-135m, which finds the passages that answer; with the judge
+    goes its scout, all-minilm-l6-v2, which tells where in a long text to begin.
     """
     from wim_edge.bundle import make_bundle
-    from wim_edge.catalog import Catalog, judge_for, resolve
+    from wim_edge.catalog import Catalog, companions, resolve
 
     paths = Paths.from_environment()
     catalog = Catalog.load(paths)
     named = [catalog.get(name) for name in models or (resolve(None, paths).name,)]
-    judge = next(filter(None, (judge_for(one, catalog, paths) for one in named)), None)
-    if judge and not alone and judge.name not in [one.name for one in named]:
-        click.echo(f"{judge.name} judges which passages answer; it goes along ({megabytes(judge.bytes)})", err=True)
-        named.append(judge)
+    for other in [] if alone else [other for one in named for other in companions(one, catalog, paths)]:
+        if other not in named:
+            click.echo(f"{other.name} goes along ({megabytes(other.bytes)})", err=True)
+            named.append(other)
     total = 0
     for step in make_bundle(folder, named, extras, paths):
         click.echo(f"{step.what}: {megabytes(step.nbytes)}", err=True)

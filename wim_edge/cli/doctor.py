@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge import errors, subprocesses
+from wim_edge.catalog import SCOUT
 from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.explain import setting_line
@@ -126,13 +127,14 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 
 
 def _roles(roles: Roles) -> dict[str, Any]:
-    """Returns the judge and the writer, each with an estimate of its memory, and the sum."""
+    """Returns the scout, and judge and writer, each with an estimate of its memory, and the sum of these."""
     from wim_edge.catalog.entry import WORKING_SPACE
 
     needs = {one.name: one.memory_bytes() for one in roles.used}
     writer = roles.writer or (roles.reader if roles.resolved.prose else None)
     shown = {"judge": (roles.judge or roles.reader).name, "writer": writer.name if writer else None}
     return {
+        "scout": roles.model.embedder_name,
         **{role: name and {"model": name, "memory_bytes": needs[name]} for role, name in shown.items()},
         "memory_bytes": sum(needs.values()) + WORKING_SPACE,
     }
@@ -241,10 +243,13 @@ def _show_use(
     )
 
 
-def _show_roles(judge: dict[str, Any], writer: dict[str, Any] | None, memory_bytes: int) -> None:
+def _show_roles(
+    scout: str | None, judge: dict[str, Any], writer: dict[str, Any] | None, memory_bytes: int
+) -> None:
     from wim_edge.engine.memory_estimate import readable
 
     click.echo("Roles")
+    _line("scout", scout or f"none: words tell where to begin (wim-edge models pull {SCOUT})")
     _line("judge", f"{judge['model']}, {readable(judge['memory_bytes'])}")
     if writer is None:
         _line("writer", "none: the answer is the judge's quotation")

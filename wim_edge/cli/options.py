@@ -95,11 +95,11 @@ reading_options = together(
     click.option("--first", is_flag=True, default=None,
                  help="End the reading with the first answer that the judge is sure of."),
     click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
-                 help="An embedding model: where each segment is read alone it helps to tell which are read "
-                      "first. Default: none, their words tell."),
+                 help="The scout, an embedding model: where each segment is read alone it helps to tell which are "
+                      "read first. Default: all-minilm-l6-v2, if it is on this disk; none: their words tell."),
     click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
                  help="Relevance from which a segment counts. "
-                      "Default: 0.5 for verdicts, else 0.1 of the best one's."),
+                      "Default: 0.5 for verdicts, else 0.1 of the best one's, 0.03 where each is read alone."),
     click.option("--within", metavar="TIME|SHARE",
                  help="Read no more than this: 20s, 5m, 10%, or all. Default: where each segment is read "
                       "alone, the promising ones first, until a better one is unlikely among the others; "

@@ -46,8 +46,8 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The first ``bytes`` of a model's ``of`` bytes are here; ``of`` is None if their number is unknown. The judge that
-    a model needs comes after it."""
+    """The first ``bytes`` of a model's ``of`` bytes are here; ``of`` is None if their number is unknown. Models
+    that work along with it come after it."""
 
     type = "pull.progress"
     model: str
@@ -57,11 +57,11 @@ class PullProgress(Event):
 
 @dataclass(frozen=True)
 class PullFinished(Event):
-    """The model is on this disk, and verified, and so is the judge that was fetched with it, if any."""
+    """The model is on this disk, and verified, and so are those that were fetched with it: its judge, its scout."""
 
     type = "pull.finished"
     model: str
-    judge: str | None
+    fetched_with: tuple[str, ...]
 
 
 @router.get("/models")
@@ -89,18 +89,18 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     paths = Paths.from_environment()
     models = Catalog.load(paths)
     entry = models.get(name)
-    judge = catalog.judge_for(entry, models, paths)
-    wanted = [entry] if judge is None or catalog.locate(judge, paths) else [entry, judge]
+    missing = [one for one in catalog.companions(entry, models, paths) if not catalog.locate(one, paths)]
     with served.lock:
         job = served.pulls.get(name)
         if job is None or job.is_finished:
             job = served.pulls[name] = Job(lambda runtime: iter(()), served.settings, state="running")
-            threading.Thread(target=_pull, args=(job, paths, *wanted), name="wim-edge pull", daemon=True).start()
+            threading.Thread(target=_pull, args=(job, paths, entry, missing), name="wim-edge pull", daemon=True).start()
     return job
 
 
-def _pull(job: Job, paths: Paths, entry: ModelEntry, judge: ModelEntry | None = None) -> None:
-    """Fetches a model and its judge. That the judge cannot be fetched is a warning: the model is here."""
+def _pull(job: Job, paths: Paths, entry: ModelEntry, others: Sequence[ModelEntry] = ()) -> None:
+    """Fetches a model and others that work along with it. That these cannot be fetched is a warning: the model is
+    here."""
     last, begun = -1, time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
@@ -119,13 +119,14 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, judge: ModelEntry | None = 
 
     try:
         fetch(entry)
-        if judge is not None:
+        fetched = []
+        for other in others:
             try:
-                fetch(judge)
+                fetch(other)
+                fetched.append(other.name)
             except WimEdgeError as error:
-                job.tell(events.Warning(f"couldn't fetch {judge.name}: {error} {error.hint}"))
-                judge = None
-        job.tell(PullFinished(entry.name, judge.name if judge else None))
+                job.tell(events.Warning(f"couldn't fetch {other.name}: {error} {error.hint}"))
+        job.tell(PullFinished(entry.name, tuple(fetched)))
         job.end("done")
     except WimEdgeError as error:
         job.tell(Failed(**error.to_dict()))
@@ -140,8 +141,8 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, judge: ModelEntry | None = 
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Fetches a model, and the judge that it needs, and streams the progress. It stops when nobody watches, and goes on
-    from there the next time."""
+    """Fetches a model, and those that work along with it, and streams the progress. It stops when nobody watches, and
+    goes on from there the next time."""
     job.watched = (job.watched or 0) + 1
     try:
         async for event in sse_events(job):

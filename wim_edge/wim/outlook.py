@@ -1,7 +1,7 @@
 """The order of reading, and the outlook behind it: the facts that are known of segments before any is read.
 
 If each segment is read alone, the order is free. The words that a segment shares with the question cost nothing beside
-the reading; an embedding model, if there is one, a third of it. Lists of references and links come later than their
+the reading; an embedding model, if there is one, a seventh of it. Lists of references and links come later than their
 words alone would put them, tables of contents last. Segments that nothing tells apart follow in the order of the
 document; of several documents the beginnings come first, in whatever order the documents are given.
 """
@@ -38,9 +38,9 @@ class Weights:
 
 # Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
-BY_SIMILARITY = Weights(0.15, 1.8, 0.125, -1.5)
+BY_SIMILARITY = Weights(0.5, 1.2, 0.125, -1.5)
 BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
-BY_BOTH = Weights(0.15, 1.8, 0.02, 0.5, 0.7)
+BY_BOTH = Weights(0.5, 1.2, 0.02, 0.5, 0.7)
 _CONTENTS = -5.0
 """The logit of a table of contents, which has the question's words and answers nothing."""
 _REFERENCES = -2.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from wim_edge.wim.outlook import Outlook
 
-_PROBABLE, _NEAR = 0.5, 0.1
+_PROBABLE, _NEAR, _NEAR_ALONE = 0.5, 0.1, 0.03
 
 
 @dataclass
@@ -76,16 +76,18 @@ class Ranking:
         """Returns up to ``at_most`` segments that matter, most relevant first.
 
         With log-odds these are the segments whose relevance reaches the threshold (None: 0.5); else those that make the
-        question likelier than no text at all, and have the best one's relevance times the threshold (None: 0.1) or
-        more: the gap decides, not the number. Those that the reader accepts come first, all of them.
+        question likelier than no text at all, and have the best one's relevance times the threshold (None: 0.1, or 0.03
+        with an outlook) or more: the gap decides, not the number. Those that the reader accepts come first, all of
+        them.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         best = self.without_verdict()[: max(0, at_most - len(accepted))]
         if self.independent:
             least = _PROBABLE if threshold is None else threshold
         else:
+            near = _NEAR if self.outlook is None else _NEAR_ALONE
             best = [index for index in best if max(self.scores.get(index, 0.0), self.answers.get(index, 0.0)) > 0]
-            least = (_NEAR if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
+            least = (near if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:

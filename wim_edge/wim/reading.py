@@ -44,7 +44,7 @@ from wim_edge.wim.prompt_cache import PromptCache
 from wim_edge.wim.ranking import Ranking
 from wim_edge.wim.relevance.relevance import Relevance
 from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.similarity import AT_ONCE, Similarity
+from wim_edge.wim.similarity import Similarity
 from wim_edge.wim.timings import Timings
 from wim_edge.within import Within
 
@@ -117,7 +117,7 @@ class Reading:
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
             while self._left and not self.is_spent:
-                if self.similarity is not None and self._left[0] not in self.similarity.known:
+                if self.similarity is not None and self.similarity.is_due(self._left[0], self.n_read):
                     yield from self._look_ahead(self.similarity)
                 self._open(self._left[0])
                 try:
@@ -134,10 +134,9 @@ class Reading:
                 self.saved.close(self.cache.read_tokens + self.cache.reused_tokens + self.cache.retain(self._left))
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
-        """Embeds the most promising segments not embedded yet, and orders the rest anew; without a question, embeds all
-        of them, to be known to the next one."""
-        unknown = [number for number in self._left if number not in similarity.known]
-        unknown = unknown[:AT_ONCE] if self.plan.query else unknown
+        """Embeds what is read and the most promising segments not embedded yet, and orders the rest anew."""
+        read = sorted(set(range(len(self.plan.segments))).difference(self._left))
+        unknown = similarity.unknown([*read, *self._left])
         texts = {number: self.plan.segments[number].text for number in unknown}
         for done in self.clock.each("embed", similarity.measure(texts, self.control.check)):
             yield events.SegmentsEmbedded(done, len(unknown))

@@ -6,7 +6,7 @@ A vector takes about a tenth of a second, and is kept with the reading: the next
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -14,9 +14,18 @@ import numpy as np
 from wim_edge.engine.protocols import Embedder, Vector
 from wim_edge.library import SavedReading
 
-AT_ONCE = 128
-"""The most segments that are embedded before a reading begins or goes on."""
+AT_ONCE = 96
+"""The most segments that are embedded before a reading goes on."""
+AFTER = 2
+"""The segments that are read in the order of their words before any is embedded: often these settle it."""
+_LAST_LATIN = "\u0250"
 _STEP = 8  # segments between two reports, and two looks at the reader's wish
+
+
+def is_mostly_latin(text: str) -> bool:
+    """Tells whether most letters of a text are Latin ones; True if it has none."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(letter < _LAST_LATIN for letter in letters) >= len(letters)
 
 
 class Similarity:
@@ -29,6 +38,16 @@ class Similarity:
         self.found: dict[int, float] = {}
         self.known: set[int] = set()
         """The numbers of the segments that are embedded."""
+
+    def is_due(self, number: int, n_read: int) -> bool:
+        """Tells whether more segments are to be embedded before the one of this number is read."""
+        return number not in self.known and (n_read >= AFTER or not self._query)
+
+    def unknown(self, order: Sequence[int]) -> list[int]:
+        """Returns those of these segments that are to be embedded next; without a question all of them, to be known to
+        the next one."""
+        unknown = [number for number in order if number not in self.known]
+        return unknown[:AT_ONCE] if self._query else unknown
 
     def measure(self, texts: Mapping[int, str], check: Callable[[], None]) -> Iterator[int]:
         """Embeds these texts and the question, and yields how many are done. ``check`` may raise; the vectors
