@@ -69,8 +69,10 @@ class LoadedModels:
         self._tuned = Tuned()
         self._given_judge: Model | None = judge if lender is None else lender._given_judge
         self._judge: LoadedModels | None = None
-        self._embedder = embedder
-        self._opened: list[Model | Embedder | LoadedModels] = []
+        self._given_embedder = embedder
+        self._embedders: dict[str, EmbeddingModel] = {}
+        """The embedding models that are loaded, by name."""
+        self._opened: list[Model | LoadedModels] = []
         """The models to close: those that were not given."""
         self._context: Context | None = None
 
@@ -210,12 +212,12 @@ class LoadedModels:
 
     def embedder(self) -> Embedder | None:
         """Returns the model that tells which segments are near the question, if any. Raises what `model` raises."""
-        if self._lender is not None and self._lender.settings.embedding_model == self.settings.embedding_model:
-            return self._lender.embedder()
-        if self._embedder is None and (name := self.embedder_name) is not None:
-            self._embedder = open_embedder(resolve(name, Paths.from_environment()), self.settings)
-            self._opened.append(self._embedder)
-        return self._embedder
+        owner, name = self._lender or self, self.embedder_name
+        if owner._given_embedder is not None or name is None:
+            return owner._given_embedder
+        if name not in owner._embedders:
+            owner._embedders[name] = open_embedder(resolve(name, Paths.from_environment()), self.settings)
+        return owner._embedders[name]
 
     @property
     def embedder_name(self) -> str | None:
@@ -268,11 +270,11 @@ class LoadedModels:
             model.close()
             if model is self._model:
                 self._model = None
-            elif model is self._embedder:
-                self._embedder = None
             else:
                 self._judge = None
-        self._opened = []
+        for embedder in self._embedders.values():
+            embedder.close()
+        self._opened, self._embedders = [], {}
 
 
 def _settings_of_judge(settings: Settings, name: str) -> Settings:

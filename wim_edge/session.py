@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from wim_edge import speeds
 from wim_edge.documents import Document
-from wim_edge.engine.protocols import Context, Interrupted, Model
+from wim_edge.engine.protocols import Context, Embedder, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
-from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.errors import CapacityError, InvalidRequestError, LibraryError, ModelError
 from wim_edge.library import FAILURES, ReadingStore, SavedReading
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.roles import roles_for
@@ -132,24 +132,31 @@ def prepare(
         raise LibraryError(failure, "Free some space, or point WIM_EDGE_HOME at another disk.")
     sampler = Sampler(settings.temperature, settings.top_p, settings.min_p, settings.seed)
     with clock.stage("load"):
-        embedder = loaded.embedder() if not pattern.deep and _wants_scout(settings, plan) else None
+        embedder, unused = _scout(loaded, settings, plan) if not pattern.deep else (None, None)
     similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
         model, context, chat, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
         reader.support, similarity,
     )
-    notes += [failure] if failure else []
+    notes += [note for note in (failure, unused) if note]
     writer = Writer(roles.writer) if roles.writer is not None else None
     warnings = [*([warning] if warning else []), *notes, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
     return QuestionSession(reading, prompts, warnings, writer)
 
 
-def _wants_scout(settings: Settings, plan: Plan) -> bool:
-    """Tells whether an embedding model is to help: one that is named, or the usual one, which reads Latin letters."""
+def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:
+    """Returns the embedding model that is to help: the one that is named, or the usual one, which reads Latin letters;
+    and a note where that cannot be loaded. Raises what `LoadedModels.embedder` raises of one that is named."""
     if settings.embedding_model is not None:
-        return True
+        return loaded.embedder(), None
     texts = [plan.query, *(document.text[:_SAMPLE] for document in plan.documents)]
-    return len(plan.segments) > _FEW and all(map(is_mostly_latin, texts))
+    if len(plan.segments) <= _FEW or not all(map(is_mostly_latin, texts)):
+        return None, None
+    try:
+        return loaded.embedder(), None
+    except (ModelError, CapacityError) as error:
+        name = loaded.embedder_name
+        return None, f"{name} is not used: {error}. `wim-edge models pull {name}` fetches it again"
 
 
 def _unused(reading: Reading, *, has_auxiliary: bool) -> Iterator[str]:

@@ -83,7 +83,19 @@ def test_the_same_archive_gives_the_same_bytes() -> None:
     assert made[:4] == b"GGUF"
 
 
-@pytest.mark.parametrize("data", [b"", b"PK", archive(**{"config.json": None}), archive(**{"model.safetensors": None})])
+def damaged() -> bytes:
+    """An archive whose compressed data are not what they were."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("config.json", json.dumps(list(range(400))))
+    data = bytearray(out.getvalue())
+    data[60:90] = bytes(30)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", damaged(), archive(**{"config.json": None}), archive(**{"model.safetensors": None})]
+)
 def test_another_archive_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="no archive of all-MiniLM"):
         to_gguf(data)

@@ -190,7 +190,7 @@ class TestPullWithJudge:
         self.fails.append(EMBEDDED)
         result = run("pull", "qwen3-8b")
         assert result.exit_code == 0
-        assert "warning: couldn't fetch smollm2-135m: no route to host Check the network." in result.stderr
+        assert "warning: couldn't fetch smollm2-135m: no route to host. Check the network." in result.stderr
         assert run("path", "qwen3-8b").exit_code == 0
 
     def test_without_the_writer_there_is_no_judge(self, fetched: list[str]) -> None:

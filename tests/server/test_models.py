@@ -103,4 +103,4 @@ def test_judge_and_scout_come_with_a_writer(client: Client, monkeypatch: pytest.
         "pull.finished", "qwen3-4b", [scout] if fails else [judge, scout]
     )
     warnings = [event["text"] for event in found if event["type"] == "warning"]
-    assert warnings == (["couldn't fetch smollm2-135m: no network Connect."] if fails else [])
+    assert warnings == (["couldn't fetch smollm2-135m: no network. Connect."] if fails else [])

@@ -171,6 +171,35 @@ def test_the_usual_scout_helps_with_long_texts_in_latin_letters(
     assert embedder.closed == is_used
 
 
+def test_a_usual_scout_that_cannot_be_loaded_is_left_out_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "scout.gguf"
+    damaged.write_bytes(b"GGUF")
+    monkeypatch.setattr(LoadedModels, "embedder_name", str(damaged))
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        found = asked(runtime, 40, 2)
+    warnings = [event.text for event in found if isinstance(event, events.Warning)]
+    assert any("is not used" in text and "models pull" in text for text in warnings)
+    assert finished(found).text
+    with pytest.raises(ModelFileError), Runtime(SMALL.with_changes(embedding_model=str(damaged)),
+                                                model=FakeModel(reply)) as named:  # fmt: skip
+        asked(named, 40, 2)
+
+
+def test_a_scout_is_loaded_once_and_closed_with_the_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[FakeEmbedder] = []
+    monkeypatch.setattr(loaded_models, "resolve", lambda name, paths: name)
+    monkeypatch.setattr(
+        loaded_models, "open_embedder", lambda found, settings: opened.append(FakeEmbedder(near)) or opened[-1]
+    )
+    with Runtime(SMALL, model=FakeModel(reply)) as runtime:
+        for name in ("one", "one", "other"):
+            asked(runtime.with_changes(embedding_model=name), 20, 15)
+        assert [one.closed for one in opened] == [False, False]
+    assert [one.closed for one in opened] == [True, True]
+
+
 def test_none_is_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loaded_models, "is_here", lambda name, paths: True)
     assert LoadedModels(Settings()).embedder_name == "all-minilm-l6-v2"

@@ -20,7 +20,8 @@ PAID = "What did Brandt pay?"
     ("text", "missing"),
     [("It cost 4000 crowns in 1921.", ()), ("Call 555-1234 or mail a@b.example.", ("555-1234", "a@b.example")),
      ("4,000 and 4.5", ("4.5",)), ("No number at all", ()), ("In 192, for 21 crowns", ("192", "21")),
-     ("She sold it to Carla Weiss, Brandt's friend.", ("Carla", "Weiss")), ("Carla bought it.", ())],
+     ("She sold it to Carla Weiss, Brandt's friend.", ("Carla", "Weiss")), ("Carla bought it.", ()),
+     ('In 1921 Xavier paid "Yvonne".', ("Xavier", "Yvonne"))],
 )  # fmt: skip
 def test_numbers_and_addresses_that_stand_nowhere(text: str, missing: tuple[str, ...]) -> None:
     assert unsupported(text, [MILL, "in 1921"]) == missing

@@ -10,6 +10,7 @@ import io
 import json
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,17 +39,25 @@ _NAMES = {
 }
 _ADDED = ("position_embd.weight", "token_types.weight")  # matrices that nothing is multiplied with stay as they are
 _SPACE = "\u2581"
+_OTHER = (
+    zipfile.BadZipFile, zlib.error, struct.error, LookupError, TypeError, AttributeError, ValueError, RuntimeError,
+)  # fmt: skip
+"""What another or a damaged archive raises, somewhere."""
 
 
 def to_gguf(archive: bytes) -> bytes:
     """Returns the GGUF, its matrices as Q8_0. Raises ValueError for another archive."""
     try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            config, tokenizer = (json.loads(files.read(name)) for name in ("config.json", "tokenizer.json"))
-            tensors = dict(_tensors(files.read("model.safetensors")))
-        fields = _fields(config, tokenizer)
-    except (zipfile.BadZipFile, struct.error, LookupError, TypeError) as error:
+        return _made_of(archive)
+    except _OTHER as error:
         raise ValueError(f"no archive of all-MiniLM-L6-v2: {error}") from error
+
+
+def _made_of(archive: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        config, tokenizer = (json.loads(files.read(name)) for name in ("config.json", "tokenizer.json"))
+        tensors = dict(_tensors(files.read("model.safetensors")))
+    fields = _fields(config, tokenizer)
     head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(fields))
     head += b"".join(_text(key) + struct.pack("<I", kind) + _value(kind, value) for key, kind, value in fields)
     body, at = [], 0

@@ -121,7 +121,7 @@ def pull(name: str, alone: bool) -> None:
         try:
             _pull(other, paths)
         except ModelError as error:  # the model that was asked for is here
-            told = f"{one_line(str(error))} {one_line(error.hint)}"
+            told = f"{one_line(str(error)).rstrip('.')}. {one_line(error.hint)}"
             click.echo(f"warning: couldn't fetch {other.name}: {told}", err=True)
 
 

@@ -57,6 +57,8 @@ class EmbeddingModel:
 
         check_weights(path, settings)
         self.header = read_header(path, embeds=True)
+        self.fingerprint = fingerprint(self.header)
+        """The fingerprint of the file and of llama.cpp's build."""
         self.name = name or path.stem
         params = model_params(self.header.weight_types)
         params.n_gpu_layers = gpu_layers(self.header, settings.n_gpu_layers)
@@ -106,11 +108,6 @@ class EmbeddingModel:
             pooling = lib.LLAMA_POOLING_TYPE_MEAN
         self.close()
         raise ModelFileError(f"{self.header.path}: it ranks texts, and embeds none", "Give an embedding model.")
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The fingerprint of the file and of llama.cpp's build. Raises OSError."""
-        return fingerprint(self.header)
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""

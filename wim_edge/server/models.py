@@ -125,7 +125,7 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, others: Sequence[ModelEntry
                 fetch(other)
                 fetched.append(other.name)
             except WimEdgeError as error:
-                job.tell(events.Warning(f"couldn't fetch {other.name}: {error} {error.hint}"))
+                job.tell(events.Warning(f"couldn't fetch {other.name}: {str(error).rstrip('.')}. {error.hint}"))
         job.tell(PullFinished(entry.name, tuple(fetched)))
         job.end("done")
     except WimEdgeError as error:

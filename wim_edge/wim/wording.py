@@ -27,8 +27,7 @@ from wim_edge.words import without_endings
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
 """A mark between thousands."""
 _NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
-_INNER = re.compile(r"(?<=[^\W\d_][,;:] )[^\W\d_]{2,}|(?<=[^\W\d_] )[^\W\d_]{2,}")
-"""A word of letters behind another word of the same sentence."""
+_WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3
 """The share of words within sentences that begin with a capital from which on these are not taken for names."""
 _OPEN = ("summary", "free")
@@ -246,10 +245,17 @@ def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
 def _names(text: str, known: Seq[str]) -> list[str]:
     """Returns the words of a text that begin with a capital within a sentence; none where the known texts write so many
     of theirs so that they cannot all be names, as German does."""
-    inner = [word for one in known for word in _INNER.findall(one)]
+    inner = [word for one in known for word in _inner_words(one)]
     if sum(word[0].isupper() for word in inner) > _NAMES_AT_MOST * len(inner):
         return []
-    return [word for word in dict.fromkeys(_INNER.findall(text)) if word[0].isupper()]
+    return [word for word in dict.fromkeys(_inner_words(text)) if word[0].isupper()]
+
+
+def _inner_words(text: str) -> Iterator[str]:
+    """Yields the words of letters behind the first word of their sentence."""
+    for start, end in sentences(text):
+        words = _WORD.findall(text, start, end)
+        yield from (word for word in words[1:] if len(word) > 1 and word.isalpha())
 
 
 def _stands_in(value: str, text: str) -> bool:

@@ -19,6 +19,7 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog
 from wim_edge.engine.gguf import is_embedding_model
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
+from wim_edge.loaded_models import LoadedModels
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel, error_response, follow_while_connected
 from wim_edge.server.job_queue import Job
@@ -79,7 +80,7 @@ class EmbeddingList(BaseModel):
 
 def embedding_name(settings: Settings) -> str | None:
     """Returns the name of the server's own embedding model, of a file without its folder and ending."""
-    named = settings.embedding_model
+    named = LoadedModels(settings).embedder_name
     return Path(named).stem if named and named.endswith(".gguf") else named
 
 
