@@ -10,7 +10,7 @@ from wim_edge.server.find_question import asking_part, asks, find_question, spli
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request, short_answer
 
 
-@pytest.mark.parametrize("text", ["Who?", "¿Quién?", "tl;dr", "List the parts", "谁是谁？", "Is it? *", "**Why?**"])
+@pytest.mark.parametrize("text", ["Who?", "¿Quién?", "谁是谁？", "من؟", "Is it? *", "**Why?**"])
 def test_what_asks(text: str) -> None:
     assert asks(text)
 

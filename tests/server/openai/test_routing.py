@@ -58,8 +58,6 @@ def test_what_becomes_of_messages() -> None:
         # A system message asks of the text: cat file | llm -s "..."
         ([("system", Q), ("user", LICENCE)], Q, "the system message", False, LICENCE),
         ([("system", f"You are a helpful assistant. {Q}"), ("user", LICENCE)], Q, "the system message", False, LICENCE),
-        ([("system", "Summarize this."), ("user", LICENCE)], "Summarize this.", "the system message", False, LICENCE),
-        ([("system", "List all parties"), ("user", LICENCE)], "List all parties", "the system message", False, LICENCE),
         # Behind the text, before it, in a line of its own or at its end
         ([("user", f"{LICENCE}\n\n{Q}")], Q, "the last paragraph", False, LICENCE),
         ([("user", f"{Q}\n\n{LICENCE}")], Q, "the first paragraph", False, LICENCE),
@@ -68,13 +66,10 @@ def test_what_becomes_of_messages() -> None:
         ([("user", f"{PLAIN}{Q}")], Q, "the last sentence", False, PLAIN.strip()),
         ([("user", f"Question: {Q}\n\n{LICENCE}")], Q, "the first paragraph", False, LICENCE),
         ([("user", f"{LICENCE}\n\nQ: {Q}")], Q, "the last paragraph", False, LICENCE),
-        ([("user", f"Summarize the text.\n\n{LICENCE}")], "Summarize the text.", "the first paragraph", False, LICENCE),
-        ([("user", f"{LICENCE}\n\nTell me who paid.")], "Tell me who paid.", "the last paragraph", False, LICENCE),
         ([("user", f"{LICENCE}\n\nWer ist der Autor?")], "Wer ist der Autor?", "the last paragraph", False, LICENCE),
         ([("user", f"{LICENCE}\n\n¿Quién es el autor?")], "¿Quién es el autor?", "the last paragraph", False, LICENCE),
         ([("system", "You are a helpful assistant."), ("user", f"{LICENCE}\n\n{Q}")], Q, "the last paragraph", False,
          LICENCE),
-        ([("user", f"{LICENCE}\n\nwho is it for")], "who is it for", "the last paragraph", False, LICENCE),
         ([("system", Q), ("user", f"How to begin with it\n\n{LICENCE}")], Q, "the system message", False,
          f"How to begin with it\n\n{LICENCE}"),
         # In a part of its own, or in an earlier message
@@ -89,7 +84,10 @@ def test_what_becomes_of_messages() -> None:
          FILE.text),
         ([("system", "Be brief."), ("user", [FILE, "notice period"])], "notice period", REST, False, FILE.text),
         ([("user", [FILE]), ("assistant", "Yes?"), ("user", "the costs")], "the costs", REST, False, FILE.text),
-        # What several ask, or none, is taken as unsure
+        # What several ask, or none with a mark, is taken as unsure
+        ([("user", f"{LICENCE}\n\nTell me who paid.")], "Tell me who paid.", END, True, LICENCE),
+        ([("user", f"Summarize the text.\n\n{PLAIN}\n\n{PLAIN}")], "Summarize the text.", END, True,
+         f"{PLAIN}\n\n{PLAIN}".strip()),
         ([("system", Q), ("user", HEAD)], "What is a licence?", "the first paragraph", True,
          HEAD.removeprefix("What is a licence?\n\n")),
         ([("user", f"{HEAD}\n\n{Q}")], Q, "the last paragraph", True, HEAD),
@@ -105,6 +103,13 @@ def test_where_the_question_is(
     found = request(*messages)
     assert (found.question, found.source, found.unsure) == (question, source, unsure)
     assert [one.text for one in found.documents] == [document.strip()]
+
+
+def test_a_question_that_is_given_is_not_looked_for() -> None:
+    turns = [MessageTurn("user", (MessagePart(f"{LICENCE}\n\nIs it free?"),))]
+    found = as_request(turns, lambda text: len(text) // 4, read=None, question="Summarize this.")
+    assert (found.question, found.unsure) == ("Summarize this.", False)
+    assert [one.text for one in found.documents] == [f"{LICENCE}\n\nIs it free?"]
 
 
 def test_a_follow_up_is_completed_by_the_turns_before() -> None:

@@ -87,7 +87,8 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
-        found = as_request(turns, lambda text: len(tokenize(text)), read=asked.wim_edge.read)
+        own = asked.wim_edge
+        found = as_request(turns, lambda text: len(tokenize(text)), read=own.read, question=own.question)
         if not found.documents:
             return runtime.complete(found.messages, top_logprobs=asked.top, grammar=grammar)
         if asked.logprobs or grammar:

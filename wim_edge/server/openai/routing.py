@@ -28,8 +28,6 @@ LONG = 1024
 _ENOUGH = 64 * LONG  # characters, to see whether a text is long: counting all of a book would keep others waiting
 _MOST_OTHERS = 8
 """The most messages in which a question is looked for."""
-_HANDS_OVER = re.compile(r"(?:here|this|that|see|attached|please|i have|the (?:text|file|document)\b|.*:\s*$)", re.I)
-"""The beginning of a text that only says that a document comes with it."""
 _UNSURE = "Perhaps: "
 """The beginning of an answer to a text that may not be the question."""
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
@@ -98,11 +96,13 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
 
 
 def as_request(
-    turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False
-) -> RoutedRequest:
+    turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False,
+    question: str | None = None,
+) -> RoutedRequest:  # fmt: skip
     """Returns the request of these turns. ``count``: counts the tokens of a text. ``read``: True if texts are read as
     documents, None if only long ones are. ``asks_library``: True if a library is asked, with or without documents.
-    Raises InvalidRequestError without a question."""
+    ``question``: the question, so that it is not looked for; the long texts are documents as they stand. Raises
+    InvalidRequestError without a question."""
     if not turns or turns[-1].role != "user":
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
 
@@ -116,8 +116,8 @@ def as_request(
             if part.document is not None:
                 documents.append(part.document)
             elif read is not False and is_long(part.text):
-                asked = find_question(part.text)  # of its turn: the text is the same without it
-                documents.append(_document(asked.body if asks(asked.question) else part.text, len(documents)))
+                before = find_question(part.text)  # of its turn: the text is the same without it
+                documents.append(_document(before.body if asks(before.question) else part.text, len(documents)))
             elif part.text.strip():
                 short.append(part.text)
     others = _others(turns)
@@ -128,6 +128,8 @@ def as_request(
     for part in turns[-1].parts:
         if part.document is not None:
             documents.append(part.document)
+        elif part in long and question:
+            documents.append(_document(part.text, len(documents)))
         elif part in long:
             found = find_question(part.text, [*(("the message", one) for one in beside), *others])
             if found.body:
@@ -136,14 +138,14 @@ def as_request(
                 beside.append(part.text.strip())
     if not documents and not asks_library:
         return RoutedRequest(messages=[(turn.role, turn.text) for turn in turns])
-    question = _question("\n\n".join(beside), found, others)
-    if not question.question:
+    asked = FoundQuestion(question) if question else _question("\n\n".join(beside), found, others)
+    if not asked.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
-    asked_as = _talk(turns, is_long).complete(question.question)
-    left_out = sum(question.question not in text for text in short)
+    asked_as = _talk(turns, is_long).complete(asked.question)
+    left_out = sum(asked.question not in text for text in short)
     return RoutedRequest(
-        documents=with_unique_names(documents), question=question.question, asked_as=asked_as, unsure=question.unsure,
-        source=question.source, left_out=left_out,
+        documents=with_unique_names(documents), question=asked.question, asked_as=asked_as, unsure=asked.unsure,
+        source=asked.source, left_out=left_out,
     )  # fmt: skip
 
 
@@ -159,9 +161,7 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
-    if beside and (asks(beside) or not elsewhere or not _HANDS_OVER.match(beside)):
-        return FoundQuestion(beside)
-    return elsewhere[0] if elsewhere else FoundQuestion(beside)
+    return FoundQuestion(beside) if asks(beside) or not elsewhere else elsewhere[0]
 
 
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Conversation:

@@ -80,6 +80,10 @@ class ReadingOptions(StrictModel):
     """Options for reading documents; a field of wim-edge's own."""
 
     read: bool | None = Field(default=None, description="Whether texts are read as documents; null: the long ones.")
+    question: str | None = Field(
+        default=None, min_length=1, max_length=4000,
+        description="The question; null: the last message's own, found by its marks and blank lines.",
+    )  # fmt: skip
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     within: str | None = Field(
