@@ -9,7 +9,10 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.testing import FakeModel
 from wim_edge.wim.grounding import Grounding
 
-TEXT = "Order KX-4471-93 of 12 May costs 5,250 crowns, 12 of them at once, by 10:30. Write to info@mill.example."
+TEXT = (
+    "Order KX-4471-93 of 12 May costs 5,250 crowns, 12 of them at once, by 10:30. Write to info@mill.example. "
+    "Its rent is £1,185.00."
+)
 
 
 def next_texts(written: str, wishes: list[str], text: str = TEXT) -> list[str]:
@@ -39,6 +42,9 @@ def next_texts(written: str, wishes: list[str], text: str = TEXT) -> list[str]:
         ("It costs 77", ["1", " "], ["1", " "]),
         ("at 10:", ["00", "30"], ["30"]),
         ("The order", ["s", " "], ["s", " "]),
+        ("It is £", ["77", "1"], ["1"]),  # a sign is not the value's
+        ("It is £1", ["7", ","], [","]),
+        ("It is £1,", ["250", "185"], ["185"]),
         ("to info@mill", ["stone", "."], ["."]),
     ],
 )

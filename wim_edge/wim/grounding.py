@@ -22,6 +22,7 @@ VALUE = re.compile(
 )
 """A number, code, date in figures, or address."""
 _WORD = re.compile(r"[^\s(\[{\"'“„«]+")
+_SIGN = re.compile(r"^[^\w@]+")
 _PARTS = re.compile(r"[-/:@]")
 _OF_A_VALUE = re.compile(r"[\w@/:-]")
 """A character that belongs to the value before it, or makes it another one."""
@@ -53,7 +54,7 @@ class Grounding:
             return logits
         likely = np.argpartition(-logits, min(_CANDIDATES, len(logits) - 1))[:_CANDIDATES]
         allowed = [token for token in map(int, likely) if self._may_follow(before, token)]
-        tail = _last_word(before).casefold()
+        tail = _begun(_last_word(before))
         going = [value for value in self._values if tail and value.startswith(tail) and len(value) > len(tail)]
         ahead = (self.model.tokenize(value[len(tail) :])[:1] for value in going)
         allowed += [token for tokens in ahead for token in tokens if self._may_follow(before, token)]
@@ -74,7 +75,7 @@ class Grounding:
             return bool(_NUMBERING.search(text))
         if not _is_value(going) or self._is_known(going):
             return True
-        return any(value.startswith(going.casefold()) for value in self._values)
+        return any(value.startswith(_begun(going)) for value in self._values)
 
     def _is_known(self, word: str) -> bool:
         """Tells whether a whole word has no value but those of the texts."""
@@ -86,6 +87,11 @@ class Grounding:
 
 def _is_value(word: str) -> bool:
     return any(char.isdigit() or char == "@" for char in word)
+
+
+def _begun(word: str) -> str:
+    """Returns the value that a word begins with, without a sign before it ("£1" of "£1,185.00"), in lower case."""
+    return _SIGN.sub("", word).casefold()
 
 
 def _last_word(text: str) -> str:
