@@ -71,12 +71,8 @@ class Segment:
     tokens: tuple[int, ...]
 
 
-def split(
-    text: str, budget: int, tokenize: Tokenize, document: int = 0, taken: Callable[[int], int] | None = None
-) -> list[Segment]:
+def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
     """Cuts ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
-
-    ``taken``: returns how many tokens of the budget are taken by what is put above a segment from this character on.
 
     A segment ends at a paragraph's end, else at a sentence's or a row's, if that leaves it at least half full;
     otherwise at white space, in a row only if that is longer than a segment, else anywhere but inside a composed
@@ -88,8 +84,7 @@ def split(
     segments: list[Segment] = []
     start, ratio = 0, _CHARS_A_TOKEN
     while start < len(text):
-        room = budget - taken(start) if taken else budget
-        end, tokens = _at_once(text, start, room, tokenize, ratio) or _corrected(text, start, room, tokenize, ratio)
+        end, tokens = _at_once(text, start, budget, tokenize, ratio) or _corrected(text, start, budget, tokenize, ratio)
         ratio += (_LEARNT if segments else 1.0) * ((end - start) / max(1, len(tokens)) - ratio)
         segments.append(Segment(document, start, end, text[start:end], tokens))
         start = end

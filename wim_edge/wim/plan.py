@@ -6,17 +6,16 @@ where margins are written, a reading in windows, of which the reader is told.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
 from wim_edge.documents.segments import Tokenize
-from wim_edge.documents.tables import header_above
+from wim_edge.documents.tables import header_above, tables
 from wim_edge.engine.available_memory import memory_hint
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Model
@@ -37,7 +36,6 @@ _COUNTED = 1 << 14  # characters that are counted at once
 _LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
 _SECTION = 24  # tokens of a section's heading, or a quarter of the segment; what is longer is none
 _HEADER = 40  # tokens of the row that heads a table, likewise
-_BEGINNING = re.compile(r"[^\s#]")  # of what is read in a segment, after blanks and a heading's marks
 BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
 _MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
 
@@ -234,37 +232,30 @@ def _segment(
                 f"segments of {resolved.segment_tokens} tokens leave no room beside the heading of {document.name}",
                 "Use larger segments (--segment-tokens).",
             )
-        above = cache(partial(_above, document, heading, budget, tokenize))
+        sections = alone and any(mark.section for mark in document.marks)
+        room = min(_SECTION, budget // 4) if sections else 0
+        spare = min(_HEADER, budget // 4) if alone and tables(document.text) else 0
         for start, end in document.parts or ((0, len(document.text)),):
-            taken = partial(_taken_above, above, start) if alone else None
-            for part in split(document.text[start:end], budget, tokenize, index, taken):
+            for part in split(document.text[start:end], budget - room - spare, tokenize, index):
                 segment = replace(part, start=start + part.start, end=start + part.end)
-                text, tokens = above(segment.start) if alone else ("", ())
-                pieces.append(PlannedSegment(segment, heading + text, (*lead, *tokens)))
+                above = _section(document, segment, heading) if sections else ""
+                tokens = tokenize(above) if above else ()
+                if len(tokens) > room:
+                    above, tokens = "", ()
+                header = header_above(document.text, segment.start) if spare else ""
+                header_tokens = tokenize(f"{header}\n") if header else ()
+                if 0 < len(header_tokens) <= spare:
+                    above, tokens = f"{above}{header}\n", (*tokens, *header_tokens)
+                pieces.append(PlannedSegment(segment, heading + above, (*lead, *tokens)))
                 lead = lead if alone else ()
     return tuple(pieces)
 
 
-def _above(
-    document: Document, heading: str, budget: int, tokenize: Tokenize, at: int
-) -> tuple[str, tuple[int, ...]]:
-    """Returns what goes on at a character and is repeated above a segment that begins there, with its tokens: the title
-    of the section, unless it stands there or is the document's, and the row that heads the table."""
-    found = _BEGINNING.search(document.text, at)
-    begun = found.start() if found else at
-    section, header = document.section(begun) or "", header_above(document.text, at)
-    if section.casefold() in heading.casefold() or document.text.startswith(section, begun):
-        section = ""
-    above, tokens = "", list[int]()
-    for text, most in ((section and section + BLANK_LINE, _SECTION), (header and header + "\n", _HEADER)):
-        its_tokens = tokenize(text) if text else ()
-        if len(its_tokens) <= min(most, budget // 4):
-            above, tokens = above + text, [*tokens, *its_tokens]
-    return above, tuple(tokens)
-
-
-def _taken_above(above: Callable[[int], tuple[str, tuple[int, ...]]], start: int, at: int) -> int:
-    return len(above(start + at)[1])
+def _section(document: Document, segment: Segment, heading: str) -> str:
+    """Returns the title of the section that goes on in the segment; empty if it begins there, or is the document's."""
+    section = document.place(segment.start, segment.end).section or ""
+    told = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
+    return "" if told else f"{section}{BLANK_LINE}"
 
 
 def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) -> Outlook:
