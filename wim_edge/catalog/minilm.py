@@ -42,7 +42,7 @@ _SPACE = "\u2581"
 _OTHER = (
     zipfile.BadZipFile, zlib.error, struct.error, LookupError, TypeError, AttributeError, ValueError, RuntimeError,
 )  # fmt: skip
-"""What another or a damaged archive raises, somewhere."""
+"""The errors that another or a damaged archive raises, somewhere."""
 
 
 def to_gguf(archive: bytes) -> bytes:
