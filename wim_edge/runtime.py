@@ -142,17 +142,17 @@ class Runtime:
         return self._begin(partial(self._read_and_answer, given, None, None, None, False), given, asked=False)
 
     def complete(
-        self, *prompts: str | Seq[Message], top_logprobs: int | None = None, grammar: str | None = None
+        self, *prompts: str | Seq[Message], top_logprobs: int | None = None, schema: object = None
     ) -> Iterator[events.Event]:
         """Continues a text, or a conversation of (role, text); of several one after the other. No document is read.
 
         Yields `events.ReadingProgress` of the prompt, the first for what was in the cache, `events.CompletionDelta`,
         and at last `events.CompletionFinished`. The beginning shared with the last prompt is not evaluated again.
         ``top_logprobs``: adds the log-probabilities of each token and of so many likeliest ones.
-        ``grammar``: the form that the answer is held to, in llama.cpp's GBNF (`wim_edge.wim.json_grammar`).
+        ``schema``: a JSON schema that the answer is held to, as json.loads returns it (the extra `server`).
         Raises InvalidRequestError, ModelError, CapacityError.
         """
-        return self._begin(partial(self._completing, prompts, top_logprobs, grammar))
+        return self._begin(partial(self._completing, prompts, top_logprobs, schema))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
         """Embeds texts, or tokens of the embedding model, with no words put before them.
@@ -324,7 +324,7 @@ class Runtime:
         return found()
 
     def _completing(
-        self, prompts: Seq[str | Seq[Message]], top_logprobs: int | None, form: str | None, stack: ExitStack,
+        self, prompts: Seq[str | Seq[Message]], top_logprobs: int | None, schema: object, _stack: ExitStack,
         _clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         if self._completer is None:
@@ -332,7 +332,7 @@ class Runtime:
         completer, settings = self._completer, self.settings
         tokens = [completer.tokens(prompt) for prompt in prompts]
         control.attach(completer.open(max(tokens, key=len, default=[]), settings))
-        grammars = [stack.enter_context(closing(self.open().grammar(form))) if form else None for _ in prompts]
+        grammars = [None if schema is None else self.open().grammar(schema) for _ in prompts]
 
         def found() -> Iterator[events.Event]:
             for prompt, own, grammar in zip(prompts, tokens, grammars, strict=True):

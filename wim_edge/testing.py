@@ -111,8 +111,8 @@ class FakeModel:
     def bos_tokens(self) -> list[int]:
         return []
 
-    def grammar(self, text: str) -> FakeGrammar:
-        self.grammars.append(FakeGrammar(text))
+    def grammar(self, schema: object) -> FakeGrammar:
+        self.grammars.append(FakeGrammar(schema))
         return self.grammars[-1]
 
     def largest_n_ctx(self) -> int:
@@ -129,18 +129,15 @@ class FakeModel:
 class FakeGrammar:
     """Implements `wim_edge.engine.protocols.Grammar`, and allows whatever the script says."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.closed = text, False
+    def __init__(self, schema: object) -> None:
+        self.schema = schema
         self.accepted: list[int] = []
 
-    def allowed(self, logits: Logits, *, greedy: bool) -> Logits:
+    def allowed(self, logits: Logits) -> Logits:
         return logits
 
     def accept(self, token: int) -> None:
         self.accepted.append(token)
-
-    def close(self) -> None:
-        self.closed = True
 
 
 class FakeContext:

@@ -1,57 +1,118 @@
-"""Grammars of llama.cpp's: which tokens they allow."""
+"""JSON schemas that a text is held to: what is allowed satisfies the schema, and what cannot be held to is refused."""
 
 from __future__ import annotations
 
+import json
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 
-from wim_edge import Settings
+from tests.tiny import write_tiny
+from wim_edge import Runtime, Settings, events
 from wim_edge.engine.model import Model
 from wim_edge.errors import EngineError, InvalidRequestError
 
 pytestmark = pytest.mark.real
 
 
-def test_only_tokens_that_go_on_are_allowed(smollm2: Path) -> None:
-    random = np.random.default_rng(1)
-    with Model(smollm2, Settings(n_threads=1)) as model:
-        (end,) = model.tokenize("<|im_end|>", special=True)
+def person(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+TREE = {"$defs": {"a/b": person(name={"type": "string", "maxLength": 8},
+                                kids={"type": "array", "items": {"$ref": "#/$defs/a~1b"}, "maxItems": 2})},
+        "$ref": "#/$defs/a~1b"}  # fmt: skip
+SCHEMAS: list[dict[str, Any]] = [
+    person(city={"type": "string", "minLength": 1, "maxLength": 20}, score={"type": "number", "minimum": 0,
+                                                                              "maximum": 1}),
+    person(day={"type": "string", "format": "date"}, id={"type": "string", "format": "uuid"}),
+    {"type": "array", "items": {"type": "integer", "minimum": -3, "maximum": 12}, "minItems": 2, "maxItems": 4},
+    person(**{"a": {"type": ["boolean", "null"]}, 'größe "x"\\n': {"const": "ä\n"}, "c": {"enum": [1.5, None, 3]}}),
+    {"anyOf": [person(kind={"const": "cat"}, lives={"type": "integer", "minimum": 0}), {"type": "null"}]},
+    {"anyOf": [person(kind={"const": "cat"}), person(kind={"const": "dog"}, name={"enum": ["Rex", "Ada"]})]},
+    {"type": "string", "pattern": "^[a-c]{2,4}$"}, {"type": "object", "additionalProperties": {"type": "boolean"}},
+    TREE,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    with Model(write_tiny(tmp_path_factory.mktemp("grammar") / "tiny.gguf", "llama"), Settings()) as model:
+        yield model
+
+
+def drawn(model: Model, schema: Any, seed: int, most: int = 400) -> str | None:
+    """A text that the schema allows, by logits that are drawn, of which those that end things grow; None: no end."""
+    random = np.random.default_rng(seed)
+    grammar, text = model.grammar(schema), b""
+    ends = [token for token in range(model.n_vocab) if model.piece(token) in (b'"', b"}", b"]") or model.is_eog(token)]
+    parts = [token for token in range(model.n_vocab) if not model.piece(token).isascii()]  # of characters, or of none
+    for n in range(most):
         logits = random.normal(size=model.n_vocab).astype(np.float32)
-        before = logits.copy()
-        grammar = model.grammar('root ::= "yes" | [^a-z]{2}')
-        for _ in range(3):  # a look changes nothing
-            held = grammar.allowed(logits, greedy=False)
-            (open_ones,) = np.nonzero(np.isfinite(held))
-            pieces = {model.piece(int(token)) for token in open_ones}
-            assert {one for one in pieces if one[:1].islower()} == {b"y", b"ye", b"yes"}
-            assert {b"7", b"Q", b"QA"} <= pieces
-            assert b"" not in pieces  # no control token by its name, <|im_start|>
-            assert not np.isfinite(held[end])
-            best = grammar.allowed(logits, greedy=True)
-            assert np.argmax(best) == np.argmax(held)
-        assert (logits == before).all()
-        for token in model.tokenize("yes"):
-            grammar.accept(token)
-        assert model.is_eog(int(np.argmax(grammar.allowed(logits, greedy=True))))
-        grammar.close()
-        grammar.close()
+        logits[ends] += n / 20
+        logits[parts] -= 100
+        given = logits.copy()
+        token = int(np.argmax(grammar.allowed(logits)))
+        assert (logits == given).all()
+        if model.is_eog(token):
+            return text.decode()
+        grammar.accept(token)
+        text += model.piece(token)
+    return None
 
 
-def test_an_unlikely_token_is_found(smollm2: Path) -> None:
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_all_that_is_allowed_satisfies_the_schema(tiny: Model, schema: dict[str, Any]) -> None:
+    check = Draft202012Validator(schema, format_checker=FormatChecker(["date", "uuid"]))
+    texts = [drawn(tiny, schema, seed) for seed in range(12)]
+    assert sum(text is not None for text in texts) >= 6
+    for text in filter(None, texts):
+        check.validate(json.loads(text))
+
+
+@pytest.mark.parametrize("schema", [
+    {"type": "string", "format": "no-such-format"}, {"type": "text"}, {"$ref": "https://example.org/a"}, 3,
+    {"type": "object", "unevaluatedProperties": False}, {"enum": []}, {"type": "array", "uniqueItems": True},
+])  # fmt: skip
+def test_what_cannot_be_held_to_is_refused_at_once(tiny: Model, schema: Any) -> None:
+    begun = time.process_time()
+    with pytest.raises(InvalidRequestError, match="cannot be held to") as refused:
+        tiny.grammar(schema)
+    assert refused.value.hint
+    assert time.process_time() - begun < 5
+
+
+def test_no_control_token_is_allowed_and_an_unlikely_one_is_found(smollm2: Path) -> None:
     with Model(smollm2, Settings(n_threads=1)) as model:
-        (token,) = model.tokenize("Q")
+        grammar = model.grammar({"const": "Q"})
         logits = np.zeros(model.n_vocab, np.float32)
-        logits[token] = -50
-        assert np.argmax(model.grammar('root ::= "Q"').allowed(logits, greedy=True)) == token
-
-
-def test_what_is_no_grammar_is_refused(smollm2: Path) -> None:
-    with Model(smollm2, Settings(n_threads=1)) as model:
-        for wrong in ("", "root ::= nothing", "root ::= root", "\0"):
-            with pytest.raises(InvalidRequestError, match="cannot use the grammar"):
-                model.grammar(wrong)
-        grammar = model.grammar('root ::= "a"')
+        held = grammar.allowed(logits)
+        pieces = {model.piece(int(token)) for token in np.nonzero(np.isfinite(held))[0]}
+        assert pieces <= {b'"', b'"Q', b'"Q"'}
         with pytest.raises(EngineError, match="no token"):
-            grammar.allowed(np.full(model.n_vocab, -np.inf, np.float32), greedy=False)
+            grammar.allowed(np.full(model.n_vocab, -np.inf, np.float32))
+
+
+def test_a_model_answers_in_the_form(smollm2: Path) -> None:
+    schema = person(colour={"enum": ["red", "green", "blue"]}, number={"type": "integer", "minimum": 1, "maximum": 9})
+    with Runtime(Settings(model=str(smollm2), answer_tokens=60, n_threads=1)) as runtime:
+        found = list(runtime.complete([("user", "Name a colour and a number, as JSON.")], schema=schema))
+    last = found[-1]
+    assert isinstance(last, events.CompletionFinished)
+    Draft202012Validator(schema).validate(json.loads(last.text))
+
+
+def test_without_the_package_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llguidance.llamacpp", None)
+    with (
+        Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings()) as model,
+        pytest.raises(InvalidRequestError, match="llguidance") as refused,
+    ):
+        model.grammar({"type": "object"})
+    assert "wim-edge[server]" in refused.value.hint

@@ -1,64 +1,74 @@
-"""A grammar of llama.cpp's, to which the tokens of a text are held while it is decoded."""
+"""A JSON schema, to which the tokens of a text are held while it is decoded, by the library llguidance."""
 
 from __future__ import annotations
 
-import ctypes
+import json
+import warnings
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wim_edge.engine.bindings import last_errors, lib
 from wim_edge.engine.protocols import Logits
 from wim_edge.errors import EngineError, InvalidRequestError
 
-_TOKEN = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # struct llama_token_data
-_LIKELIEST = 256
-"""The number of tokens that are looked at first: a look at all of them takes as long as evaluating one."""
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+    from llguidance._lib import JsonCompileOptions
+
+_OPTIONS: JsonCompileOptions = {"whitespace_flexible": True, "whitespace_pattern": r"(?: |\n {0,16})"}
+"""The white space between values: some, as a model lays JSON out; no end of it, in which a small one loses itself."""
+
+
+def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
+    """Returns a model's vocabulary as llguidance reads it, which takes some tenths of a second. Raises
+    InvalidRequestError without that package."""
+    try:
+        from llguidance.llamacpp import lltokenizer_from_vocab
+    except ImportError:
+        raise InvalidRequestError(
+            "a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"
+        ) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of llama.cpp's, that it uses an older name
+        return lltokenizer_from_vocab(vocab, eos_token=eog_tokens)
 
 
 class Grammar:
-    """Implements `wim_edge.engine.protocols.Grammar`.
+    """Implements `wim_edge.engine.protocols.Grammar`. Raises InvalidRequestError for a schema with a keyword that
+    cannot be held to, and for one that is too large.
 
-    ``hidden``: the tokens that are never allowed; llama.cpp takes a control token for its name, which is not shown. It
-    takes bytes that are no UTF-8 for a character, too; they are shown as one or more replacement characters.
+    ``hidden``: the tokens that are never allowed.
     """
 
-    def __init__(self, vocab: object, text: str, hidden: Iterable[int]) -> None:
-        last_errors()
-        is_there = text.strip() and "\0" not in text  # of nothing llama.cpp makes a grammar that allows all
-        self._sampler = lib.llama_sampler_init_grammar(vocab, text.encode(), b"root") if is_there else None
-        if not self._sampler:
-            raise InvalidRequestError(f"llama.cpp cannot use the grammar: {last_errors() or 'no reason given'}",
-                                      "Ask for a simpler form.")  # fmt: skip
+    def __init__(self, vocabulary: LLTokenizer, schema: object, hidden: Iterable[int]) -> None:
+        from llguidance import LLMatcher
+        from llguidance.numpy import allocate_token_bitmask
+
+        try:
+            text = LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_OPTIONS)
+        except (ValueError, RecursionError) as error:
+            raise _refused(str(error)) from error
+        self._matcher = LLMatcher(vocabulary, text, log_level=0)
+        if self._matcher.is_error():
+            raise _refused(self._matcher.get_error())
+        self._mask = allocate_token_bitmask(1, vocabulary.vocab_size)
         self._hidden = [*hidden]
 
-    def allowed(self, logits: Logits, *, greedy: bool) -> Logits:
-        held = np.array(logits)
-        held[self._hidden] = -np.inf
-        looks = [np.arange(len(held))]
-        if greedy and len(held) > _LIKELIEST:
-            looks.insert(0, np.argpartition(-held, _LIKELIEST)[:_LIKELIEST])
-        for tokens in looks:
-            found = np.full_like(held, -np.inf)
-            found[tokens] = self._applied(tokens, held[tokens])
-            if np.isfinite(found).any():
-                return found
-        raise EngineError("the model has no token with which the text could go on in its form", "Use another model.")
+    def allowed(self, logits: Logits) -> Logits:
+        from llguidance.numpy import apply_token_bitmask_inplace, fill_next_token_bitmask
 
-    def _applied(self, tokens: NDArray[np.int64], logits: Logits) -> Logits:
-        data = np.zeros(len(tokens), _TOKEN)
-        data["id"], data["logit"] = tokens, logits
-        pointer = ctypes.cast(data.ctypes.data, ctypes.POINTER(lib.llama_token_data))
-        candidates = lib.llama_token_data_array(pointer, len(data), -1, False)
-        lib.llama_sampler_apply(self._sampler, ctypes.byref(candidates))
-        return data["logit"]
+        held = np.array(logits)
+        fill_next_token_bitmask(self._matcher, self._mask)
+        apply_token_bitmask_inplace(held, self._mask)
+        held[self._hidden] = -np.inf
+        if not np.isfinite(held).any():
+            raise EngineError("the model has no token to go on with in the form asked for", "Use another model.")
+        return held
 
     def accept(self, token: int) -> None:
-        lib.llama_sampler_accept(self._sampler, token)
+        self._matcher.consume_token(token)
 
-    def close(self) -> None:
-        """Frees the grammar; harmless when closed already."""
-        if self._sampler:
-            lib.llama_sampler_free(self._sampler)
-        self._sampler = None
+
+def _refused(why: str) -> InvalidRequestError:
+    return InvalidRequestError(f"the JSON schema cannot be held to: {why.strip()[:300]}", "Ask for a simpler form.")

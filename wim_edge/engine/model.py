@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from wim_edge.engine import available_memory
 from wim_edge.engine.adapter import Adapter
@@ -16,13 +16,16 @@ from wim_edge.engine.bindings import last_errors, lib, model_params
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
-from wim_edge.engine.grammar import Grammar
+from wim_edge.engine.grammar import Grammar, open_vocabulary
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, readable
 from wim_edge.engine.preflight import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.engine.signals import signals_held
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
 
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
@@ -188,9 +191,13 @@ class Model:
         bos = lib.llama_vocab_bos(self.vocab)
         return [bos] if lib.llama_vocab_get_add_bos(self.vocab) and bos >= 0 else []
 
-    def grammar(self, text: str) -> Grammar:
+    def grammar(self, schema: object) -> Grammar:
         self._check_open()
-        return Grammar(self.vocab, text, self._reserved.difference(self.eog_tokens))
+        return Grammar(self._vocabulary, schema, self._reserved.difference(self.eog_tokens))
+
+    @cached_property
+    def _vocabulary(self) -> LLTokenizer:
+        return open_vocabulary(self.vocab, self.eog_tokens)
 
     # Contexts
 

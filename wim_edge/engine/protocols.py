@@ -180,16 +180,14 @@ class Context(Protocol):
 class Grammar(Protocol):
     """A grammar that a text being decoded is held to."""
 
-    def allowed(self, logits: Logits, *, greedy: bool) -> Logits:
-        """Returns the logits, float32 (n_vocab,), with -inf for tokens with which the text cannot go on. ``greedy``:
-        only the likeliest of the others need be told. Raises EngineError if the model has no token to go on with."""
+    def allowed(self, logits: Logits) -> Logits:
+        """Returns the logits, float32 (n_vocab,), with -inf for tokens with which the text cannot go on. Raises
+        EngineError if the model has no token to go on with."""
         ...
 
     def accept(self, token: int) -> None:
         """Notes that the text goes on with a token, one that is allowed and does not end it."""
         ...
-
-    def close(self) -> None: ...
 
 
 class Model(Protocol):
@@ -240,8 +238,9 @@ class Model(Protocol):
         memory does not suffice."""
         ...
 
-    def grammar(self, text: str) -> Grammar:
-        """Returns a grammar, written in llama.cpp's GBNF, at the beginning of a text. Raises InvalidRequestError."""
+    def grammar(self, schema: object) -> Grammar:
+        """Returns the grammar of a JSON schema, at the beginning of a text. Raises InvalidRequestError for a schema
+        that cannot be held to."""
         ...
 
     def close(self) -> None: ...

@@ -120,7 +120,7 @@ class _Recorder(Sampler):
 
     def __call__(self, logits: Logits) -> int:
         grammar = self._grammar
-        token = super().__call__(grammar.allowed(logits, greedy=self.temperature == 0) if grammar else logits)
+        token = super().__call__(grammar.allowed(logits) if grammar else logits)
         if grammar and not self._model.is_eog(token):
             grammar.accept(token)
         if self._top is not None and not self._model.is_eog(token):

@@ -83,10 +83,10 @@ def test_what_ends_an_answer(api: Any, model: Slow) -> None:
 
 
 @pytest.mark.parametrize(("form", "said"), [
-    ({"type": "json_object"}, 'root ::= "{"'), (named({"type": "integer"}), "root ::= integer"),
+    ({"type": "json_object"}, {"type": "object"}), (named({"type": "integer"}), {"type": "integer"}),
     ({"type": "text"}, None),
 ])  # fmt: skip
-def test_an_answer_is_held_to_its_form(api: Any, model: Slow, form: dict[str, Any], said: str | None) -> None:
+def test_an_answer_is_held_to_its_form(api: Any, model: Slow, form: dict[str, Any], said: Any) -> None:
     model.reply = lambda prompt: '{"colour": "blue"}'
     options: dict[str, Any] = {"model": "", "messages": user("a?"), "response_format": form}
     chunks = list(api.chat.completions.create(**options, stream=True))
@@ -94,8 +94,7 @@ def test_an_answer_is_held_to_its_form(api: Any, model: Slow, form: dict[str, An
     found = api.chat.completions.create(**options, logprobs=True)
     assert found.choices[0].message.content == '{"colour": "blue"}'
     assert len(model.grammars) == (2 if said else 0)
-    assert all(grammar.text.startswith(str(said)) for grammar in model.grammars)
-    assert all(grammar.closed and len(grammar.accepted) > 5 for grammar in model.grammars)
+    assert all(grammar.schema == said and len(grammar.accepted) > 5 for grammar in model.grammars)
 
 
 def test_several_prompts_are_several_choices(api: Any, model: Slow) -> None:
@@ -222,9 +221,6 @@ def test_reading_can_be_asked_for_or_not(api: Any) -> None:
      ({"messages": user("a"), "tools": [{"type": "function"}]}, 400, False),
      ({"messages": user("a"), "response_format": {"type": "json_schema"}}, 400, False),
      ({"messages": user("a"), "response_format": {"type": "xml"}}, 422, False),
-     ({"messages": user("a"), "response_format": named({"pattern": "a"})}, 400, False),
-     ({"messages": user("a"), "response_format": named({"$ref": "https://example.org"})}, 400, False),
-     ({"messages": user("a"), "response_format": named({"anyOf": [{}] * 100_000})}, 400, False),
      ({"messages": user(TEXT * 4 + "\n\nWhich?"), "response_format": {"type": "json_object"}}, 400, True),
      ({"messages": []}, 422, False), ({"messages": user("a"), "temperature": 0.001}, 400, False),
      ({"messages": [{"role": "assistant", "content": "a"}]}, 400, True),
@@ -287,12 +283,17 @@ def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
         same = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))
         assert same.choices[0].message.content == first.choices[0].message.content
         assert same.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens - 1
-        place = named({"properties": {"city": {"enum": ["Rome", "Paris"]}}, "required": ["city"]})
+        place = named({"type": "object", "properties": {"city": {"enum": ["Rome", "Paris"]}}, "required": ["city"],
+                       "additionalProperties": False})  # fmt: skip
         asked = user("What is the capital of France?")
         held = api.chat.completions.create(
             model="default", messages=asked, response_format=place, max_tokens=40, temperature=0.7, stream=True
         )
         assert json.loads("".join(chunk.choices[0].delta.content or "" for chunk in held))["city"] in ("Rome", "Paris")
+        with pytest.raises(openai.BadRequestError, match="cannot be held to"):
+            api.chat.completions.create(
+                model="default", messages=asked, response_format=named({"$ref": "https://example.org"})
+            )
         cut = api.chat.completions.create(model="default", messages=asked, response_format={"type": "json_object"})
         assert (cut.choices[0].message.content[0], cut.choices[0].finish_reason) == ("{", "length")  # of eight tokens
         seeded = [

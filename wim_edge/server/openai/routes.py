@@ -83,16 +83,16 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
     """Completes a chat. Files and long texts are read as documents, with margins; the rest goes straight to the
     model."""
     turns = await run_in_threadpool(_turns, served, asked.messages)
-    grammar = asked.response_format.grammar() if asked.response_format else None
+    schema = asked.response_format.schema_of_answer() if asked.response_format else None
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
         own = asked.wim_edge
         found = as_request(turns, lambda text: len(tokenize(text)), read=own.read, question=own.question)
         if not found.documents:
-            return runtime.complete(found.messages, top_logprobs=asked.top, grammar=grammar)
-        if asked.logprobs or grammar:
-            what = "response_format" if grammar else "logprobs"
+            return runtime.complete(found.messages, top_logprobs=asked.top, schema=schema)
+        if asked.logprobs or schema is not None:
+            what = "logprobs" if schema is None else "response_format"
             raise InvalidRequestError(
                 f"there is no {what} where documents are read", f"Leave {what} out, or send a text with "
                 '"wim_edge": {"read": false}: it then goes straight to the model.',

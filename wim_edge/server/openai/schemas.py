@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.dependencies import StrictModel
 from wim_edge.settings import PATTERNS, RELEVANCES
-from wim_edge.wim.json_grammar import json_grammar
 from wim_edge.within import PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
@@ -67,13 +66,13 @@ class ResponseFormat(StrictModel):
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JSONSchemaFormat | None = None
 
-    def grammar(self) -> str | None:
-        """Returns the form as a grammar; None: any text. Raises InvalidRequestError."""
+    def schema_of_answer(self) -> dict[str, Any] | None:
+        """Returns the JSON schema that an answer is held to; None: any text. Raises InvalidRequestError."""
         if self.type == "text":
             return None
         if self.type == "json_schema" and self.json_schema is None:
             raise InvalidRequestError("response_format has no json_schema", "Send one, or json_object as its type.")
-        return json_grammar(self.json_schema.schema_ if self.json_schema else {"type": "object"})
+        return self.json_schema.schema_ if self.json_schema else {"type": "object"}
 
 
 class ReadingOptions(StrictModel):
