@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 33_000,  # falls by 3,000 as soon as the answer needs no lists of words
+    "lines without evaluation": 32_450,  # falls by 3,000 as soon as the answer needs no lists of words
     "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wim_edge.followup import Conversation, Turn, completed, parts, stands_for_itself
+from wim_edge.followup import Conversation, Turn, completed, stands_for_itself
 
 COSTS = Turn("What were the costs in 2023?", "4.2 million euros")
 MARIE = Turn("Who rented the flat?", "Marie Dubois")
@@ -89,34 +89,3 @@ def test_any_text_is_completed_and_nothing_of_it_is_lost(last: str, question: st
     asked = completed(question, [Turn(last, short)])
     assert asked == question or asked
     assert completed(question, []) == question
-
-
-@pytest.mark.parametrize(
-    ("question", "asked"),
-    [
-        ("Who may end the contract, and when?", ["Who may end the contract?", "When may end the contract?"]),
-        ("Who found the asbestos and when?", ["Who found the asbestos?", "When was the asbestos found?"]),
-        ("When and where was she born?", ["When was she born?", "Where was she born?"]),
-        ("How long is the warranty, and from when?", ["How long is the warranty?", "From when is the warranty?"]),
-        ("Where is the meeting and who chairs it?", ["Where is the meeting?", "Who chairs it?"]),
-        ("Wer darf kündigen und wann?", ["Wer darf kündigen?", "Wann darf kündigen?"]),
-        ("Quand et où a lieu la réunion ?", ["Quand a lieu la réunion?", "Où a lieu la réunion?"]),
-        ("What is the name and address of the client?", []),
-        ("who is the king of France and Navarra", []),
-        ("who and what is it", []),
-        ("Who came, and when, and why?", []),
-        ("What happens between when the order is placed and when it arrives?", []),
-        ("Which rules say when and where dogs may run?", []),
-        ("Who decides when and how the deposit is returned?", []),
-        ("What determines how long and how often a patient is treated?", []),
-        ("Who is the man who sold the mill and who later bought it back?", []),
-        ("Who wrote the play Where and When?", []),
-        ("Tell me who won and why", []),
-        ("What is the policy on who may smoke and where?", []),
-        ("Who, and on what date, bought it?", []),
-        ("In which year and in which month did it open?", []),
-    ],
-)
-def test_a_question_in_two_parts(question: str, asked: list[str]) -> None:
-    assert [part.question for part in parts(question)] == asked
-    assert all(part.shown in question for part in parts(question))

@@ -70,32 +70,6 @@ _THING = re.compile(
 )
 
 
-_AND = re.compile(
-    r",?\s+(?:and|und|et|y|e)\s+(?=(?:(?:at|by|from|for|to|in|on|until|since|with)\s+)?"
-    r"(?:who|whom|what|when|where|which|why|how|wer|wann|wo|wie|warum|welche\w*|qui|quand|où|comment|combien|quel\w*"
-    r"|quién|cuándo|dónde|cómo|cuánto|cuál)\b)",
-    re.IGNORECASE,
-)
-
-_WH = (
-    r"(?:who|whom|whose|what|when|where|which|why|how|wer|wen|wem|was|wann|wo|welche\w*|warum|wie|wieviel|qui|que|quoi"
-    r"|quand|où|quel\w*|pourquoi|comment|combien|qui[eé]n|qu[eé]|cu[aá]ndo|d[oó]nde|cu[aá]l|c[oó]mo|cu[aá]nto)"
-)
-_ASKED = re.compile(
-    rf"(?:(?:at|by|from|for|to|in|on|until|since|with)\s+)?{_WH}\b"
-    r"(?:\s+(?:much|many|long|often|far|old|big|high|large))?\b",
-    re.IGNORECASE,
-)
-"""The words that a question begins with, and that say what it asks for."""
-_DONE = re.compile(
-    r"(?P<verb>\w+ed|found|built|wrote|made|took|gave|sold|bought|left|won|lost|paid|sent|said|held|led|met|began|chose"
-    r"|kept|brought|caught|taught) (?P<what>(?:the|an?|this|that|his|her|its|their|our|my|[A-Z]\w*|\d+)\b.*)"
-)
-"""A phrase that says what somebody did, so that one may ask when it was done."""
-_INNER = re.compile(rf"\b(?:between|whether|if|(?!was\b|que\b){_WH})\b", re.IGNORECASE)
-"""A word which shows that a question speaks of another one, or of two things at once."""
-
-
 @dataclass(frozen=True)
 class Turn:
     """A question that was asked, in its completed form, and its answer in a few words; empty if there is none."""
@@ -131,43 +105,6 @@ def completed(question: str, turns: Sequence[Turn]) -> str:
     if replaced is not None:
         return replaced
     return " ".join([*map(_shown, turns[-_REMEMBERED:]), question.strip()])
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of two questions that are asked as one: in the words in which it was put, and completed by the other."""
-
-    shown: str
-    question: str
-
-
-def parts(question: str) -> tuple[Part, ...]:
-    """Returns the two questions that one asks with "and who" or "and when", each completed by the other if it is no
-    more than those words ("Who may end the contract, and when?"); none if the question is only one."""
-    found = [part.strip(" ?.,") for part in _AND.split(question.strip())]
-    if len(found) != 2:
-        return ()
-    first, second = found
-    asks_first, asks_second = (_ASKED.match(part) for part in found)
-    if asks_first is None or asks_second is None:
-        return ()
-    rest_first, rest_second = first[asks_first.end() :].strip(), second[asks_second.end() :].strip()
-    # "Which rule says when and where ...", "between when it rings and when ...", "In which year and in which month ..."
-    if _INNER.search(f"{rest_first} | {rest_second}") or "," in second or len(rest_first.split()) == 1:
-        return ()
-    if not _content(f"{rest_first} {rest_second}"):
-        return ()
-    if not rest_second:
-        done = _DONE.fullmatch(rest_first) if asks_first[0].casefold() == "who" else None
-        about = f"was {done['what']} {done['verb']}" if done else rest_first
-        second = f"{asks_second[0].strip()} {about}"
-    elif not rest_first:
-        first = f"{asks_first[0].strip()} {rest_second}"
-    return Part(found[0], _asked(first)), Part(found[1], _asked(second))
-
-
-def _asked(part: str) -> str:
-    return f"{part[:1].upper()}{part[1:]}?"
 
 
 def stands_for_itself(question: str) -> bool:

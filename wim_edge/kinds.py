@@ -51,9 +51,7 @@ _LIST = re.compile(
     r"|(?:what|which) (?:are|were) (?:all|the \w+(?: \w+)*s)\b|who (?:are|were)\b"
     r"|(?:which|what) (?:\w+ )?(?!is\b|was\b|this\b|class\b|bus\b|process\b|clause\b|house\b)\w+[^s\s]s"
     r" (?:are|were|have|had|do|does|did|can|could|should|will|would|must|may|need|belong|come|has)\b"
-    r"|(?:which|what) (?:kinds|types|sorts|forms|parts) of\b|all (?:the )?\w+s\b"
-    r"|(?:what (?:are|were) )?(?:the )?(?:\w+ )?most (?:common|frequent)\b.*\bwords?\b"
-    r"|what (?:are|were) the .*\bmost (?:common|frequent)\b",
+    r"|(?:which|what) (?:kinds|types|sorts|forms|parts) of\b|all (?:the )?\w+s\b",
     re.IGNORECASE,
 )
 _FREE = re.compile(

@@ -1,4 +1,4 @@
-"""Answers from the whole text: summaries, and words that are counted."""
+"""Answers from the whole text: summaries, and the records that a question names."""
 
 from __future__ import annotations
 
@@ -59,26 +59,6 @@ def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:
     assert all(text[slice(*quote.chars)] == quote.text for quote in answer.quotes)
     assert [quote.chars for quote in answer.quotes] == sorted(quote.chars for quote in answer.quotes)
     assert (answer.read_segments, answer.unread_probability, answer.finish_reason) == (0, None, "stop")
-
-
-def test_the_commonest_words_are_counted() -> None:
-    answer = ask("1. lion 2. ant 3. lion 4. bee 5. ant 6. lion", "What are the 2 most common words in the list?", "ant")
-    assert answer.short == "lion, ant"
-
-
-@pytest.mark.parametrize(("question", "alone"), [
-    ("What are the 2 most common words in the list?", "lion, ant"),
-    ("Which of these documents mention a lion?", "one.txt"),
-])  # fmt: skip
-def test_a_pattern_without_margins_asks_the_model_whatever_the_question_is(question: str, alone: str) -> None:
-    texts = [Document("one.txt", "1. lion 2. ant 3. lion 4. bee 5. ant 6. lion"), Document("two.txt", "1. ant 2. bee")]
-    written = {}
-    for pattern in ("wim", "llm", "rag"):
-        model = FakeModel(lambda prompt: "an elephant")
-        with Runtime(Settings(pattern=pattern, prose=True, save=False), model=model) as runtime:
-            written[pattern] = runtime.ask(texts, question).text
-    assert alone in written["wim"]
-    assert (written["llm"], written["rag"]) == ("an elephant", "an elephant")
 
 
 def test_a_summary_holds_sentences_alone_and_none_twice() -> None:

@@ -8,19 +8,16 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from wim_edge import followup
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
 from wim_edge.support import NOT_FOUND
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer, answer_in_parts, not_found, pointed_answer
-from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, make_margin_prompt, source_label
-from wim_edge.wim.pointing import Pointed
+from wim_edge.wim.answer_parts import Answer, not_found, pointed_answer
+from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, source_label
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.summary import counted_answer, summary, told_records
-from wim_edge.wim.which_documents import documents_that_say
+from wim_edge.wim.summary import summary, told_records
 from wim_edge.wim.wording import Wording, judged_answer, quoted
 from wim_edge.wim.writer import Writer, Writing
 
@@ -139,26 +136,19 @@ class AnswerStage:
     def _answer_of_whole(self) -> Answer | None:
         """Returns the answer that needs no reading, else None."""
         reading, plan = self.reading, self.reading.plan
-        if found := documents_that_say(plan.documents, plan.query):
-            return found
         if not self._is_written and (found := told_records(plan.documents, plan.query)):
             self._beside = self._holding(found.quotes)
             return found
-        if reading.kind == "list":
-            return counted_answer(plan.documents, plan.query)
         return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
 
     def _answer_without_writing(self, focus: bool) -> Answer | None:
         """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
-        reading, plan = self.reading, self.reading.plan
+        reading = self.reading
         if self._is_written:
             return self._not_there() or self._by_the_judge(focus)
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
             return None
-        asked = followup.parts(plan.query) if reading.kind in ("fact", "free") else ()
-        if asked:
-            return self._in_parts(asked)
         self._beside = self._holding(self._pointed.quotes[:1])
         return self._pointed
 
@@ -209,24 +199,6 @@ class AnswerStage:
     def _is_written(self) -> bool:
         """Tells whether a model words the answer."""
         return self.writer is not None or self.reading.resolved.prose
-
-    def _in_parts(self, parts: Seq[followup.Part]) -> Answer:
-        """Returns the answer to a question with parts, each of which is put to all passages whose states are kept."""
-        reading = self.reading
-        passages = [*self.used, *(index for index in reading.wanted() if index not in self.used)]
-        found: list[tuple[followup.Part, dict[int, Pointed]]] = []
-        turns: list[followup.Turn] = []
-        for part in parts:
-            question = followup.completed(part.question, turns)
-            prompt = make_margin_prompt(reading.model, reading.chat, self.prompts, reading.resolved, question)
-            pointed = reading.point_again(passages, prompt, question)
-            if not pointed:
-                return pointed_answer(reading, self.used)
-            found.append((part, pointed))
-            turns = [followup.Turn(part.question, pointed_answer(reading, self.used, pointed, question).short)]
-        answer = answer_in_parts(reading, self.used, found)
-        self._beside = self._holding(answer.quotes)
-        return answer
 
     def sources(self) -> tuple[events.Source, ...]:
         """Returns the places that the answer draws on: those with its first quotation, then the most relevant ones."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from math import exp, log
 
 from wim_edge import words
-from wim_edge.followup import Part
 from wim_edge.kinds import Kind
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
@@ -78,24 +77,17 @@ class Answer:
     """True if the text is in the model's own words."""
 
 
-def pointed_answer(
-    reading: Reading, used: Seq[int], found: dict[int, Pointed] | None = None, question: str | None = None
-) -> Answer:
+def pointed_answer(reading: Reading, used: Seq[int]) -> Answer:
     """Returns the likeliest run of the passages, or another answer of the asked kind (cell, list, yes or no), with its
-    quotation and its support.
-
-    ``found`` and ``question``: the runs pointed at for a part of the question, and that part; None: the whole question.
-    """
-    question, is_part = question or reading.plan.query, found is not None
-    if found is None:
-        found = reading.pointed_at(used)
+    quotation and its support."""
+    question, found = reading.plan.query, reading.pointed_at(used)
     cells = looked_up(reading, found, question)
     evidence = evidence_of(reading, found, used, question, bool(cells))
-    candidates = [*cells, *candidates_of(reading, found, is_part)]
+    candidates = [*cells, *candidates_of(reading, found)]
     if candidates and not cells and not reading.model.has_adapter and reading.kind == "fact":
         again = look_again(reading, candidates[0], question)
         if again and again.runs:
-            candidates = candidates_of(reading, {**found, candidates[0].index: again}, is_part)
+            candidates = candidates_of(reading, {**found, candidates[0].index: again})
     support = reading.support.support(evidence)
     if lacks := "" if cells else lacking(reading.plan.documents, question):
         support = min(support, (_HARDLY + NOT_FOUND) / 2)
@@ -188,28 +180,6 @@ def not_found(
         first = NOT_SAID
     nearest = f"{first}\n\n{where}: {carried}" if carried else first
     return Answer(nearest, "not_found", quotes=quotes, support=support, evidence=evidence)
-
-
-def answer_in_parts(reading: Reading, used: Seq[int], parts: Seq[tuple[Part, dict[int, Pointed]]]) -> Answer:
-    """Returns the answers to the parts of a question, one below the other, each after the part's own words."""
-    found = [(part, pointed_answer(reading, used, pointed, part.question)) for part, pointed in parts]
-    told = [own for _, own in found if own.status != "not_found"]
-    best = max((own for _, own in found), key=lambda own: own.support or 0.0)
-    if not told:
-        return best
-    lines = [f"{part.shown}: {_said(own)}" for part, own in found]
-    quotes = tuple(dict.fromkeys(own.quotes[0] for own in told))
-    status: events.AnswerStatus = "answered" if all(own.status == "answered" for _, own in found) else "unsure"
-    text = "\n".join([*lines, "", format_quotes(reading, quotes)])
-    short = "; ".join(own.short for own in told)
-    support = min(own.support or 0.0 for _, own in found)  # an answer to all of it is as likely as to the least of it
-    return replace(best, text=text, status=status, short=short, span=told[0].span, quotes=quotes, support=support)
-
-
-def _said(answer: Answer) -> str:
-    if answer.status == "not_found":
-        return NOT_SAID[0].lower() + NOT_SAID[1:]
-    return f"{'perhaps ' if answer.status == 'unsure' else ''}{answer.short}"
 
 
 def evidence_of(reading: Reading, found: dict[int, Pointed], used: Seq[int], question: str, named: bool) -> Evidence:

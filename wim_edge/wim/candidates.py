@@ -56,13 +56,11 @@ class AnswerCandidate:
         return " ".join(self.document.text[self.start : self.end].split())
 
 
-def candidates_of(reading: Reading, found: dict[int, Pointed], is_part: bool = False) -> list[AnswerCandidate]:
+def candidates_of(reading: Reading, found: dict[int, Pointed]) -> list[AnswerCandidate]:
     """Returns the runs of all passages, the likeliest first: a passage's relevance times the run's probability in it. A
-    run that several passages have counts once for each. For a part of the question, the adapter's probability that the
-    passage answers that part takes the place of its relevance to the whole, if there is an adapter."""
-    of_part = is_part and reading.model.has_adapter
+    run that several passages have counts once for each."""
     own = [
-        _candidate(reading, index, run, odds(pointed) if of_part else reading.ranking.relevance(index))
+        _candidate(reading, index, run, reading.ranking.relevance(index))
         for index, pointed in found.items()
         for run in pointed.runs
     ]

@@ -28,7 +28,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from wim_edge import followup
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.kinds import Kind, settle
@@ -105,7 +104,6 @@ class Reading:
         ahead = self.plan.outlook
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
-        self._has_parts = bool(followup.parts(self.plan.query))
         n_segments = len(self.plan.segments)
         self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
 
@@ -233,16 +231,6 @@ class Reading:
         """Returns the runs that the model points at in those of these segments that have a quotation."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
 
-    def point_again(self, segments: Seq[int], prompt: Seq[int], question: str) -> dict[int, Pointed]:
-        """Returns the runs pointed at after another question's prompt, in those segments whose states are kept."""
-        found = {}
-        for index in segments:
-            if index in self.snapshots:
-                with self.context.sequence() as sequence:
-                    sequence.restore(self.snapshots[index])
-                    found[index] = self.writer.point(self.plan.segments[index].segment, sequence, prompt, question)
-        return found
-
     def close(self) -> None:
         if self.relevance is not None:
             self.relevance.close()
@@ -310,9 +298,8 @@ class Reading:
             yield events.ReadingProgress(self.cache.read_tokens, self.plan.tokens)
 
     def wanted(self) -> list[int]:
-        """Returns the segments that an answer would be given from now; each part of a question may have its own."""
-        chosen = self.chosen()
-        return [*chosen, *self.nearest()] if not chosen or self._has_parts else chosen
+        """Returns the segments that an answer would be given from now."""
+        return self.chosen() or self.nearest()
 
     def _keep_snapshots(self, index: int) -> None:
         """Keeps the state of the segment, and of others those that an answer would be given from, or that wait."""

@@ -1,4 +1,4 @@
-"""Answers from the whole of a text, which no passage holds: its summary, and its commonest words."""
+"""Answers from the whole of a text, which no passage holds: its summary, and the records that a question names."""
 
 from __future__ import annotations
 
@@ -42,10 +42,6 @@ _SUMMARIZES = re.compile(
     r"|überblick|auf einen blick|résumé|synthèse|resumen|sumario)\W*", re.IGNORECASE,
 )  # fmt: skip
 """The title of a section that is the document's own summary."""
-_MOST_COMMON = re.compile(
-    r"\b(\d{1,3}|two|three|five|ten|twenty)? ?most (?:common|frequent)(?:ly used)? words?"
-    r"(?: (?:in|of) (?:the|this|that|my|these)(?: (?:above|following|whole))? \w+)?\s*(?:[?.!]|$)", re.IGNORECASE,
-)  # fmt: skip
 _TELLS = re.compile(
     r"\W*(?:(?:please )?(?:summari[sz]e|quote|compar\w{1,2}|vergleiche?|show(?: me)?|give me|tell me about|explain"
     r"|(?:a )?summary of)"
@@ -63,23 +59,7 @@ _RECORD = 1200
 """The most characters of a record that is shown whole."""
 _HASHES = re.compile(r"^#{1,6} +", re.MULTILINE)
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
-_NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10, "twenty": 20}
-_USUAL = 10
-_WORD = re.compile(r"[^\W\d_]+")
 _WORDS_OF = re.compile(r"\S*\w\S*")
-
-
-def counted_answer(documents: Seq[Document], question: str) -> Answer | None:
-    """Returns the commonest words, counted, if a question asks for them ("the 10 most common words"), else None."""
-    asked = _MOST_COMMON.search(question)
-    if asked is None or not documents:
-        return None
-    wanted = asked[1] or ""
-    n = int(wanted) if wanted.isdecimal() else _NUMBERS.get(wanted.lower(), _USUAL)
-    texts = [document.text[start:end] for document in documents for start, end in _read_parts(document)]
-    counts = Counter(word.casefold() for text in texts for word in _WORD.findall(text))
-    found = ", ".join(word for word, _ in counts.most_common(n))
-    return Answer(found, short=found, support=1.0) if found else None
 
 
 def _read_parts(document: Document) -> Seq[events.Chars]:
