@@ -47,7 +47,8 @@ def test_an_error_is_told_to_node(tmp_path: Path) -> None:
 
 def test_ctrl_c_has_node_answer_from_what_was_read(tmp_path: Path) -> None:
     """A terminal sends it to the whole group: the worker must not be in it."""
-    done = node("ask.mjs", str(GPL), "What may be charged for a copy?", "--within", "all", folder=tmp_path)
+    question = "How long must the written offer for source code be valid?"
+    done = node("ask.mjs", str(GPL), question, "--within", "all", folder=tmp_path)
     assert done.stderr is not None
     assert done.stderr.readline().startswith("margin: ")
     os.killpg(done.pid, signal.SIGINT)

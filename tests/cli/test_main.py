@@ -69,7 +69,8 @@ def asking(model: Path, story: Path, *options: str) -> subprocess.Popen[str]:
     """A real reading in a process of its own, until its second segment is read."""
     process = subprocess.Popen(
         [*COMMAND, "ask", "-m", str(model), "--segment-tokens", "256", "--margin-tokens", "16",
-         "--answer-tokens", "24", *options, str(story), "Who may copy and distribute it?"],
+         "--answer-tokens", "24", "--within", "all", *options, str(story),
+         "How long must the written offer for source code be valid?"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None

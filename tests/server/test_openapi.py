@@ -66,7 +66,7 @@ def test_hostile_requests_get_answers(client: Client, examples: int) -> None:
             continue  # it would fetch
 
         @given(case=operation.as_strategy())
-        @settings(max_examples=examples, suppress_health_check=list(HealthCheck), database=None,
+        @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None,
                   derandomize=True)  # fmt: skip
         def send(case: Any) -> None:
             nonlocal asked
