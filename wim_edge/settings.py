@@ -42,7 +42,7 @@ KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 
 
 NO_ADAPTER = NO_MODEL = "none"
-"""The value of ``adapter`` that means the plain model."""
+"""The value of ``adapter`` that means the plain model, and of ``embedding_model`` that means no model."""
 ITSELF = "self"
 """The value of ``judge`` that means the model itself."""
 FORMER_NAMES = {"relevance_model": "judge"}

@@ -17,6 +17,7 @@ def test_what_asks(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "", "Hello.", "When asked, be brief.", "How so", "Be brief.", "You are one.", "Who? " * 200, "Version 3, 2007",
+    "int mills = 3;",
 ])
 def test_what_does_not_ask(text: str) -> None:
     assert not asks(text)

@@ -28,7 +28,7 @@ _OPEN_LABEL = re.compile(r"\n[ \t]*[^\n:.?!]{1,30}:\s*\Z")
 _TAGGED = re.compile(r"<([\w-]+)>\s*([^<\s][^<]{0,599}?)\s*</\1>\s*\Z")
 _LABEL = re.compile(r"[^\W\d_]{1,12}:\s+(?=\S)")
 _ENDS = tuple('.!?:”"')
-_ASKS = re.compile(r"[?？؟;՞]['\")\]”’»*_\s]*$")
+_ASKS = re.compile(r"[?？؟՞]['\")\]”’»*_\s]*$")
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
     if len(_paragraphs(text)) < 2 and asks(text):
         return FoundQuestion(_plain(text))
     elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
-    found = [*_last(text), *_first(text), *elsewhere]
+    last, first = next(_last(text), None), next(_first(text), None)
+    found = [one for one in (last, first, *elsewhere) if one is not None]
     if not found:
         body, question = split_question(text)
         return FoundQuestion(_plain(question), body, "the message's end or head", unsure=bool(body))
-    first = found[0]
-    unsure = len({one.question for one in (first, *_first(text), *elsewhere)}) > 1
-    return FoundQuestion(_plain(first.question), first.body, first.source, unsure)
+    taken, unsure = found[0], len({one.question for one in found}) > 1
+    return FoundQuestion(_plain(taken.question), taken.body, taken.source, unsure)
 
 
 def split_question(text: str) -> tuple[str, str]:

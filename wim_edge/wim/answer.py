@@ -58,7 +58,7 @@ class AnswerStage:
     stands: bool = False
     """True if it is the answer of ``before``."""
     _beside: list[int] = field(default_factory=list)
-    """The segments beside ``used`` that hold quotations of the answer: to a part of the question, a record, a guess."""
+    """The segments beside ``used`` that hold quotations of the answer: a record, a guess."""
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
