@@ -60,10 +60,9 @@ def test_a_writer_is_not_asked_for_what_is_not_there() -> None:
     assert not model.contexts
 
 
-@pytest.mark.parametrize("kind", ["yesno", "list"])
-def test_a_writer_is_not_loaded_for_what_the_judge_answers_by_itself(kind: str) -> None:
+def test_a_writer_is_not_loaded_for_a_yes_or_no() -> None:
     model, _ = writer()
-    with Runtime(SHALLOW.with_changes(answer=kind), model=model, judge=judge()) as runtime:
+    with Runtime(SHALLOW.with_changes(answer="yesno"), model=model, judge=judge()) as runtime:
         answer = runtime.ask(DOCUMENT, QUESTION)
     assert answer.status != "not_found"
     assert answer.evidence

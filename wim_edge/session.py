@@ -12,6 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from wim_edge import speeds
+from wim_edge.answer.citations import cite
+from wim_edge.answer.pointed import Answer
+from wim_edge.answer.stage import AnswerStage
+from wim_edge.answer.wording import provisional_answer
+from wim_edge.answer.writer import Writer
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
@@ -21,9 +26,6 @@ from wim_edge.loaded_models import LoadedModels
 from wim_edge.roles import roles_for
 from wim_edge.settings import NO_MODEL, Settings
 from wim_edge.wim import events
-from wim_edge.wim.answer import AnswerStage
-from wim_edge.wim.answer_parts import Answer
-from wim_edge.wim.citations import cite
 from wim_edge.wim.control import Control, Decision, Policy
 from wim_edge.wim.plan import Plan, make_plan
 from wim_edge.wim.prompts import Prompts
@@ -32,12 +34,12 @@ from wim_edge.wim.relevance.methods import Scorer, SeparateModelRelevance, relev
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.similarity import Similarity, is_mostly_latin
 from wim_edge.wim.timings import Timings, peak_rss_bytes
-from wim_edge.wim.wording import provisional_answer
-from wim_edge.wim.writer import Writer
 from wim_edge.within import ALL, AUTO
 
 _FEW = 16
 """The segments up to which a text has no use of a scout: they are soon read."""
+_EXPLAINED = 16
+"""The most candidates that an answer tells of."""
 _SAMPLE = 4096  # characters of a document that show its script
 _NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 
@@ -334,6 +336,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         answer.evidence.to_dict() if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
+        tuple(one.shown for one in answer.candidates[:_EXPLAINED]),
     )
 
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.errors import DownloadError, InvalidRequestError
-from wim_edge.kinds import KINDS
 from wim_edge.within import WANTED, Within
 
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
 MARGINS = ("verbatim", "free")
+ANSWERS = ("auto", "fact", "yesno", "list", "summary", "free")
 SHORT_ANSWERS = ("judge", "writer")
 RETRIEVERS = ("bm25", "recall", "hybrid")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
@@ -123,7 +123,8 @@ class Settings(Limits):
     "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
     32 at most; otherwise all of the text. None: auto."""
     answer: str = "auto"
-    """The kind of answer that the question asks for, one of KINDS (`wim_edge.kinds`); auto: told by its words."""
+    """The kind of answer that the question asks for, one of ANSWERS; auto: words of the text, or yes or no, as the
+    model tells; free: an explanation of any length, where a model writes."""
     prose: bool | None = None
     """True if the model writes the answer in its own words, beside the short one that it points at; False: for a
     question of fact it only points, which a small model does better. None: the model's in models.toml, else True."""
@@ -182,7 +183,7 @@ class Settings(Limits):
             ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
             ("pattern", self.pattern in (None, *PATTERNS), "one of " + ", ".join(PATTERNS)),
             ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
-            ("answer", self.answer in KINDS, "one of " + ", ".join(KINDS)),
+            ("answer", self.answer in ANSWERS, "one of " + ", ".join(ANSWERS)),
             ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
             ("short_answer", self.short_answer in (None, *SHORT_ANSWERS), "one of " + ", ".join(SHORT_ANSWERS)),
             ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),

@@ -11,7 +11,8 @@ import math
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Self
 
@@ -142,6 +143,14 @@ def without_endings(text: str) -> set[str]:
     if not plain.isascii():
         plain = _ACCENT.sub("", unicodedata.normalize("NFD", searchable(plain)))
     return {word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS}
+
+
+def rarity(held: Sequence[set[str]], asked: set[str]) -> list[float]:
+    """Returns for each unit of a text, by the words it holds, the points of the words asked for among them: a word has
+    log(1 + N / n) points if n of the N units hold it, so that no list of common words is needed."""
+    counts = Counter(word for unit in held for word in unit & asked)
+    points = {word: math.log(1 + len(held) / n) for word, n in counts.items()}
+    return [sum(points[word] for word in unit & asked) for unit in held]
 
 
 def missing(texts: Iterable[str], question: str) -> float:

@@ -103,7 +103,7 @@ def test_a_question_is_completed_by_the_messages_before_it(langchain: Any, runti
     talk = [("system", "Be brief."), ("human", "Which colour has the wall in 2021?"), ("ai", "Blue."),
             ("human", "And in 2022?")]  # fmt: skip
     told = langchain.ChatWimEdge(documents=story, runtime=runtime).invoke(talk).response_metadata
-    assert told["asked_as"] == "Which colour has the wall in 2022?"
+    assert told["asked_as"] == "Which colour has the wall in 2021? (Blue) And in 2022?"
 
 
 def test_files_in_messages_are_read(langchain: Any, runtime: Runtime) -> None:

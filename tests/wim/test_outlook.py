@@ -29,27 +29,6 @@ def test_the_order_of_documents_is_no_matter() -> None:
     assert [back[n] for n in outlook(back, QUESTION, [0, 1, 2, 0, 1]).order] == [texts[n] for n in there]
 
 
-def test_references_come_later_than_their_words_would_have_it() -> None:
-    texts = ["The treasure of the island.", "The treasure.", "Nothing here."]
-    order = outlook(texts, QUESTION, sections=["References ( edit )", None, None]).order
-    assert order == (1, 2, 0) or order == (1, 0, 2)
-    named = ["7. References", "Notes and references", "External links [edit]", "Weblinks", "BIBLIOGRAPHY"]
-    assert outlook(named, QUESTION, sections=named).references == (True,) * len(named)
-    others = ["References to the island in songs", "Notes", "Linked lists", ""]
-    assert outlook(others, QUESTION, sections=others).references == (False,) * len(others)
-    assert outlook(texts, QUESTION, sections=["References"] * 3).order == outlook(texts, QUESTION).order
-
-
-def test_a_list_of_references_is_read_after_a_text_with_the_same_words() -> None:
-    body = text(12, 3) + text(12, 9)
-    half = len(body) // 2
-    for titles in (("Story", "References"), ("References", "Story")):
-        marks = tuple(Mark(start, section=title) for start, title in zip((0, half), titles, strict=True))
-        first = next(one for one in asked(SMALL, Document("d", body, marks=marks)) if one.type == "segment.read")
-        assert isinstance(first, events.SegmentRead)
-        assert first.section == "Story"
-
-
 def test_a_table_of_numbers_is_no_table_of_contents() -> None:
     assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION).order == (1, 0)
 

@@ -22,15 +22,13 @@ STORY = (
 )
 
 
-def point(
-    model: FakeModel, text: str, avoid: Seq[tuple[int, int]] = (), fits: Callable[[str], bool] = lambda run: True
-) -> Pointed:
+def point(model: FakeModel, text: str, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
     (segment,) = split(text, 10_000, model.tokenize)
     context = model.context(100_000)
     with context.sequence() as sequence:
         sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
         before = list(sequence.tokens)
-        found = Pointer(model, context).point(sequence, segment, avoid=avoid, fits=fits)
+        found = Pointer(model, context).point(sequence, segment, avoid=avoid)
         assert sequence.tokens == before
         assert list(context.live.values()) == [sequence]
     return found
@@ -76,17 +74,16 @@ def test_what_is_to_be_avoided_is_not_pointed_at() -> None:
     assert all(run.start >= 7 for run in avoided.runs)
 
 
-def test_words_of_the_asked_form_are_looked_at_where_the_likeliest_have_another() -> None:
-    model = FakeModel(lambda prompt: "The mill stood by the river")
-
-    def is_year(run: str) -> bool:
-        return re.search(r"\d{4}", run) is not None
-
-    pointed = point(model, STORY, fits=is_year)
-    told = [STORY[run.start : run.end] for run in pointed.runs]
-    assert "1921" in told
-    assert any(one.startswith("The mill") for one in told)
-    assert point(model, STORY, fits=lambda run: "years" not in run).n_tokens < pointed.n_tokens
+def test_texts_are_rated_as_answers_with_their_end() -> None:
+    model = FakeModel(lambda prompt: "4,000 crowns")
+    context = model.context(10_000)
+    with context.sequence() as sequence:
+        sequence.append(model.tokenize(f"{STORY}<|im_start|>assistant\n", special=True))
+        before = list(sequence.tokens)
+        rated = Pointer(model, context).rate(sequence, ["1921", "4,000 crowns", "4,000", "the river", "Dr.", "mill"])
+        assert list(sequence.tokens) == before
+    assert len(rated) == 6
+    assert max(rated) == rated[1] <= 0
 
 
 def test_where_the_words_of_the_question_are_a_run_is_preferred() -> None:

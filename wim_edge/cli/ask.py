@@ -6,11 +6,11 @@ import os.path
 import sys
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from wim_edge.cli.explain import explain
+from wim_edge.cli.explain import explain as print_settings
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, Interruptible
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
@@ -30,7 +30,7 @@ from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from wim_edge.wim.control import Policy
-    from wim_edge.wim.events import Event
+    from wim_edge.wim.events import AnswerFinished, Event
 
 
 @click.command(short_help="Ask a question of documents.")
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
                    "and --stop-at waits for a strong one.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
               help="Answer as soon as a margin is this relevant, whatever --threshold says.")  # fmt: skip
+@click.option("--explain", is_flag=True,
+              help="Print after the answer the words that may have been it, each with the terms of its score.")
 @click.option("--explain-settings", is_flag=True,
               help="Print each setting that the question would be answered with, and where it comes from, and end.")
 @display_options
@@ -62,6 +64,7 @@ def ask(
     as_json: bool,
     quiet: bool,
     no_margins: bool,
+    explain: bool,
     explain_settings: bool,
     **options: Any,
 ) -> None:
@@ -86,18 +89,17 @@ def ask(
     check_display(as_json, quiet)
     configure_logging(ctx)
     if explain_settings:
-        explain(settings, documents, as_json)
+        print_settings(settings, documents, as_json)
         return
     from wim_edge.cli.display import display_for
+    from wim_edge.cli.event_lines import format_candidates
 
     on_screen = not as_json and not quiet and is_terminal()
     policy, read_on = _stop_policy(stop_after, stop_at), False
     with open_runtime(settings) as runtime:
         while True:
-            reading = Interruptible(
-                runtime,
-                partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on),
-            )
+            ask_it = partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on)
+            reading = Interruptible(runtime, ask_it)
             last: Event | None = None
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
             with display, closing(reading.events()) as found:
@@ -106,6 +108,8 @@ def ask(
             if not (on_screen and library is None and may_read_on(last) and ask_to_read_on()):
                 break
             read_on = True
+    if explain and not as_json and last is not None and last.type == "answer.finished":
+        click.echo("\n".join(format_candidates(cast("AnswerFinished", last))))
     if code := _exit_code(last, reading.pressed):
         sys.exit(code)
 

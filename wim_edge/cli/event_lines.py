@@ -123,6 +123,19 @@ def format_outcome(event: events.AnswerFinished) -> str:
     return " · ".join(parts)
 
 
+def format_candidates(event: events.AnswerFinished) -> list[str]:
+    """Returns the words that may answer, a line each, the likeliest first, with the terms of their scores in nats, and
+    at last the evidence that the documents answer at all."""
+    lines = []
+    for one in event.candidates:
+        terms = ", ".join(f"{name} {value:.2f}" for name, value in one.terms.items() if value)
+        lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f}: {terms or 'nothing against it'})")
+    if event.evidence is not None and event.support is not None:
+        evidence = ", ".join(f"{name} {value:.2f}" for name, value in event.evidence.items())
+        lines.append(f"support {event.support:.2f}: {evidence}")
+    return lines
+
+
 def format_better(unread: float | None) -> str:
     """Says how likely an unread segment answers better; empty where there is none, or nothing is known of them."""
     if not unread:

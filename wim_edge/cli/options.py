@@ -12,8 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.kinds import KINDS
-from wim_edge.settings import KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
+from wim_edge.settings import ANSWERS, KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 if TYPE_CHECKING:
     from wim_edge.ray_cluster import Cluster
@@ -115,8 +114,9 @@ reading_options = together(
                       "the others."),
     click.option("--margin-tokens", type=int, metavar="N",
                  help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
-    click.option("--answer", type=click.Choice(KINDS),
-                 help="What the question asks for. Default: auto, its words tell."),
+    click.option("--answer", type=click.Choice(ANSWERS),
+                 help="What is wanted: words of the text (fact), yes or no, a list, a summary, an explanation (free). "
+                      "Default: auto, the model tells facts and yes or no apart."),
     click.option("--prose/--no-prose", "prose", default=None,
                  help="Have the model write the answer in its own words, or only point at it. Default: by "
                       "models.toml, else it writes."),

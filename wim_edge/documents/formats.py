@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -41,6 +42,10 @@ FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])
 ALL_OF_THEM = f"{_FIRST} and {FORMATS[-1].name}"
 ANY_OF_THEM = f"{_FIRST} or {FORMATS[-1].name}"
+
+PICTURE_START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S)
+RTF_START = re.compile(rb"\{\\rtf")
+"""The first bytes of a picture, and of RTF."""
 
 
 def is_pdf(start: bytes) -> bool:

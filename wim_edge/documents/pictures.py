@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from wim_edge.documents import scans
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.reflow import reflow
 from wim_edge.settings import Limits
-
-START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S)
 
 
 def read_picture(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:

@@ -1,5 +1,6 @@
 """The reader of any file: PDF, pictures, RTF, archives and files that cannot be read are recognised by their content,
-the others by the ending of their name, HTML without an ending by its beginning."""
+the others by the ending of their name, HTML without an ending by its beginning. What reads a format is loaded when a
+file of it comes."""
 
 from __future__ import annotations
 
@@ -9,32 +10,18 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from wim_edge.documents import scans
-from wim_edge.documents.archive import Archive
 from wim_edge.documents.decode import decode
-from wim_edge.documents.delimited import read_delimited
 from wim_edge.documents.document import Document, with_unique_names
-from wim_edge.documents.docx import read_docx
-from wim_edge.documents.epub import CONTAINER, read_epub
-from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN, is_pdf
-from wim_edge.documents.html import read_html
-from wim_edge.documents.key_paths import key_paths
+from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN, PICTURE_START, RTF_START, is_pdf
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
-from wim_edge.documents.mail import read_mail
-from wim_edge.documents.markdown import markdown
-from wim_edge.documents.opendocument import CONTENT, read_opendocument
-from wim_edge.documents.pdf import read_pdf, unread_scans
-from wim_edge.documents.pictures import START as PICTURE_START
-from wim_edge.documents.pictures import read_picture
 from wim_edge.documents.plain import plain
-from wim_edge.documents.rtf import START as RTF_START
-from wim_edge.documents.rtf import read_rtf
-from wim_edge.documents.sheets import read_xlsx
-from wim_edge.documents.slides import read_pptx
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
+
+if TYPE_CHECKING:
+    from wim_edge.documents import scans
 
 STANDARD_INPUT = "standard input"
 
@@ -113,6 +100,8 @@ class Scan:
     ) -> Generator[scans.ScannedPage]:
         """Recognises the text, and yields each page; the file is then read with it. ``keep``: on disk, for the next
         time. ``is_stopped``: asked now and then whether to end. Raises DocumentError."""
+        from wim_edge.documents import scans
+
         return scans.recognise(
             bytes_of(self.path, limits), self.pages, most=limits.scan_pages, keep=keep, is_stopped=is_stopped
         )
@@ -121,6 +110,9 @@ class Scan:
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
     """Returns those of some files whose text takes long, as pages of it must be recognised. Reading a file does that
     too, without telling of it."""
+    from wim_edge.documents import scans
+    from wim_edge.documents.pdf import unread_scans
+
     found = []
     for path in [Path(source) for source in sources if source != "-"] if limits.scan_pages else []:
         try:
@@ -166,39 +158,65 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
         if start.match(data):
             raise DocumentError(f"{name}: {what}, which is not supported", hint)
     if is_pdf(data):
+        from wim_edge.documents.pdf import read_pdf
+
         return read_pdf(name, data, limits)
     if PICTURE_START.match(data):
+        from wim_edge.documents.pictures import read_picture
+
         return read_picture(name, data, limits)
     if RTF_START.match(data):
+        from wim_edge.documents.rtf import read_rtf
+
         return read_rtf(name, data, limits)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
         return _parse_archive(name, data, limits)
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
+        from wim_edge.documents.html import read_html
+
         return read_html(name, data, limits)
     if ending in MAIL.endings:
+        from wim_edge.documents.mail import read_mail
+
         # There may be a hundred attachments, and a picture in every signature
         each = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
         parse = partial(_parse_checked, limits=each)
         return read_mail(name, data, lambda part, its: parse(part, Path(part).suffix.lower(), its), limits)
     if ending in DELIMITED.endings:
+        from wim_edge.documents.delimited import read_delimited
+
         return read_delimited(name, data)
     text, notes = decode(name, data)
     if ending in MARKDOWN.endings:
+        from wim_edge.documents.markdown import markdown
+
         document = markdown(name, text, limits)
         return replace(document, notes=(*notes, *document.notes))
     if ending == ".json":
+        from wim_edge.documents.key_paths import key_paths
+
         # Its title is no key: a library would take the first section's
         return Document(name, text, key_paths(text), notes=notes, title=Path(name).stem)
     return plain(name, text, limits, notes) if ending in _PLAIN_ENDINGS else Document(name, text, notes=notes)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
+    from wim_edge.documents.archive import Archive
+    from wim_edge.documents.epub import CONTAINER, read_epub
+    from wim_edge.documents.opendocument import CONTENT, read_opendocument
+
     members = Archive(name, data, limits).names
     if "word/document.xml" in members:
+        from wim_edge.documents.docx import read_docx
+
         return read_docx(name, data, limits)
     if "xl/workbook.xml" in members:
+        from wim_edge.documents.sheets import read_xlsx
+
         return read_xlsx(name, data, limits)
     if "ppt/presentation.xml" in members:
+        from wim_edge.documents.slides import read_pptx
+
         return read_pptx(name, data, limits)
     if CONTAINER in members:
         return read_epub(name, data, limits)

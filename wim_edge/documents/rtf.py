@@ -10,7 +10,6 @@ from wim_edge.documents.limits import DEFAULTS, above, mebibytes
 from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
-START = re.compile(rb"\{\\rtf")
 _TITLE = re.compile(r"\{\\title ([^{}\\]{1,300})\}")
 _ROW = re.compile(r"[^\n]*\|$")
 

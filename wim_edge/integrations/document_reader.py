@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from wim_edge.answer.stage import source_of
 from wim_edge.asyncio_api import astream
 from wim_edge.documents import Document, document_of, read_document, with_unique_names
 from wim_edge.documents.readers import find_scans
@@ -25,7 +26,6 @@ from wim_edge.library.library import Library
 from wim_edge.runtime import DocumentSource, Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
-from wim_edge.wim.answer import source_of
 
 _FACTS = (
     "status", "short", "support", "unsupported", "finish_reason", "model", "judge", "pattern", "read_segments",

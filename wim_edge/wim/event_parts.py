@@ -103,6 +103,22 @@ class Quote:
 
 
 @dataclass(frozen=True)
+class ScoredWords:
+    """Words of a document that may answer, and their score: the weighted sum of its terms, in nats."""
+
+    text: str
+    document: str
+    chars: Chars
+    share: float
+    """The probability that these words are the answer, given that one of the candidates is."""
+    score: float
+    terms: dict[str, float]
+    """The terms of the score, by the names of `wim_edge.answer.candidates.Terms`, before they are weighted."""
+    is_cell: bool = False
+    """True if they are a cell of a row that was read alone."""
+
+
+@dataclass(frozen=True)
 class Usage:
     """The cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
 

@@ -18,6 +18,7 @@ from wim_edge.wim.event_parts import FinishReason as FinishReason
 from wim_edge.wim.event_parts import Quote as Quote
 from wim_edge.wim.event_parts import RankedSegment as RankedSegment
 from wim_edge.wim.event_parts import RecalledPassage as RecalledPassage
+from wim_edge.wim.event_parts import ScoredWords as ScoredWords
 from wim_edge.wim.event_parts import Source as Source
 from wim_edge.wim.event_parts import TokenLogprob as TokenLogprob
 from wim_edge.wim.event_parts import Usage as Usage
@@ -286,6 +287,8 @@ class AnswerFinished(Event):
     a text in the model's own words."""
     judge: str | None = None
     """The model that judged which passages answer, if it is not ``model``."""
+    candidates: tuple[ScoredWords, ...] = ()
+    """The words that may answer, the likeliest first, with the terms of their scores."""
 
 
 @dataclass(frozen=True)

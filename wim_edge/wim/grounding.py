@@ -2,7 +2,7 @@
 
 A small model finds such a value, begins to copy it and loses its way, or makes one up. From its first character on, a
 value may only go on as one of the passages' does, and may only end where one of those ends. Where that leaves the model
-nothing to say it goes on as it likes, and the value is reported (`wim_edge.wim.wording.unsupported`).
+nothing to say it goes on as it likes, and the value is reported (`wim_edge.answer.wording.unsupported`).
 """
 
 from __future__ import annotations

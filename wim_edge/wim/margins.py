@@ -8,27 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
-from functools import partial
 
 from wim_edge.documents import Segment
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler
-from wim_edge.wim.answer_form import fits
 from wim_edge.wim.events import Chars
 from wim_edge.wim.generate import Generation
 from wim_edge.wim.plan import Plan
 from wim_edge.wim.pointing import Pointed, Pointer
 from wim_edge.wim.prompts import NOT_RELEVANT
 from wim_edge.wim.quotation import Quotation, bare_lines, quotation, words_lost
-from wim_edge.wim.records import apart, item_numbers, named_records
 from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.timings import Timings
 
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
 """The nats that a run loses for a point of the question's words that its sentence lacks (docs/choices.md)."""
-_OTHER_RECORD = 10.0
-"""The nats that a run loses if it stands in no record that the question names: more than its words may weigh."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +49,17 @@ class MarginWriter:
     stops: tuple[str, ...]
     clock: Timings
     decoded_tokens: int = 0
-    _pointer: Pointer = field(init=False)
+    pointer: Pointer = field(init=False)
 
     def __post_init__(self) -> None:
-        self._pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
+        self.pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     def log_odds(self, sequence: Sequence) -> float:
         """Returns the log-odds, in nats, that the sequence holds an answer, as the adapter tells them. The sequence is
         as before."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.margin_prompt)
-            return self._pointer.log_odds(branch.logits)
+            return self.pointer.log_odds(branch.logits)
 
     def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
         """Yields the margin of a segment, which ends the branch: pieces of its text as they come, then the margin.
@@ -104,13 +99,8 @@ class MarginWriter:
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
             branch.append(prompt)
-            form = partial(fits, question)
             asked = [(start, end, WORDS * lost) for start, end, lost in words_lost(segment, question)]
-            if records := named_records(document.text, question):
-                own = [(start - segment.start, end - segment.start) for start, end in records]
-                asked = list(apart(asked, own, _OTHER_RECORD))
-            avoid = [*bare_lines(document, segment), *item_numbers(segment.text, question)]
-            pointed = self._pointer.point(branch, segment, avoid=avoid, fits=form, asked=asked)
+            pointed = self.pointer.point(branch, segment, avoid=bare_lines(document, segment), asked=asked)
         self.decoded_tokens += pointed.n_tokens
         return pointed
 

@@ -1,9 +1,9 @@
 """The order of reading, and the outlook behind it: the facts that are known of segments before any is read.
 
 If each segment is read alone, the order is free. The words that a segment shares with the question cost nothing beside
-the reading; an embedding model, if there is one, a seventh of it. Lists of references and links come later than their
-words alone would put them, tables of contents last. Segments that nothing tells apart follow in the order of the
-document; of several documents the beginnings come first, in whatever order the documents are given.
+the reading; an embedding model, if there is one, a seventh of it. Tables of contents come
+last. Segments that nothing tells apart follow in the order of the document; of several documents the beginnings come
+first, in whatever order the documents are given.
 """
 
 from __future__ import annotations
@@ -43,15 +43,6 @@ BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
 BY_BOTH = Weights(0.5, 1.2, 0.02, 0.5, 0.7)
 _CONTENTS = -5.0
 """The logit of a table of contents, which has the question's words and answers nothing."""
-_REFERENCES = -2.0
-"""The logit of a list of references or links: it names a question's matter, and seldom tells it (docs/choices.md)."""
-_NAMED = 4.0
-"""The logit of holding the cell that the question names by its row and column."""
-_LISTS = re.compile(
-    r"(?:[\d.]+\s+)?(?:(?:notes and )?references|bibliography|further reading|works cited|external links"
-    r"|einzelnachweise|literatur(?:verzeichnis)?|weblinks|referencias|bibliografía|enlaces externos"
-    r"|(?:notes et )?références|bibliographie|liens externes)\s*(?:[(\[].*)?", re.IGNORECASE,
-)  # fmt: skip
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
 _CONTENTS_SHARE = 0.5
 """The share of lines with dot leaders from which on a segment counts as a table of contents."""
@@ -67,10 +58,6 @@ class Outlook:
     """True for a table of contents."""
     ties: tuple[int, ...]
     """All segments, in the order that decides between those that nothing else tells apart."""
-    references: tuple[bool, ...]
-    """True for a segment in a list of references or links."""
-    named: frozenset[int] = frozenset()
-    """The segments that hold the cell of a table that the question names by its row and its column."""
     adapted: bool = False
     """True if an adapter will say of each segment that is read whether it answers."""
     similarities: Mapping[int, float] = field(default_factory=dict)
@@ -90,8 +77,7 @@ class Outlook:
             found = np.array(list(self.similarities.values()))
             near[list(self.similarities)] = (found - found.mean()) / max(float(found.std()), 1e-6)
         logits = self.weights.words * np.array(self.shared) + self.weights.similarity * near
-        logits += _CONTENTS * np.array(self.contents) + _REFERENCES * np.array(self.references)
-        logits[list(self.named)] += _NAMED
+        logits += _CONTENTS * np.array(self.contents)
         return tuple(logits.tolist())
 
     @cached_property
@@ -104,28 +90,18 @@ class Outlook:
         return replace(self, similarities={**self.similarities, **similarities})
 
 
-def outlook(
-    texts: Sequence[str],
-    question: str,
-    places: Sequence[int] | None = None,
-    sections: Sequence[str | None] | None = None,
-) -> Outlook:
+def outlook(texts: Sequence[str], question: str, places: Sequence[int] | None = None) -> Outlook:
     """Returns the outlook on the texts for the question, by their words.
 
-    ``places``: the number of each text within its document; None: there is one document. ``sections``: the title of the
-    section of each text, if it has one; None: none has.
+    ``places``: the number of each text within its document; None: there is one document.
     """
-    sections = [None] * len(texts) if sections is None else sections
     places = range(len(texts)) if places is None else places
     shared: dict[int, float] = {}
     with suppress(InvalidRequestError):  # without FTS5 they are read as they stand
         shared = words.scores(texts, question)
     ties = sorted(range(len(texts)), key=lambda n: (places[n], texts[n], n))
     return Outlook(
-        tuple(shared.get(n, 0.0) for n in range(len(texts))),
-        tuple(map(_is_contents, texts)),
-        tuple(ties),
-        tuple(section is not None and _LISTS.fullmatch(section.strip()) is not None for section in sections),
+        tuple(shared.get(n, 0.0) for n in range(len(texts))), tuple(map(_is_contents, texts)), tuple(ties)
     )
 
 

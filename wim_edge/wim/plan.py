@@ -23,12 +23,9 @@ from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.settings import Settings
 from wim_edge.wim.chat import ChatFormat
 from wim_edge.wim.cuts import labels_apart_from
-from wim_edge.wim.likely_cells import is_of_tables, likely_cell
 from wim_edge.wim.outlook import Outlook, outlook
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.records import bodies, named_records
 from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.tables import named_cells
 
 _SLACK = 32  # tokenization of pieces put together may differ by a few tokens
 _SMALLEST = 16  # tokens of a segment
@@ -167,7 +164,7 @@ def make_plan(
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), resolved.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.answers_from_passages else len(pieces))))
     in_free_order = bool(query) and pattern.scores and not pattern.deep
-    ahead = _outlook(documents, pieces, query) if in_free_order else None
+    ahead = _outlook(pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx
     return Plan(tuple(documents), query, prefix, asking, windows, n_ctx, reserved, ahead)
 
@@ -258,29 +255,14 @@ def _section(document: Document, segment: Segment, heading: str) -> str:
     return "" if told else f"{section}{BLANK_LINE}"
 
 
-def _outlook(documents: Seq[Document], pieces: Seq[PlannedSegment], query: str) -> Outlook:
+def _outlook(pieces: Seq[PlannedSegment], query: str) -> Outlook:
     """Returns the outlook on the segments, by their text and the headings above it."""
     counts: Counter[int] = Counter()
-    places, sections = [], []
+    places = []
     for piece in pieces:
-        segment = piece.segment
-        places.append(counts[segment.document])
-        counts[segment.document] += 1
-        sections.append(documents[segment.document].place(segment.start, segment.end).section)
-    asked = [_asked(document, query) if query else [] for document in documents]
-    named = (
-        number for number, piece in enumerate(pieces)
-        if any(start < piece.segment.end and piece.segment.start < end for start, end in asked[piece.segment.document])
-    )  # fmt: skip
-    return replace(outlook([piece.text for piece in pieces], query, places, sections), named=frozenset(named))
-
-
-def _asked(document: Document, query: str) -> list[tuple[int, int]]:
-    """Returns the records and cells that the question names, as characters, or the likeliest cell."""
-    records = bodies(document.text, named_records(document.text, query))
-    named = [*records, *((at, at + 1) for at, _ in named_cells(document, query))]
-    likely = None if named or not is_of_tables(document) else likely_cell(document, query)
-    return [(likely[0], likely[0] + 1)] if likely else named
+        places.append(counts[piece.segment.document])
+        counts[piece.segment.document] += 1
+    return outlook([piece.text for piece in pieces], query, places)
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:

@@ -9,10 +9,10 @@ are known. A model that writes badly may point well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -26,10 +26,7 @@ from wim_edge.engine.sampling import log_softmax
 from wim_edge.wim.token_offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
-_WORD = re.compile(r"\S{1,40}")
 _LEAST = 1e-9
-OTHER_FORM = 3.0
-"""The nats that a run loses if it lacks the form that is asked for."""
 _ACROSS = 20.0
 """The nats that a run over two rows of a table loses: more than any other loss."""
 LONGEST = 40
@@ -57,6 +54,8 @@ class Pointed:
     """The log-odds that the passage answers, in nats; meaningful with an adapter only."""
     yes: float
     """The log-odds of Yes against No, in nats."""
+    verdict: float
+    """The log-probability of Yes or No, in nats: whether the question asks for one."""
     n_tokens: int
     """The number of tokens decoded for it."""
 
@@ -82,7 +81,7 @@ class _Ground:
     far: list[float]
     """The nats that a run loses if it begins with the token."""
     lost: Callable[[int, int], float]
-    """A function that returns the nats that a run of so many tokens from a place loses for its form."""
+    """A function that returns the nats that a run of so many tokens from a place loses besides."""
 
 
 @dataclass
@@ -111,9 +110,33 @@ class Pointer:
         none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
         return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
 
+    def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
+        """Returns the log-probability, in nats, of each of these texts and its end as the answer, after a sequence that
+        ends with the prompt that asks for it, and does so afterwards. Raises Interrupted, ContextOverflowError."""
+        first, scores = log_softmax(sequence.logits), list[float]()
+        tokens = [self._likelier_form(text, first) for text in texts]
+        for at in range(0, len(tokens), BEAMS):
+            some = tokens[at : at + BEAMS]
+            with ExitStack() as stack:
+                forks = [stack.enter_context(sequence.fork()) for _ in some]
+                rows = self.context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
+            begin = 0
+            for one in some:
+                own = log_softmax(rows[begin : begin + len(one)])
+                inner = sum(float(own[n, token]) for n, token in enumerate(one[1:]))
+                end = float(np.logaddexp.reduce(own[-1, self._ends]))
+                scores.append(float(first[one[0]]) + inner + end)
+                begin += len(one)
+        return scores
+
+    def _likelier_form(self, text: str, first: NDArray[np.float32]) -> list[int]:
+        """Returns the tokens of a text with a space before it or without, as its first token is likelier."""
+        forms = [self.model.tokenize(f" {text}"), self.model.tokenize(text)]
+        return max(forms, key=lambda tokens: float(first[tokens[0]]))
+
     def point(
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
-        fits: Callable[[str], bool] = lambda run: True, asked: Seq[tuple[int, int, float]] = (),
+        asked: Seq[tuple[int, int, float]] = (),
     ) -> Pointed:  # fmt: skip
         """Lets the model point into the segment.
 
@@ -121,7 +144,6 @@ class Pointer:
             sequence: a sequence of the context that ends with the prompt that asks for the answer, and does so
                 afterwards. Beams are forks of it and take at most four sequences.
             avoid: characters of the segment's text in which no run may begin or end, such as headings.
-            fits: tells whether a run has the form that is asked for; others count for less.
             asked: characters ``[start, end)`` of the segment's text, with the nats that a run loses if it begins there.
 
         Raises Interrupted, ContextOverflowError.
@@ -131,7 +153,7 @@ class Pointer:
         inked = [_inked(text, at) for at in chars[:-1]]
         barred = [any(start <= at < end for start, end in avoid) for at in inked]
         logits = sequence.logits
-        yes, no = (float(logits[self.model.tokenize(word)[0]]) for word in (YES, NO))
+        yes, no = (float(log_softmax(logits)[self.model.tokenize(word)[0]]) for word in (YES, NO))
         ends = [whole[n + 1] and _is_edge(text, chars[n + 1]) for n in range(len(tokens) - 1)]
         ground = _Ground(
             tokens,
@@ -140,21 +162,16 @@ class Pointer:
             may_end=[end and not bar for end, bar in zip([*ends, True], barred, strict=False)],
             words=[0, *accumulate(any(map(str.isalnum, text[start:end])) for start, end in pairwise(chars))],
             far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked],
-            lost=lambda place, n: _lost(text, chars[place], chars[place + n], fits),
+            lost=lambda place, n: _lost(text, chars[place], chars[place + n]),
         )  # fmt: skip
         found, spent = self._search(sequence, ground)
-        if not any(fits(text[chars[place] : chars[place + n]]) for place, n, _ in found):
-            # The likeliest words have another form, and leave those no beam that have it
-            words = [place for place in ground.places if fits(_word(text, inked[place]))]
-            other, more = self._search(sequence, replace(ground, places=tuple(words)))
-            found, spent = sorted([*found, *other], key=lambda run: -run[2]), spent + more
         runs: list[AnswerRun] = []
         for place, n, logprob in found:
             start, end = _trimmed(text, chars[place], chars[place + n])
             run = AnswerRun(segment.start + start, segment.start + end, logprob)
             if start < end and all((run.start, run.end) != (other.start, other.end) for other in runs):
                 runs.append(run)
-        return Pointed(tuple(runs), self.log_odds(logits), yes - no, spent)
+        return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
         """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
@@ -210,18 +227,11 @@ class Pointer:
         return self._forms[token]
 
 
-def _lost(text: str, start: int, end: int, fits: Callable[[str], bool]) -> float:
-    """Returns the nats that a run loses for its form, or for beginning in one row of a table and ending in another."""
+def _lost(text: str, start: int, end: int) -> float:
+    """Returns the nats that a run loses for beginning in one row of a table and ending in another."""
     stop = text.find("\n", start, end)
-    if stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip()):
-        return _ACROSS
-    return 0.0 if fits(text[start:end]) else OTHER_FORM
-
-
-def _word(text: str, start: int) -> str:
-    """Returns the word that begins at a character, with what stands around it up to the next blanks."""
-    found = _WORD.match(text, start)
-    return found[0] if found else ""
+    crosses = stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip())
+    return _ACROSS if crosses else 0.0
 
 
 def _inked(text: str, start: int) -> int:

@@ -26,11 +26,9 @@ from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
-from wim_edge.kinds import Kind, settle
 from wim_edge.library import SavedReading
 from wim_edge.support import SupportWeights
 from wim_edge.wim import events
@@ -197,10 +195,10 @@ class Reading:
         """The probability that a segment not read yet answers better; None: nothing is known of those."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
-    @cached_property
-    def kind(self) -> Kind:
-        """The kind of answer that the question asks for."""
-        return settle(self.resolved.settings.answer, self.plan.query)
+    @property
+    def kind(self) -> str:
+        """The kind of answer that is wanted, one of `wim_edge.settings.ANSWERS`; auto: the model tells."""
+        return self.resolved.settings.answer or "auto"
 
     @property
     def may_read_on(self) -> bool:

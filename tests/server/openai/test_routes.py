@@ -181,8 +181,9 @@ def test_how_a_question_was_understood_is_said_in_the_reply(api: Any) -> None:
             *user("and in 2022?")]  # fmt: skip
     found = api.chat.completions.create(model="", messages=talk, stream=True)
     chunks = list(found)
-    assert chunks[-1].wim_edge["question"]["asked_as"] == "What was blue in 2022?"
-    assert "(Asked as: “What was blue in 2022?”" in "".join(c.choices[0].delta.content or "" for c in chunks)
+    assert chunks[-1].wim_edge["question"]["asked_as"] == "What was blue in 2023? (The sea) and in 2022?"
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    assert "(Asked as: “What was blue in 2023? (The sea) and in 2022?”" in text
 
 
 def test_files_are_read(api: Any, client: Client) -> None:

@@ -115,13 +115,13 @@ def test_a_question_that_is_given_is_not_looked_for() -> None:
 def test_a_follow_up_is_completed_by_the_turns_before() -> None:
     first = ("user", f"{LICENCE}\n\nWhat were the costs in 2023?")
     found = request(first, ("assistant", "4 million.\n\n“The costs were 4 million.”"), ("user", "and in 2022?"))
-    assert (found.question, found.asked_as) == ("and in 2022?", "What were the costs in 2022?")
+    assert (found.question, found.asked_as) == ("and in 2022?", "What were the costs in 2023? (4 million) and in 2022?")
     assert [one.text for one in found.documents] == [LICENCE]  # as when it was asked first: it is known
     found = request(first, ("assistant", "Perhaps: 4 million.\n\n“…”"), ("user", "why?"))
     assert found.asked_as == "What were the costs in 2023? (4 million) why?"
     assert request(first).asked_as == "What were the costs in 2023?"
     apart = [("system", "What were the costs in 2023?"), ("user", LICENCE), ("assistant", "4 million.")]
-    assert request(*apart, ("user", "and in 2022?")).asked_as == "What were the costs in 2022?"
+    assert request(*apart, ("user", "and in 2022?")).asked_as == "What were the costs in 2023? (4 million) and in 2022?"
 
 
 def test_a_short_conversation_is_no_question_of_a_text() -> None:

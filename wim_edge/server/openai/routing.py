@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID
 from wim_edge.documents import Document, with_unique_names
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY, Conversation
 from wim_edge.server.find_question import FoundQuestion, asking_part, asks, find_question
 from wim_edge.server.uploads import Uploads
-from wim_edge.wim.answer_parts import MAY_NOT_SAY, NOT_SAID
 from wim_edge.wim.chat import Message
 
 LONG = 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.wim.citations import cite
+from wim_edge.answer.citations import cite
 
 FERRY = "The ferry of Norra sails at noon. It is painted red."
 TRAIN = "The train of Norra leaves at one from the other side."

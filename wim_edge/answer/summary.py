@@ -1,4 +1,8 @@
-"""Answers from the whole of a text, which no passage holds: its summary, and the records that a question names."""
+"""The summary of a text in sentences of its own: its beginning, and its sections with a sentence of each.
+
+Of a text without sections, or with very many, the sentence of each part that has most of the words that are frequent in
+the whole (the centroid of Radev et al. 2004).
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import replace
 from itertools import pairwise
 
 from wim_edge import words
+from wim_edge.answer.pointed import Answer
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import line_spans
-from wim_edge.kinds import kind_of
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import HAS_NONE, Answer
-from wim_edge.wim.plan import source_label
 from wim_edge.wim.quotation import bare_lines, on_one_line
-from wim_edge.wim.records import NAMED, WRAPPED, bodies, lacking, named_records
 
 _BEGINNING = 4000
 """The characters of a document in which its first sentences stand."""
@@ -31,33 +31,6 @@ _LONGEST = 400
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _PARTS, _CENTRAL = 4, 40
 """The parts of a text without sections, with a sentence shown of each; and the number of a text's common words."""
-_RIGHTS = re.compile(
-    r"^\W*(?:copyright\b|\(c\)|©)|\b(?:we|this site|this website) uses? cookies\b|skip to (?:main )?content"
-    r"|\bno part of this\b|\bmay be reproduced\b|for the use of anyone anywhere"
-    r"|all rights reserved|alle rechte vorbehalten|tous droits réservés"
-    r"|derechos reservados|\bcopy and distribute verbatim copies\b", re.IGNORECASE,
-)  # fmt: skip
-_SUMMARIZES = re.compile(
-    r"[\W\d]*(?:executive |management )?(?:summary|abstract|overview|in brief|at a glance|zusammenfassung|kurzfassung"
-    r"|überblick|auf einen blick|résumé|synthèse|resumen|sumario)\W*", re.IGNORECASE,
-)  # fmt: skip
-"""The title of a section that is the document's own summary."""
-_TELLS = re.compile(
-    r"\W*(?:(?:please )?(?:summari[sz]e|quote|compar\w{1,2}|vergleiche?|show(?: me)?|give me|tell me about|explain"
-    r"|(?:a )?summary of)"
-    r"|what(?:'s| is| does| do| are)(?: in| inside)?|was (?:sagt|steht (?:in|bei|unter)|besagt|regelt)|worum geht es in"
-    r"|what happened (?:on|in|at|during|under)|was (?:geschah|passierte) (?:an|in|am|bei)|qué pasó en"
-    r"|(?:eine )?zusammenfassung von|fasse|qué dice|resume|que dit|résume[rz]?)?\s*(?:the |der |dem |den |el |la |le )?"
-    r"§(?: (?:(?:of|in) (?:the|this|my)|de[sr]|im|in der|de la|del|du) \w+)?"
-    r"(?:\s+(?:say|state|contain|provide|cover|mean|regulate|tell us|about|all about|zusammen))?\W*",
-    re.IGNORECASE,
-)
-"""A question for a record alone, which is written as "§"."""
-_SEVERAL = re.compile(r"§(?:(?:,| of| in| and| or| with| to| vs\.?| und| y| et)* (?:the )?§)+")
-"""Records beside each other, or within one another."""
-_RECORD = 1200
-"""The most characters of a record that is shown whole."""
-_HASHES = re.compile(r"^#{1,6} +", re.MULTILINE)
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _WORDS_OF = re.compile(r"\S*\w\S*")
 
@@ -67,50 +40,13 @@ def _read_parts(document: Document) -> Seq[events.Chars]:
     return document.parts or ((0, len(document.text)),)
 
 
-def told_records(documents: Seq[Document], question: str) -> Answer | None:
-    """Returns the records that a question asks for and nothing else ("What does section 6 say?"), or asks to be summed
-    up, in their own words: whole, or the first sentences of a long one; or says that there is none. None for another
-    question, or if it may mean something else."""
-    is_summary = kind_of(question) == "summary" and NAMED.search(question)
-    if not is_summary and not _TELLS.fullmatch(_SEVERAL.sub("§", NAMED.sub("§", question))):
-        return None
-    if lacks := lacking(documents, question):
-        return Answer(HAS_NONE.format(lacks), "not_found", support=0.0)
-    parts, quotes = [], []
-    for document in documents:
-        for start, end in named_records(document.text, question):
-            more = ""
-            end = start + len(document.text[start:end].rstrip())
-            if end - start > _RECORD:
-                (body, _), = bodies(document.text, [(start, end)])
-                first = _following(document, _telling_sentences(replace(document, parts=((body, end),))), _SENTENCES)
-                start, end = first or (start, start + _RECORD)
-                more = " …"
-            quotes.append(_quote(document, (start, end)))
-            told = "\n".join(_lines(document.text[start:end]))
-            place = source_label(document, start, end, len(documents) > 1, lines=True)
-            parts.append(f"“{told}{more}”{f' ({place})' if place else ''}")
-    if not quotes:
-        return None
-    short = on_one_line(quotes[0].text)
-    return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Yields the paragraphs of a text, each on one line, but those of short lines as they are."""
-    for paragraph in re.split(r"\n\s*\n", _HASHES.sub("", text)):
-        lines = [line for line in paragraph.splitlines() if line.strip()]
-        yield from map(on_one_line, lines if max(map(len, lines), default=0) < WRAPPED else [paragraph])
-
-
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns the beginning of each document, or its own summary, in its own words, and its sections with their first
-    sentences; of one without sections, or with very many, the sentence of each part that has most of the words that
-    are frequent in the whole (the centroid of Radev et al. 2004)."""
+    """Returns the beginning of each document in its own words, and its sections with their first sentences; of one
+    without sections, or with very many, its central sentences."""
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
-        first = _abstract(document, spans) or _first_sentences(document, spans)
+        first = _first_sentences(document, spans)
         if not first:
             continue
         quotes.append(_quote(document, first))
@@ -147,15 +83,6 @@ def _sections(document: Document) -> list[tuple[str, int, int]]:
     return [(name, start, end) for name, (start, end) in found.items()]
 
 
-def _abstract(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """Returns the first sentences of the document's own summary, if a section is called so and has any."""
-    for name, start, end in _sections(document):
-        if _SUMMARIZES.fullmatch(name):
-            inside = [span for span in spans if start <= span[0] and span[1] <= end and _is_whole(document, span)]
-            return (inside[0][0], inside[: _SENTENCES + 1][-1][1]) if inside else None
-    return None
-
-
 def _section_sentence(
     document: Document, spans: list[events.Chars], start: int, end: int, but: events.Chars
 ) -> events.Chars | None:
@@ -184,7 +111,7 @@ def _quote(document: Document, span: events.Chars) -> events.Quote:
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """Returns the sentences that are no headings, rows or notices of rights, as characters; long ones are cut."""
+    """Returns the sentences that are no headings or rows, as characters; long ones are cut."""
     text = document.text
     bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
     found, parts = [], _read_parts(document)
@@ -192,7 +119,7 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
         is_read = any(first <= left and right <= last for first, last in parts)
         sentence = text[left:right]
         size = len(_WORDS_OF.findall(sentence)) + len(_UNSPACED.findall(sentence)) // 2
-        if not is_read or size < (_FEWEST if sentence[-1] in ".!?。！？" else _WORDS[0]) or _RIGHTS.search(sentence):
+        if not is_read or size < (_FEWEST if sentence[-1] in ".!?。！？" else _WORDS[0]):
             continue
         if right - left > _LONGEST:
             right = max(left + 1, text.rfind(" ", left, left + _LONGEST))

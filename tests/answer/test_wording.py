@@ -9,9 +9,9 @@ import pytest
 
 from tests.wim.mill import MILL, NONE, SURE, UNSURE
 from wim_edge import Document, Runtime, Settings, events
+from wim_edge.answer.wording import unsupported
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.testing import FakeModel
-from wim_edge.wim.wording import unsupported
 
 PAID = "What did Brandt pay?"
 

@@ -6,12 +6,12 @@ from contextlib import closing
 
 import pytest
 
+from wim_edge.answer.writer import Writing, agrees, said
 from wim_edge.engine.sampling import Sampler
 from wim_edge.testing import FakeModel
 from wim_edge.wim.chat import chat_format
 from wim_edge.wim.grounding import Grounding
 from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.writer import Writing, agrees, said
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 
+from wim_edge.answer.citations import best_holder
+from wim_edge.answer.judged import Judged, judge, status_of
+from wim_edge.answer.pointed import Answer, answer_of, not_found, pointed_answer
+from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
+from wim_edge.answer.writer import Writer, Writing, agrees, said
 from wim_edge.documents import sentences
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer, evidence_of, is_in_nats, not_found, pointed_answer, status_of
-from wim_edge.wim.candidates import AnswerCandidate, candidates_of, carrier, format_quotes, margin_quotes
-from wim_edge.wim.citations import best_holder
 from wim_edge.wim.grounding import VALUE, Grounding
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.writer import Writer, Writing, agrees, said
 from wim_edge.words import without_endings
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")
@@ -30,8 +31,8 @@ _NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3
 """The share of words within sentences that begin with a capital from which on these are not taken for names."""
-_OPEN = ("summary", "free")
-"""The kinds of question that the model answers at any length."""
+_OPEN = ("list", "summary", "free")
+"""The kinds of answer that may have any length."""
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)
 """A model that has judged is not asked again."""
 _SENTENCE = 96
@@ -45,7 +46,7 @@ class Wording:
     Args:
         writing: the model, in whose sequence the passages are.
         used: the segments that they are, by number.
-        judged: see `judged_answer`; None if nothing was scored.
+        judged: the judge's outcome; None if nothing was scored.
         prompt: the one that asks for an answer of any length.
         writer: the model beside the one that read, if that is not the one that writes.
         may_be_absent: True if the support decides whether there is an answer.
@@ -54,7 +55,7 @@ class Wording:
     reading: Reading
     writing: Writing
     used: Seq[int]
-    judged: Answer | None
+    judged: Judged | None
     prompt: str
     writer: Writer | None = None
     may_be_absent: bool = True
@@ -71,7 +72,7 @@ class Wording:
             return
         judged = self._confirmed(judged)
         if (judged.support or 0.0) < NOT_FOUND and self.may_be_absent:
-            self.answer = not_found(reading, judged.quotes, judged.support, judged.evidence)
+            self.answer = not_found(reading, judged)
         elif reading.kind in _OPEN:
             yield from self._write(judged)
             return
@@ -79,7 +80,7 @@ class Wording:
             self.answer = self._worded(judged)
         yield events.AnswerDelta(self.answer.text)
 
-    def _confirmed(self, judged: Answer) -> Answer:
+    def _confirmed(self, judged: Judged) -> Judged:
         """Returns what the judge found with the support that the model leaves it, which is asked where the judge is
         unsure."""
         confirmation = self.writer.confirmation if self.writer else _ITS_OWN_JUDGE
@@ -92,7 +93,7 @@ class Wording:
         evidence = replace(judged.evidence, writer=says, judge=logit(judged.support or 0.0))
         return replace(judged, support=confirmation.support(judged.support or 0.0, says), evidence=evidence)
 
-    def _worded(self, judged: Answer) -> Answer:
+    def _worded(self, judged: Judged) -> Answer:
         """Returns the answer in a sentence of the model's, which is asked without being told the judge's run. Where
         its sentence says another one, it is told the run, or asked for its own short answer if that comes first."""
         reading, query = self.reading, self.reading.plan.query
@@ -116,7 +117,7 @@ class Wording:
         resolved = self.writer.resolved if self.writer else self.reading.resolved
         return resolved.settings.short_answer == "writer"
 
-    def _write(self, judged: Answer | None) -> Iterator[events.Event]:
+    def _write(self, judged: Judged | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
         written = self.writing.pieces(self.prompt, reading.resolved.settings.answer_tokens, *self._held)
         try:
@@ -133,39 +134,23 @@ class Wording:
         return Grounding(self.writing.model, known), self.reading.plan.labels
 
 
-def quoted(reading: Reading, judged: Answer | None) -> tuple[str, str]:
+def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:
     """Returns what a writer is told that says another run: the judge's quotation, and its run."""
     return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
-def judged_answer(reading: Reading, used: Seq[int], pointed: Answer) -> Answer:
-    """Returns the run that the reader points at, before a model words it: with its quotations, the evidence, and the
-    support by that evidence alone; None, if the segments' scores say nothing of that. ``pointed``: the answer that is
-    given if no model words it."""
-    evidence = pointed.evidence if is_in_nats(reading) else None
-    support = reading.support.support(evidence) if evidence else None
-    best = next(iter(candidates_of(reading, reading.pointed_at(used))), None)
-    if not pointed.short and best is not None:
-        pointed = replace(pointed, short=best.text, span=(best.start, best.end))
-    return replace(pointed, support=support, evidence=evidence)
-
-
 def provisional_answer(reading: Reading) -> Answer | None:
-    """Returns the likeliest run of what has been read so far, if its support is that of a sure answer to a question of
-    fact; else None. Nothing is evaluated for it."""
-    used = reading.chosen()
-    found = reading.pointed_at(used)
-    if reading.kind != "fact" or not is_in_nats(reading) or not (candidates := candidates_of(reading, found)):
+    """Returns the likeliest run of what has been read so far, if its support is that of a sure answer; else None.
+    Nothing is evaluated for it."""
+    if reading.kind not in ("auto", "fact"):
         return None
-    best, evidence = candidates[0], evidence_of(reading, found, used, reading.plan.query, False)
-    support = reading.support.support(evidence)
-    if support < ANSWERED:
-        return None
-    return Answer("", "answered", best.text, (best.start, best.end), (carrier(reading, best),), support)
+    judged = judge(reading, reading.chosen(), alone=False)
+    is_run = judged.candidates and judged.support is not None and not judged.verdict and not judged.items
+    return answer_of(judged) if is_run and judged.status == "answered" else None
 
 
 def worded_answer(
-    reading: Reading, used: Seq[int], judged: Answer, text: str, own: str = "", *, is_agreed: bool
+    reading: Reading, used: Seq[int], judged: Judged, text: str, own: str = "", *, is_agreed: bool
 ) -> Answer:
     """Returns a writer's answer to a question of fact, with the quotation that carries it.
 
@@ -179,7 +164,7 @@ def worded_answer(
         is_agreed: True if the writer's sentence says the run, of which it was not told.
     """
     loose = unsupported(f"{text}\n{own}", [*passages_of(reading, used), reading.plan.query])
-    status, short, span, quotes = status_of(judged.support or 0.0), judged.short, judged.span, judged.quotes
+    status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
     if loose or not is_agreed:
         status = "unsure"
     if (loose or not text) and short:
@@ -193,7 +178,7 @@ def worded_answer(
     carried = format_quotes(reading, quotes[:n_shown])
     shown = f"Perhaps: {text}" if status == "unsure" else text
     return replace(
-        judged, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
+        answer_of(judged), text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
         quotes=quotes, unsupported=loose, is_written=True,
     )  # fmt: skip
 
@@ -210,18 +195,18 @@ def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | Non
     index, start, end = spans[best]
     segment = plan.segments[index].segment
     at = segment.start + end - len(segment.text[start:end].lstrip())
-    return carrier(reading, AnswerCandidate(index, plan.documents[segment.document], at, at + 1, 0.0))
+    return quote_at(reading, index, at, at + 1)
 
 
-def written_answer(reading: Reading, used: Seq[int], text: str, judged: Answer | None) -> Answer:
+def written_answer(reading: Reading, used: Seq[int], text: str, judged: Judged | None) -> Answer:
     """Returns the parts of an answer in a model's own words. ``judged``: the run that the reader points at, with its
     support; None: nothing was scored."""
     if not text and judged is not None and judged.short:  # it said nothing but what was cut as an echo
-        return pointed_answer(reading, used)
+        return pointed_answer(reading, judged)
     loose = unsupported(text, [*passages_of(reading, used), reading.plan.query])
     support = judged.support if judged else None
     is_sure = not loose and (support is None or support >= ANSWERED)
-    own = judged or Answer(quotes=margin_quotes(reading, used))
+    own = answer_of(judged) if judged else Answer(quotes=margin_quotes(reading, used))
     status: events.AnswerStatus = "answered" if is_sure else "unsure"
     return replace(own, text=text, status=status, unsupported=loose, is_written=True)
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from wim_edge.answer.judged import Judged, judge
+from wim_edge.answer.pointed import Answer, not_found, pointed_answer
+from wim_edge.answer.summary import summary
+from wim_edge.answer.wording import Wording, quoted
+from wim_edge.answer.writer import Writer, Writing
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
-from wim_edge.support import NOT_FOUND
 from wim_edge.wim import events
-from wim_edge.wim.answer_parts import Answer, not_found, pointed_answer
 from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, source_label
 from wim_edge.wim.prompts import MarginNote, Prompts
 from wim_edge.wim.reading import Reading
-from wim_edge.wim.summary import summary, told_records
-from wim_edge.wim.wording import Wording, judged_answer, quoted
-from wim_edge.wim.writer import Writer, Writing
 
 _OTHER_TOKENIZER = 1.5
 """The most tokens that a prompt has for the writer, for one that it has for the reader, with some to spare."""
@@ -57,8 +57,10 @@ class AnswerStage:
     finish_reason: events.FinishReason = "stop"
     stands: bool = False
     """True if it is the answer of ``before``."""
+    _focus: bool = False
+    """True if the answer is given from passages, False if from the context that was read."""
     _beside: list[int] = field(default_factory=list)
-    """The segments beside ``used`` that hold quotations of the answer: a record, a guess."""
+    """The segments beside ``used`` that hold the answer: a row of another passage."""
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +69,7 @@ class AnswerStage:
 
     @property
     def is_of_whole(self) -> bool:
-        """Tells whether the answer needs no passage: words are counted, or the text is summed up by sentences of it."""
+        """Tells whether the answer needs no passage: the text is summed up by sentences of it."""
         return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:
@@ -79,33 +81,34 @@ class AnswerStage:
             return
         yield from reading.write_waiting_margins()  # they still wait if it stopped while known segments were scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
-        focus = bool(reading.ranking.known) and from_passages
+        self._focus = focus = bool(reading.ranking.known) and from_passages
         yield from self._choose(focus)
         if self.before is not None:
             if sorted(self.before.used) == sorted(self.used):
                 self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
-        self.answer = self._answer_without_writing(focus)
+        self.answer = self._answer_without_writing()
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
-        with self._turn(focus) as turn:
+        used = self._that_fit([*self._beside, *reversed(self.used)], focus) if self._beside else self.used
+        with self._turn(used) as turn:
             wording = Wording(
-                reading, turn, self.used, self._judged, self._final_prompt(self.used), self.writer, self._may_be_absent
+                reading, turn, used, self._judged, self._final_prompt(used), self.writer, self._may_be_absent
             )
             try:
-                yield from wording.run(from_passages=self._is_of_passages(focus))
+                yield from wording.run(from_passages=self._points)
             finally:
                 self.answer, self.n_tokens, self.finish_reason = wording.answer, turn.n_tokens, turn.finish_reason
 
     @contextmanager
-    def _turn(self, focus: bool) -> Iterator[Writing]:
+    def _turn(self, used: Seq[int]) -> Iterator[Writing]:
         """Yields the passages, or the context that was read, in a sequence of the model that writes."""
-        reading, used = self.reading, self.used
+        reading = self.reading
         if self.writer is not None:
             longest = self._final_prompt(used)
-            if reading.kind == "fact":
+            if reading.kind in ("auto", "fact"):
                 used = used[-self.writer.resolved.max_passages :]
                 longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
             passages = [reading.plan.segments[index].text for index in used]
@@ -118,7 +121,7 @@ class AnswerStage:
             with closing(turn.sequence):
                 yield turn
             return
-        sequence = self._focus(used) if focus else reading.cache.sequence.fork()  # it may be answered again
+        sequence = self._passages(used) if self._focus else reading.cache.sequence.fork()  # it may be answered again
         try:
             stops = (*reading.chat.stops, *reading.resolved.settings.stop)
             yield Writing(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops)
@@ -135,45 +138,29 @@ class AnswerStage:
 
     def _answer_of_whole(self) -> Answer | None:
         """Returns the answer that needs no reading, else None."""
-        reading, plan = self.reading, self.reading.plan
-        if not self._is_written and (found := told_records(plan.documents, plan.query)):
-            self._beside = self._holding(found.quotes)
-            return found
-        return summary(plan.documents) if reading.kind == "summary" and not reading.resolved.prose else None
-
-    def _answer_without_writing(self, focus: bool) -> Answer | None:
-        """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
         reading = self.reading
+        return summary(reading.plan.documents) if reading.kind == "summary" and not self._is_written else None
+
+    def _answer_without_writing(self) -> Answer | None:
+        """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
+        reading, judged = self.reading, self._judged
         if self._is_written:
-            return self._not_there() or self._by_the_judge(focus)
+            if judged is None or judged.support is None:
+                return None
+            if judged.status == "not_found" and judged.quotes and self._may_be_absent:
+                return not_found(reading, judged)
+            is_judges_own = bool(judged.verdict or judged.items) and self._points
+            return pointed_answer(reading, judged) if is_judges_own else None
         points = any(index in reading.pointed for index in self.used) or not self.used
         if not points:
             return None
-        self._beside = self._holding(self._pointed.quotes[:1])
-        return self._pointed
+        return pointed_answer(reading, judged or judge(reading, self.used, alone=False))
 
-    def _not_there(self) -> Answer | None:
-        """Returns the answer "not found" if nothing speaks for one, so that no model words one; else None."""
-        reading, judged = self.reading, self._judged
-        if judged is None or judged.support is None or not judged.quotes or not self._may_be_absent:
-            return None
-        if judged.support >= NOT_FOUND:
-            return None
-        return not_found(reading, judged.quotes, judged.support, judged.evidence)
-
-    def _by_the_judge(self, focus: bool) -> Answer | None:
-        """Returns the answer to a question for a yes or a no, or a list, which is the judge's whatever model writes, so
-        that none is loaded; else None."""
-        judged = self._judged
-        if judged is None or judged.support is None or not self._is_of_passages(focus):
-            return None
-        is_own = self.reading.kind in ("yesno", "list")
-        return replace(self._pointed, evidence=judged.evidence) if is_own else None
-
-    def _is_of_passages(self, focus: bool) -> bool:
+    @property
+    def _points(self) -> bool:
         """Tells whether runs are pointed at in passages that the answer is given from; else it is of the context."""
         resolved = self.reading.resolved
-        return focus and resolved.margins_are_pointed_at and resolved.pattern.margins
+        return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 
     @property
     def _may_be_absent(self) -> bool:
@@ -183,17 +170,14 @@ class AnswerStage:
         return reading.kind != "summary" and (reading.similarity is None or reading.model.has_adapter)
 
     @cached_property
-    def _judged(self) -> Answer | None:
-        """The run that the reader points at, with its evidence; None if nothing was scored, or each by itself."""
+    def _judged(self) -> Judged | None:
+        """The judge's outcome; None if nothing was scored, or each by itself."""
         ranking = self.reading.ranking
         if not ranking.known or ranking.independent:
             return None
-        return judged_answer(self.reading, self.used, self._pointed)
-
-    @cached_property
-    def _pointed(self) -> Answer:
-        """The answer that the reader points at, by itself."""
-        return pointed_answer(self.reading, self.used)
+        judged = judge(self.reading, self.used, alone=self._points)
+        self._beside = [one.index for one in judged.candidates[:1] if one.index not in self.used]
+        return judged
 
     @property
     def _is_written(self) -> bool:
@@ -303,7 +287,7 @@ class AnswerStage:
         tokenize = self.reading.model.tokenize
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
-    def _focus(self, used: Seq[int]) -> Sequence:
+    def _passages(self, used: Seq[int]) -> Sequence:
         """Returns a sequence that holds the opening and these passages.
 
         If the cache has room for both, the context stays in it. In shallow reading the passages come from their

@@ -1,0 +1,155 @@
+"""What each term of an answer's score earns, and each kind of evidence for its support: one off at a time.
+
+    python scripts/ablate.py SET [SET ...] [--part report] [--limit 30] [--model NAME] [--save FILE]
+    python scripts/ablate.py --from FILE
+
+A set is a folder, as `wim-edge eval documents` takes it, or a file of `wim-edge eval multidoc`, each question among ten
+documents. Each question is asked once with the default settings; what is off counts as 0 in the score of the
+candidates that `answer.finished` tells (docs/events.md), so that nothing is read again. Prints, as Markdown, the share
+of answerable questions whose first candidate contains a right answer, with its 95% interval, and the AUROC of the
+support. Weights are not fitted again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from wim_edge import Document, Runtime, Settings
+from wim_edge.answer.candidates import Terms, key
+from wim_edge.evaluation.intervals import auroc, interval
+from wim_edge.evaluation.metrics import contains
+from wim_edge.evaluation.split import Part, take_part
+from wim_edge.evaluation.tasks.documents import draw_evenly, load_documents, load_questions
+from wim_edge.evaluation.tasks.questions import load_multidoc
+from wim_edge.support import Evidence
+
+ALL, CELLS = "(all on)", "rows read alone"
+TERMS = ("passage", "words", "run", "echo", "row", "label")
+EVIDENCE = ("likelihood", "answers", "missing")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that was asked, and what became of it."""
+
+    set: str
+    id: str
+    answers: list[str]
+    candidates: list[dict[str, Any]]
+    """As in `answer.finished`: text, terms and is_cell."""
+    evidence: dict[str, float]
+    weights: dict[str, float]
+    """Those of the support."""
+
+
+def questions_of(
+    path: Path, part: Part, limit: int, seed: int
+) -> Iterator[tuple[str, list[Document], str, Sequence[str]]]:
+    """Yields (id, documents, question, right answers) of a set."""
+    if path.is_file():
+        for number, row in enumerate(take_part(load_multidoc(path), part, key=lambda row: row.id)[:limit]):
+            gold, *others = row.passages[:10]
+            passages = [*others[: number % 10], gold, *others[number % 10 :]]
+            documents = [Document(one.title, one.text, title=one.title) for one in passages]
+            yield row.id, documents, row.question, row.answers
+        return
+    known = load_documents(path)
+    for one in draw_evenly(take_part(load_questions(path), part, key=lambda one: one.document), limit, seed):
+        yield one.id, [known[one.document]], one.question, one.answers
+
+
+def ask(options: argparse.Namespace) -> Iterator[Asked]:
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings.from_environment().with_changes(model=options.model, readings=Path(home))
+        with Runtime(settings) as runtime:
+            for path in options.sets:
+                name = path.name.partition(".")[0]
+                for number, documents, question, answers in questions_of(
+                    path, options.part, options.limit, options.seed
+                ):
+                    last = runtime.ask(documents, question)
+                    judge = runtime.roles().reader.support
+                    told = [{"text": one.text, "terms": one.terms, "is_cell": one.is_cell} for one in last.candidates]
+                    yield Asked(name, number, list(answers), told, last.evidence or {}, asdict(judge))
+                    print(f"{name} {number}: {last.status}, {last.short}", file=sys.stderr)
+
+
+def first(candidates: Sequence[Mapping[str, Any]], off: str) -> str:
+    """Returns the likeliest words with a term off; what is said more than once counts together."""
+    total: dict[str, float] = defaultdict(float)
+    texts: dict[str, str] = {}
+    for one in candidates:
+        if off == CELLS and one["is_cell"]:
+            continue
+        terms = {name: 0.0 if name == off else value for name, value in one["terms"].items()}
+        total[key(one["text"])] += math.exp(Terms(**terms).score)
+        texts.setdefault(key(one["text"]), one["text"])
+    return texts[max(total, key=lambda text: total[text])] if total else ""
+
+
+def support(one: Asked, off: str) -> float:
+    """Returns the logit of the support with a kind of evidence off."""
+    evidence = asdict(Evidence(**one.evidence))
+    return sum(weight * (evidence[name] or 0.0) for name, weight in one.weights.items() if name not in ("bias", off))
+
+
+def table(asked: Sequence[Asked]) -> Iterator[str]:
+    """Yields the lines of the table: a column for each set, a row for all and for each that is off."""
+    sets = list(dict.fromkeys(one.set for one in asked))
+    counts = {name: sum(bool(one.answers) for one in asked if one.set == name) for name in sets}
+    yield "| off | " + " | ".join(f"{name} ({counts[name]})" for name in sets) + " |"
+    yield "| --- |" + " --- |" * len(sets)
+    for off in (ALL, *TERMS, CELLS):
+        cells = []
+        for name in sets:
+            own = [one for one in asked if one.set == name and one.answers]
+            scores = [(one.id, float(contains(first(one.candidates, off), one.answers))) for one in own]
+            low, high = interval(scores) or (0.0, 0.0)
+            cells.append(f"{sum(score for _, score in scores) / max(1, len(scores)):.2f} ({low:.2f} to {high:.2f})")
+        yield f"| {off} | {' | '.join(cells)} |"
+    yield ""
+    yield "| AUROC of support, off | " + " | ".join(sets) + " |"
+    yield "| --- |" + " --- |" * len(sets)
+    for off in (ALL, *EVIDENCE):
+        cells = []
+        for name in sets:
+            there = [support(one, off) for one in asked if one.set == name and one.answers]
+            absent = [support(one, off) for one in asked if one.set == name and not one.answers]
+            area = auroc(there, absent)
+            cells.append("" if area is None else f"{area:.2f}")
+        yield f"| {off} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", metavar="SET", type=Path)
+    parser.add_argument("--part", choices=("choose", "report", "all"), default="report")
+    parser.add_argument("--limit", type=int, default=30, help="the questions of each set")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", default=Settings.model)
+    parser.add_argument("--save", type=Path, help="keeps what was asked, a line of JSON each")
+    parser.add_argument("--from", dest="given", type=Path, help="takes what --save has kept")
+    options = parser.parse_args()
+    if options.given:
+        lines = options.given.read_text(encoding="utf-8").splitlines()
+        asked = [Asked(**json.loads(line)) for line in lines]
+    elif options.sets:
+        asked = list(ask(options))
+        if options.save:
+            options.save.write_text("".join(f"{json.dumps(asdict(one))}\n" for one in asked), encoding="utf-8")
+    else:
+        parser.error("name sets, or --from")
+    print("\n".join(table(asked)))
+
+
+if __name__ == "__main__":
+    main()

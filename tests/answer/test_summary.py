@@ -1,0 +1,77 @@
+"""Summaries of a text in sentences of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.wim.mill import MILL, ask
+from wim_edge import Document, Runtime, Settings
+from wim_edge.documents.document import Mark
+from wim_edge.testing import FakeModel
+
+
+def test_a_summary_is_the_beginning_and_the_sections() -> None:
+    text = f"Costs\n\n{MILL}\n\nTerms\n\nPay within a month of the sale."
+    document = Document("mill.txt", text, (Mark(0, section="Costs"), Mark(text.index("Terms"), section="Terms")))
+    answer = ask(document, "What is this about?", "river", answer="summary")
+    assert answer.quotes[0].text.startswith("The mill stood by the river.")
+    assert answer.text.endswith("\n\n- Costs\n- Terms: “Pay within a month of the sale.”")
+
+
+def test_of_very_many_sections_the_first_are_named() -> None:
+    text = "\n\n".join(f"Part {n}\n\nThis is what part {n} says." for n in range(30))
+    marks = tuple(Mark(text.index(f"Part {n}\n"), section=f"Part {n}") for n in range(30))
+    answer = ask(Document("mill.txt", text, marks), "Summarize this.", "river", answer="summary")
+    assert " · Part 19 …\n“This is what part " in " ".join(answer.text.split("\n\n")[-2:]).replace(" “", "\n“")
+
+
+def test_a_summary_begins_with_the_heading_above_all_others() -> None:
+    text = f"# The mill\n\n{MILL}\n\n## Terms\n\nPay within a month of the sale."
+    document = Document("mill.md", text, (Mark(0, section="The mill"), Mark(text.index("##"), section="Terms")))
+    answer = ask(document, "What is this about?", "river", answer="summary")
+    assert answer.text.startswith("The mill\n\n“")
+    assert answer.text.endswith("- Terms: “Pay within a month of the sale.”")
+
+
+def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:
+    filler = "".join(f"Somebody saw a heron there in year {n}. " for n in range(24))
+    text = (
+        "The trust keeps the old mill. It was founded long ago.\n\n"
+        f"{filler}The old mill of the trust has a wheel of oak. {filler}"
+    )
+    model = FakeModel(lambda prompt: pytest.fail("nothing is to be read"))
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False, answer="summary"), model=model) as runtime:
+        answer = runtime.ask(Document("mill.txt", text), "What is this about?")
+    assert answer.quotes[0].text.startswith("The trust keeps the old mill. It was founded long ago.")
+    assert len(answer.quotes) == 5
+    assert all(text[slice(*quote.chars)] == quote.text for quote in answer.quotes)
+    assert [quote.chars for quote in answer.quotes] == sorted(quote.chars for quote in answer.quotes)
+    assert (answer.read_segments, answer.unread_probability, answer.finish_reason) == (0, None, "stop")
+
+
+def test_a_summary_holds_sentences_alone_and_none_twice() -> None:
+    table = "| Name | Role |\n| --- | --- |\n| Ann | chair |\n"
+    text = f"Dogs are let in. The fee is due on 1 April.\n\n{table}"
+    answer = ask(text, "What is this about?", "fee", answer="summary")
+    assert answer.text == "“Dogs are let in. The fee is due on 1 April.”"
+    document = Document("club.md", "The fee is due on 1 April.\n\n## Contacts\n\nAnn Bell is the chair.", ())
+    assert "#" not in ask(document, "What is this about?", "fee", answer="summary").text
+    answer = ask("The gate opens at nine. " * 60, "Summarize this.", "gate", answer="summary")
+    assert answer.text == "“The gate opens at nine.”"
+    assert ask("... !!! ??? ---", "what", "!", answer="summary").status == "not_found"
+
+
+def test_the_name_of_a_file_is_no_heading() -> None:
+    named = Document("mill.txt", MILL, path=Path("mill.txt"), title="mill")
+    assert ask(named, "What is this about?", "river", answer="summary").text.startswith("“")
+    titled = Document("mill.txt", MILL, path=Path("mill.txt"), title="The old mill")
+    assert ask(titled, "What is this about?", "river", answer="summary").text.startswith("The old mill\n\n“")
+
+
+def test_a_section_without_a_heading_in_the_text_is_told_by_its_first_sentence() -> None:
+    text = f"{MILL}\n\nA note of the miller.\nAnother one."
+    document = Document("mill.txt", text, (Mark(0, section="Body"), Mark(text.index("A note"), section="Footnotes")))
+    answer = ask(document, "What is this about?", "river", answer="summary")
+    assert "- Footnotes: “A note of the miller.”" in answer.text

@@ -1,0 +1,65 @@
+"""Units of a text: rows with their labels, and the items of a list."""
+
+from __future__ import annotations
+
+import pytest
+
+from wim_edge import Document
+from wim_edge.documents.units import column, rows, siblings, unit_spans
+
+TABLE = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Hugo | 14 |\n"
+AS = {
+    "Markdown": TABLE,
+    "pipes": "| Name | Room\nAda | 12\nHugo | 14\n",
+    "tabs": "Name\tRoom\nAda\t12\nHugo\t14\n",
+}
+
+
+@pytest.mark.parametrize("text", AS.values(), ids=AS)
+def test_a_row_is_its_cells_after_their_labels(text: str) -> None:
+    first, second = rows(Document("t", f"Staff.\n\n{text}\nAfterwards."))
+    assert (first.text, second.text) == ("Name: Ada; Room: 12", "Name: Hugo; Room: 14")
+    assert first.texts == ("Ada", "12")
+
+
+def test_a_row_stands_below_the_title_of_its_group_and_one_without_labels_alone() -> None:
+    text = "| Item | Price\nBoats\nSkiff | 12\nPunt | 9\n\nCars\nVan | 40\nBus | 50\n"
+    found = rows(Document("t", text))
+    assert [row.text for row in found] == [
+        "Boats\nItem: Skiff; Price: 12", "Boats\nItem: Punt; Price: 9", "Cars\nItem: Van; Price: 40",
+        "Cars\nItem: Bus; Price: 50",
+    ]  # fmt: skip
+    assert [row.text for row in rows(Document("t", "Ada | 12\nHugo | 14\n"))] == ["Ada; 12", "Hugo; 14"]
+    assert rows(Document("t", "The Mill | Oak Lane 4\n\nDear Ann, no table is here.")) == ()
+
+
+def test_units_are_the_text_with_each_row_alone() -> None:
+    text = f"One is here. Two is there.\n\n{TABLE}"
+    spans = unit_spans(text)
+    assert "".join(text[slice(*span)] for span in spans) == text
+    assert "| Ada | 12 |\n" in [text[slice(*span)] for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "items"),
+    [
+        ("You need:\n- a pen\n- paper\n\nCome early.", "You need", ["- a pen", "- paper"]),
+        ("You need:\n- a pen\n- paper\n\nCome early.", "paper", ["- a pen", "- paper"]),
+        ("Causes are that\n\n(a) rent is late;\n(b) it burns.\n\nSo.", "are that",
+         ["(a) rent is late;", "(b) it burns."]),
+        ("- a spade with a\n  long handle\n- two rakes\n", "long", ["- a spade with a\n  long handle", "- two rakes"]),
+        ("Paul wrote to Ann about this:\n- keys\n- boots\n", "Paul", []),
+        ("You need:\n- a pen\n\nCome early.", "You need", []),
+        ("You need:", "You need", []),
+    ],
+)  # fmt: skip
+def test_the_items_beside_or_below_some_words(text: str, run: str, items: list[str]) -> None:
+    at = text.index(run)
+    assert [text[start:end] for start, end in siblings(text, at, at + len(run))] == items
+
+
+def test_the_cells_of_a_column() -> None:
+    found = rows(Document("t", TABLE))
+    cells = column(found, TABLE.index("14"))
+    assert [TABLE[slice(*cell)] for cell in cells] == ["12", "14"]
+    assert column(found, TABLE.index("Room")) == []

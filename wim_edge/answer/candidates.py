@@ -1,0 +1,194 @@
+"""The words that may answer, each with one score, in nats: the weighted sum of its terms.
+
+    passage   the log of the probability that its passage is the one that answers (`wim_edge.wim.ranking`)
+    words     the points of the question's rare words that its sentence, item or row lacks and the best one has
+    run       the log-probability of the words themselves as the answer, after their passage, or after their row alone
+    echo      the share of its words that the question has: what is asked about is seldom the answer
+    row       of a cell: the log-odds that its row answers, read alone, by an adapter
+    label     of a cell: the number of the question's words in the label of its column, not told by its row
+
+What several passages say counts for each. The reason for an answer is in this score, which `--explain` prints.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from dataclasses import asdict, astuple, dataclass, replace
+from math import exp, log
+
+from wim_edge import words
+from wim_edge.answer.rows import AT_MOST, RowRead, read_alone
+from wim_edge.documents import Document
+from wim_edge.documents.units import Row, rows, unit_spans
+from wim_edge.documents.values import whole_value
+from wim_edge.wim import events
+from wim_edge.wim.reading import Reading
+
+_WORD = re.compile(r"\w+")
+_LEAST = 1e-6
+_MOST = 12.0  # nats of an adapter's word: it is no surer than that
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a candidate's score, or their weights."""
+
+    passage: float
+    words: float
+    run: float
+    echo: float
+    row: float = 0.0
+    label: float = 0.0
+
+    @property
+    def score(self) -> float:
+        pairs = zip(astuple(WEIGHTS), astuple(self), strict=True)
+        return float(sum(weight * value for weight, value in pairs))
+
+
+WEIGHTS = Terms(passage=1.0, words=0.3, run=0.5, echo=-2.0, row=0.5, label=1.5)
+"""The weights, chosen on the choosing parts; around them little changes (docs/choices.md)."""
+
+
+@dataclass(frozen=True)
+class AnswerCandidate:
+    """Words of one of the passages, as characters of its document."""
+
+    index: int
+    document: Document
+    start: int
+    end: int
+    terms: Terms
+    is_cell: bool = False
+    """True if it is a cell of a row that was read alone."""
+    share: float = 0.0
+    """The probability that these words are the answer, given that one of the candidates is."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.document.text[self.start : self.end].split())
+
+    @property
+    def shown(self) -> events.ScoredWords:
+        """The candidate as events have it."""
+        terms, chars = asdict(self.terms), (self.start, self.end)
+        return events.ScoredWords(
+            self.text, self.document.name, chars, self.share, self.terms.score, terms, self.is_cell
+        )
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A sentence, item or row of a passage, and the points it lacks."""
+
+    index: int
+    start: int
+    end: int
+    lacks: float
+    row: Row | None
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The words that may answer, the likeliest first."""
+
+    found: tuple[AnswerCandidate, ...]
+    answers: float | None = None
+    """The most that an adapter says for a row that was read alone, as log-odds; None if none was."""
+
+
+def candidates_of(reading: Reading, used: Seq[int], *, alone: bool = True) -> Candidates:
+    """Returns the runs that the model points at in the passages, and the cells of the likeliest rows of what was read.
+
+    ``alone``: rows are read for it; False: only what is known already counts. Raises Interrupted.
+    """
+    units = _units(reading, used)
+    found = list(_runs(reading, used, units))
+    answers = None
+    near = sorted((unit for unit in units if unit.row), key=lambda one: -_hope(reading, one))[: AT_MOST if alone else 0]
+    for unit, read in zip(near, read_alone(reading, [(one.index, one.row) for one in near if one.row]), strict=False):
+        answers = read.answers if answers is None else max(answers, read.answers)
+        found += _cells(reading, unit, read)
+    return Candidates(_ordered(found), answers)
+
+
+def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandidate]:
+    row, asked = read.row, words.without_endings(reading.plan.query)
+    untold = asked - words.without_endings(" ".join(row.texts))
+    document = reading.plan.documents[reading.plan.segments[unit.index].segment.document]
+    of_row = max(-_MOST, min(_MOST, read.answers)) if reading.model.has_adapter else 0.0
+    for n, rated in read.cells:
+        label = len(words.without_endings(row.labels[n]) & untold)
+        terms = Terms(_passage(reading, unit.index), -unit.lacks, rated, _echo(row.texts[n], asked), of_row, label)
+        yield AnswerCandidate(unit.index, document, *row.cells[n], terms, is_cell=True)
+
+
+def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
+    """Returns the candidates, the likeliest first, with their shares; the same words count together."""
+    if not found:
+        return ()
+    best = max(one.terms.score for one in found)
+    places: dict[tuple[int, int, int], AnswerCandidate] = {}
+    for one in sorted(found, key=lambda one: -one.terms.score):
+        places.setdefault((one.index, one.start, one.end), one)
+    total: dict[str, float] = defaultdict(float)
+    for one in places.values():
+        total[key(one.text)] += exp(one.terms.score - best)
+    whole = sum(total.values())
+    shared = [replace(one, share=total[key(one.text)] / whole) for one in places.values()]
+    return tuple(sorted(shared, key=lambda one: (-one.share, -one.terms.score)))
+
+
+def key(text: str) -> str:
+    """Returns the words of a text alone: runs that differ in nothing else say the same."""
+    return " ".join(_WORD.findall(text.casefold())) or text
+
+
+def _runs(reading: Reading, used: Seq[int], units: Seq[_Unit]) -> Iterator[AnswerCandidate]:
+    asked = words.without_endings(reading.plan.query)
+    for index, pointed in reading.pointed_at(used).items():
+        document = reading.plan.documents[reading.plan.segments[index].segment.document]
+        own = [unit for unit in units if unit.index == index]
+        for run in pointed.runs:
+            lacks = next((unit.lacks for unit in own if unit.start <= run.start < unit.end), 0.0)
+            start, end = whole_value(document.text, run.start, run.end)
+            terms = Terms(_passage(reading, index), -lacks, run.logprob, _echo(document.text[start:end], asked))
+            yield AnswerCandidate(index, document, start, end, terms)
+
+
+def _echo(text: str, asked: set[str]) -> float:
+    own = words.without_endings(text)
+    return len(own & asked) / len(own) if own else 0.0
+
+
+def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
+    """Returns the sentences, items and rows of the passages that were read, with the points of the question's words
+    that each lacks."""
+    plan = reading.plan
+    spans, held = [], []
+    for index in sorted({*used, *reading.ranking.known}):
+        segment = plan.segments[index].segment
+        of = rows(plan.documents[segment.document])
+        first = bisect_left(of, segment.start, key=lambda row: row.cells[0][0])
+        last = bisect_left(of, segment.end, key=lambda row: row.cells[0][0])
+        starts = {row.cells[0][0]: row for row in of[first:last]}
+        for left, right in unit_spans(segment.text):
+            start, end = segment.start + left, segment.start + right
+            spans.append((index, start, end, next((row for at, row in starts.items() if start <= at < end), None)))
+            held.append(words.without_endings(segment.text[left:right]))
+    points = words.rarity(held, words.without_endings(plan.query))
+    most = max(points, default=0.0)
+    return [_Unit(*span[:3], most - own, span[3]) for span, own in zip(spans, points, strict=True)]
+
+
+def _hope(reading: Reading, unit: _Unit) -> float:
+    """Returns the most that a cell of a row can score."""
+    return Terms(_passage(reading, unit.index), -unit.lacks, 0.0, 0.0).score
+
+
+def _passage(reading: Reading, index: int) -> float:
+    return log(max(reading.ranking.relevance(index), _LEAST))
