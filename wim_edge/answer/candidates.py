@@ -15,17 +15,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, astuple, dataclass, replace
 from math import exp, log
 
 from wim_edge import words
-from wim_edge.answer.rows import AT_MOST, RowRead, read_alone
+from wim_edge.answer.alone import AT_MOST, RowRead, read_paragraph, read_rows
 from wim_edge.documents import Document
 from wim_edge.documents.units import Row, rows, unit_spans
 from wim_edge.documents.values import whole_value
 from wim_edge.wim import events
+from wim_edge.wim.pointing import AnswerRun, Pointed
 from wim_edge.wim.reading import Reading
 
 _WORD = re.compile(r"\w+")
@@ -106,11 +107,15 @@ def candidates_of(reading: Reading, used: Seq[int], *, alone: bool = True) -> Ca
 
     ``alone``: rows are read for it; False: only what is known already counts. Raises Interrupted.
     """
-    units = _units(reading, used)
-    found = list(_runs(reading, used, units))
+    units, pointed = _units(reading, used), reading.pointed_at(used)
+    found = _runs(reading, pointed, units)
+    if alone and found and not reading.model.has_adapter:
+        best = _ordered(found)[0]
+        again = read_paragraph(reading, best.index, AnswerRun(best.start, best.end, best.terms.run))
+        found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     answers = None
     near = sorted((unit for unit in units if unit.row), key=lambda one: -_hope(reading, one))[: AT_MOST if alone else 0]
-    for unit, read in zip(near, read_alone(reading, [(one.index, one.row) for one in near if one.row]), strict=False):
+    for unit, read in zip(near, read_rows(reading, [(one.index, one.row) for one in near if one.row]), strict=False):
         answers = read.answers if answers is None else max(answers, read.answers)
         found += _cells(reading, unit, read)
     return Candidates(_ordered(found), answers)
@@ -148,16 +153,17 @@ def key(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold())) or text
 
 
-def _runs(reading: Reading, used: Seq[int], units: Seq[_Unit]) -> Iterator[AnswerCandidate]:
+def _runs(reading: Reading, pointed: Mapping[int, Pointed], units: Seq[_Unit]) -> list[AnswerCandidate]:
     asked = words.without_endings(reading.plan.query)
-    for index, pointed in reading.pointed_at(used).items():
+    found = []
+    for index, run in ((index, run) for index, one in pointed.items() for run in one.runs):
         document = reading.plan.documents[reading.plan.segments[index].segment.document]
-        own = [unit for unit in units if unit.index == index]
-        for run in pointed.runs:
-            lacks = next((unit.lacks for unit in own if unit.start <= run.start < unit.end), 0.0)
-            start, end = whole_value(document.text, run.start, run.end)
-            terms = Terms(_passage(reading, index), -lacks, run.logprob, _echo(document.text[start:end], asked))
-            yield AnswerCandidate(index, document, start, end, terms)
+        of = (unit.lacks for unit in units if unit.index == index and unit.start <= run.start < unit.end)
+        start, end = whole_value(document.text, run.start, run.end)
+        echo = _echo(document.text[start:end], asked)
+        terms = Terms(_passage(reading, index), -next(of, 0.0), run.logprob, echo)
+        found.append(AnswerCandidate(index, document, start, end, terms))
+    return found
 
 
 def _echo(text: str, asked: set[str]) -> float:

@@ -18,10 +18,10 @@ from wim_edge.wim.reading import Reading
 
 _NEAR = 0.08
 """The share of the likeliest candidate's probability from which another passage's words are an item of a list, too."""
+_LIKELY, _ALIKE = -1.0, 2.0
+"""The least log-probability of a cell that answers beside another one, and the nats between their scores."""
 _VERDICT = log(0.2)
 """The least log-probability of Yes or No, in nats, with which a question asks for one."""
-_CLEAR = 1.0
-"""The nats between Yes and No from which on either is sure."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Judged:
     evidence: Evidence | None = None
     support: float | None = None
     """The support, 0 to 1; None if the scores are not in nats."""
-    is_clear: bool = True
-    """True if the answer is likely right, and not only likely there."""
+    share: float = 1.0
+    """The probability that this is the answer, given that there is one."""
 
     @property
     def short(self) -> str:
@@ -53,8 +53,10 @@ class Judged:
 
     @property
     def status(self) -> events.AnswerStatus:
-        status = status_of(1.0 if self.support is None else self.support)
-        return "unsure" if status == "answered" and not self.is_clear else status
+        """The outcome: an answer that is likely there is sure if it is likely the right one, too."""
+        support = 1.0 if self.support is None else self.support
+        status = status_of(support)
+        return "unsure" if status == "answered" and support * self.share < ANSWERED else status
 
 
 def status_of(support: float) -> events.AnswerStatus:
@@ -75,13 +77,15 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     if not candidates:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
     best, verdict = candidates[0], ""
-    is_clear = best.share * (1.0 if support is None else support) >= ANSWERED
     if reading.kind == "yesno" or (reading.kind == "auto" and _asks_for_verdict(found, best)):
         yes = _log_odds_of_yes(reading, found)
-        verdict, is_clear = "Yes" if yes > 0 else "No", abs(yes) >= _CLEAR
-    items = () if verdict else tuple(_items(reading, candidates, found))
+        verdict, share = "Yes" if yes > 0 else "No", 1 / (1 + exp(-abs(yes)))
+        items: tuple[AnswerCandidate, ...] = ()
+    else:
+        items = tuple(_items(reading, candidates, found))
+        share = best.share if reading.kind != "list" else 1.0
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
-    return Judged(candidates, items, verdict, quotes, evidence, support, is_clear or bool(items))
+    return Judged(candidates, items, verdict, quotes, evidence, support, share)
 
 
 def is_in_nats(reading: Reading) -> bool:
@@ -123,14 +127,14 @@ def _log_odds_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
 
 
 def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> list[AnswerCandidate]:
-    """Returns the items if the answer is a list: those that the likeliest words introduce; where a list was asked for
-    by its kind, also those among which they stand, or the cells of their column that share most words with the
-    question in their rows, or else the likeliest words of each passage."""
+    """Returns the items if the answer is a list: those that the likeliest words introduce, or cells that answer alike;
+    where a list is wanted, those among which they stand, the cells of their column whose rows have most of the
+    question's words, or else the likeliest words of each passage."""
     best, text = candidates[0], candidates[0].document.text
     around = siblings(text, best.start, best.end)
     introduces = bool(around) and not any(start <= best.start < end for start, end in around)
     if reading.kind != "list" and not (reading.kind == "auto" and introduces):
-        return []
+        return _alike(candidates) if reading.kind == "auto" else []
     cells = around or column(rows(best.document), best.start)
     if cells:
         asked = words.without_endings(reading.plan.query)
@@ -146,6 +150,20 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
             each.setdefault(one.text.casefold(), one)
     several = sorted(each.values(), key=lambda one: (one.index, one.start))
     return several if len(several) > 1 else []
+
+
+def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
+    """Returns the cells of one column that answer about as well as the first one: the question tells their rows apart
+    neither by its words nor for the model."""
+    best = candidates[0]
+    cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.is_cell else set()
+    found = [
+        one for one in candidates
+        if one.is_cell and one.document is best.document and one.start in cells
+        and one.terms.words == best.terms.words and min(one.terms.row, best.terms.row) > 0
+        and one.terms.run > _LIKELY and one.terms.score > best.terms.score - _ALIKE
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: one.start) if len({one.text for one in found}) > 1 else []
 
 
 def _line(text: str, start: int, end: int) -> str:

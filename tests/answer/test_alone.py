@@ -1,11 +1,11 @@
-"""Rows read alone: their cells as answers, and the room that it takes."""
+"""A second look: rows and paragraphs that are read alone."""
 
 from __future__ import annotations
 
 import pytest
 
-from wim_edge import Document, Runtime, Settings
-from wim_edge.answer.rows import AT_MOST, RowRead, read_alone
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.answer.alone import AT_MOST, RowRead, read_rows
 from wim_edge.documents.units import rows
 from wim_edge.testing import FakeModel
 
@@ -20,7 +20,7 @@ def read(text: str) -> list[RowRead]:
         assert session is not None
         reading = session.reading
         before, live = len(reading.cache.sequence), len(model.contexts[0].live)
-        found = list(read_alone(reading, [(0, row) for row in rows(Document("t", text))]))
+        found = list(read_rows(reading, [(0, row) for row in rows(Document("t", text))]))
         assert (len(reading.cache.sequence), len(model.contexts[0].live)) == (before, live)
     return found
 
@@ -37,3 +37,31 @@ def test_each_cell_that_holds_something_is_rated() -> None:
 def test_as_many_rows_are_read_as_are_given(n: int) -> None:
     text = "| Name | Room |\n| --- | --- |\n" + "".join(f"| Hugo {k} | {k} |\n" for k in range(n))
     assert len(read(text)) == n
+
+
+STORY = (
+    "Lady Ada sang the hymn, while Maria Matlin put it into signs for the crowd in the hall.\n\n"
+    "Nobody else was on the stage, and the band had left long before; the lights went out at ten in the evening."
+)
+
+
+def second(text: str, adapter: bool = False) -> events.AnswerFinished:
+    def reply(prompt: str) -> str:
+        return "Lady Ada" if "Nobody else" in prompt else "Maria Matlin"
+
+    model = FakeModel(reply)
+    model.has_adapter = adapter
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
+        return runtime.ask(Document("story.txt", text), "Who put the hymn into signs?")
+
+
+def test_the_paragraph_decides_which_of_two_it_is() -> None:
+    assert second(STORY).short == "Maria Matlin"
+
+
+def test_a_model_with_an_adapter_is_not_asked_again() -> None:
+    assert second(STORY, adapter=True).short.startswith("Lady")
+
+
+def test_what_is_nearly_all_of_its_segment_is_not_read_again() -> None:
+    assert second(STORY.replace("\n\n", " ")).short.startswith("Lady")
