@@ -104,7 +104,8 @@ class Wording:
             if not is_agreed and self._answers_first:
                 own = self._sentence(prompts.quotation(query), "").rstrip(".")
             elif not is_agreed and judged.short:
-                text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
+                told = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
+                text = told if agrees(judged.short, told) else ""  # which leaves the run
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _sentence(self, prompt: str, run: str) -> str:
