@@ -75,3 +75,16 @@ def test_a_section_without_a_heading_in_the_text_is_told_by_its_first_sentence()
     document = Document("mill.txt", text, (Mark(0, section="Body"), Mark(text.index("A note"), section="Footnotes")))
     answer = ask(document, "What is this about?", "river", answer="summary")
     assert "- Footnotes: “A note of the miller.”" in answer.text
+
+
+def test_a_model_that_writes_makes_a_summary_of_those_sentences() -> None:
+    seen: list[str] = []
+    model = FakeModel(lambda prompt: seen.append(prompt) or "A mill by a river.")  # type: ignore[func-returns-value]
+    settings = Settings(pattern="wim-shallow", prose=True, save=False, answer="summary")
+    document = Document("mill.txt", MILL, (Mark(0, section="Costs"),))
+    with Runtime(settings, model=model) as runtime:
+        answer = runtime.ask(document, "What is this about?")
+    assert answer.text == "A mill by a river."
+    assert (answer.status, answer.read_segments) == ("answered", 0)
+    assert answer.quotes[0].text.startswith("The mill stood by the river.")
+    assert "“The mill stood by the river." in seen[-1]

@@ -65,7 +65,7 @@ def test_a_writer_that_says_something_else_is_told_the_run_and_the_answer_is_uns
         return "Brandt paid 4,000 crowns." if "in the words of the text: 4,000 crowns" in prompt else "It was cheap."
 
     stubborn = ask("She bought it cheaply.")
-    assert stubborn.text == "Perhaps: She bought it cheaply.\n\n“She paid 4,000 crowns for the old mill.”"
+    assert stubborn.text == "Perhaps: 4,000 crowns\n\n“She paid 4,000 crowns for the old mill.”"
     assert (stubborn.status, stubborn.short) == ("unsure", "4,000 crowns")
     answer = ask(writes)
     assert answer.text == "Perhaps: Brandt paid 4,000 crowns.\n\n“She paid 4,000 crowns for the old mill.”"
@@ -73,12 +73,10 @@ def test_a_writer_that_says_something_else_is_told_the_run_and_the_answer_is_uns
 
 
 def test_a_sentence_of_another_place_brings_its_quotation() -> None:
-    answer = ask("The mill stood by the river.")
-    judged, own = (quote.text for quote in answer.quotes)
-    assert (judged, own) == ("She paid 4,000 crowns for the old mill.", "The mill stood by the river.")
-    assert answer.text == f"Perhaps: The mill stood by the river.\n\n“{judged}”\n“{own}”"
-    first = ask("The mill stood by the river.", short="in 1921", short_answer="writer").quotes[0]
-    assert first.text == "The mill stood by the river."
+    answer = ask("The mill stood by the river.", short="in 1921", short_answer="writer")
+    own, judged = (quote.text for quote in answer.quotes)
+    assert (judged, own) == ("Dr. A. Brandt bought it in 1921.", "The mill stood by the river.")
+    assert answer.text == f"Perhaps: The mill stood by the river.\n\n“{own}”\n“{judged}”"
 
 
 @pytest.mark.usefixtures("ungrounded")

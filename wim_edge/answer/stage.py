@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wim_edge.answer.judged import Judged, judge
@@ -23,6 +23,8 @@ from wim_edge.wim.reading import Reading
 
 _OTHER_TOKENIZER = 1.5
 """The most tokens that a prompt has for the writer, for one that it has for the reader, with some to spare."""
+_SUMMED_UP = 6_000
+"""The characters of an extract that a model makes a summary of."""
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
 def source_of(
@@ -76,8 +78,7 @@ class AnswerStage:
         """Prefills the final prompt and decodes the answer. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
         if self._of_whole is not None:
-            self.answer = self._of_whole
-            yield events.AnswerDelta(self.answer.text)
+            yield from self._sum_up(self._of_whole)
             return
         yield from reading.write_waiting_margins()  # they still wait if it stopped while known segments were scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
@@ -94,24 +95,37 @@ class AnswerStage:
             return
         used = self._that_fit([*self._beside, *reversed(self.used)], focus) if self._beside else self.used
         with self._turn(used) as turn:
-            wording = Wording(
-                reading, turn, used, self._judged, self._final_prompt(used), self.writer, self._may_be_absent
-            )
-            try:
-                yield from wording.run(from_passages=self._points)
-            finally:
-                self.answer, self.n_tokens, self.finish_reason = wording.answer, turn.n_tokens, turn.finish_reason
+            yield from self._write(turn, used, self._judged)
+
+    def _sum_up(self, extract: Answer) -> Iterator[events.Event]:
+        """Yields the summary: the sentences of the text, or what a model makes of them."""
+        self.answer = extract
+        if self._is_written and extract.quotes:
+            with self._turn((), extract.text[:_SUMMED_UP]) as turn:
+                yield from self._write(turn, (), None)
+            self.answer = replace(self.answer, quotes=extract.quotes)
+        else:
+            yield events.AnswerDelta(extract.text)
+
+    def _write(self, turn: Writing, used: Seq[int], judged: Judged | None) -> Iterator[events.Event]:
+        prompt = self._final_prompt(used)
+        wording = Wording(self.reading, turn, used, judged, prompt, self.writer, self._may_be_absent)
+        try:
+            yield from wording.run(from_passages=self._points)
+        finally:
+            self.answer, self.n_tokens, self.finish_reason = wording.answer, turn.n_tokens, turn.finish_reason
 
     @contextmanager
-    def _turn(self, used: Seq[int]) -> Iterator[Writing]:
-        """Yields the passages, or the context that was read, in a sequence of the model that writes."""
+    def _turn(self, used: Seq[int], extract: str = "") -> Iterator[Writing]:
+        """Yields the passages, an extract of the text, or the context that was read, in a sequence of the model that
+        writes."""
         reading = self.reading
         if self.writer is not None:
             longest = self._final_prompt(used)
             if reading.kind in ("auto", "fact"):
                 used = used[-self.writer.resolved.max_passages :]
                 longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
-            passages = [reading.plan.segments[index].text for index in used]
+            passages = [extract] if extract else [reading.plan.segments[index].text for index in used]
             room = round(_OTHER_TOKENIZER * len(reading.model.tokenize(longest)))
             room += reading.resolved.settings.answer_tokens
             with reading.clock.stage("load"):
@@ -121,12 +135,19 @@ class AnswerStage:
             with closing(turn.sequence):
                 yield turn
             return
-        sequence = self._passages(used) if self._focus else reading.cache.sequence.fork()  # it may be answered again
+        if extract:
+            held = len(reading.cache.sequence) if reading.cache.number >= 0 else 0
+            beside = held + len(reading.plan.prefix) + len(self._question(())) + reading.resolved.settings.answer_tokens
+            room = reading.context.n_ctx - reading.plan.reserved - beside
+            sequence = reading.context.sequence()
+            sequence.append([*reading.plan.prefix, *reading.model.tokenize(extract)[: max(1, room)]])
+        else:  # it may be answered again
+            sequence = self._passages(used) if self._focus else reading.cache.sequence.fork()
         try:
             stops = (*reading.chat.stops, *reading.resolved.settings.stop)
             yield Writing(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops)
         finally:
-            if sequence is not reading.cache.sequence:
+            if extract or sequence is not reading.cache.sequence:
                 sequence.close()
 
     def keep_before(self) -> None:
@@ -138,8 +159,7 @@ class AnswerStage:
 
     def _answer_of_whole(self) -> Answer | None:
         """Returns the answer that needs no reading, else None."""
-        reading = self.reading
-        return summary(reading.plan.documents) if reading.kind == "summary" and not self._is_written else None
+        return summary(self.reading.plan.documents) if self.reading.kind == "summary" else None
 
     def _answer_without_writing(self) -> Answer | None:
         """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
