@@ -234,7 +234,7 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     answered(page)
     assert not page.is_visible("#settled")
     ask(page, "and in 2022?")
-    expect(page.locator("#settled")).to_have_text("Asked as: Who may copy it in 2022?", timeout=SECONDS)
+    expect(page.locator("#settled")).to_have_text("Asked as: Who may copy it in 2021? and in 2022?", timeout=SECONDS)
     answered(page)
 
 

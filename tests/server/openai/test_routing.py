@@ -110,6 +110,9 @@ def test_a_question_that_is_given_is_not_looked_for() -> None:
     found = as_request(turns, lambda text: len(text) // 4, read=None, question="Summarize this.")
     assert (found.question, found.unsure) == ("Summarize this.", False)
     assert [one.text for one in found.documents] == [f"{LICENCE}\n\nIs it free?"]
+    turns = [MessageTurn("user", (MessagePart(LICENCE), MessagePart("Answer in French.")))]
+    beside = as_request(turns, lambda text: len(text) // 4, read=None, question="Is it free?")
+    assert beside.left_out == 1
 
 
 def test_a_follow_up_is_completed_by_the_turns_before() -> None:

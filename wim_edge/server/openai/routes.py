@@ -122,7 +122,7 @@ def _reading(runtime: Runtime, asked: RoutedRequest) -> Iterator[events.Event]:
             for event in found:
                 yield event
                 if asked.left_out and isinstance(event, events.ReadingStarted):
-                    text = f"{asked.left_out} earlier short messages are not shown to the model, which reads"
+                    text = f"{asked.left_out} other short messages are not shown to the model, which reads"
                     yield events.Warning(text)
 
     return noted()

@@ -142,7 +142,7 @@ def as_request(
     if not asked.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
     asked_as = _talk(turns, is_long).complete(asked.question)
-    left_out = sum(asked.question not in text for text in short)
+    left_out = sum(asked.question not in text for text in (*short, *(beside if question else ())))
     return RoutedRequest(
         documents=with_unique_names(documents), question=asked.question, asked_as=asked_as, unsure=asked.unsure,
         source=asked.source, left_out=left_out,
