@@ -1,7 +1,8 @@
 """Runs the jobs of tests/jobs: questions on everyday documents, with patterns that a right answer matches.
 
     python scripts/jobs.py                                   all jobs with the embedded model
-    python scripts/jobs.py --core --require 16               the twenty of the proof
+    python scripts/jobs.py --name-kinds                     lists and summaries asked for as such
+    python scripts/jobs.py --core --require 13               the twenty of the proof
     python scripts/jobs.py --only invoice-iban --save-dir runs/jobs
     python scripts/jobs.py --jobs other/jobs.toml --model gemma3-270m
 
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,8 @@ def main() -> None:
     options = arguments()
     jobs = chosen(load_jobs(options.jobs), options.only, options.core)
     outcomes = []
-    for outcome in run(jobs, options.model, options.save_dir):
+    named = ("list", "summary") if options.name_kinds else ()
+    for outcome in run(jobs, options.model, options.save_dir, named):
         outcomes.append(outcome)
         if not options.json:
             print(line(outcome), flush=True)
@@ -102,6 +104,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=Path, default=JOBS, metavar="FILE", help="a TOML file of jobs")
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--only", action="append", default=[], metavar="ID", help="this job; may be repeated")
+    parser.add_argument("--name-kinds", action="store_true",
+                        help="ask lists and summaries as such, as --answer list and --answer summary do")
     parser.add_argument("--core", action="store_true", help="the core jobs alone")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save-dir", type=Path, metavar="DIR", help="where each answer is written whole, as ID.json")
@@ -140,26 +144,34 @@ def chosen(jobs: Iterable[Job], only: Sequence[str], core: bool) -> list[Job]:
 # Asking
 
 
-def run(jobs: Iterable[Job], model: str, save_dir: Path | None) -> Iterator[Outcome]:
-    """Asks each question, judges the answer, and yields the outcome."""
+def run(jobs: Sequence[Job], model: str, save_dir: Path | None, named: Container[str] = ()) -> Iterator[Outcome]:
+    """Asks each question, judges the answer, and yields the outcome. ``named``: the kinds that are asked for as such,
+    as `--answer` does."""
+    answers = {job.id: job.kind if job.kind in named else "auto" for job in jobs}
     with tempfile.TemporaryDirectory() as readings:
-        settings = replace(Settings.from_environment(), model=model, readings=Path(readings))
-        with Runtime(settings) as runtime:
-            runtime.open()  # so that the first job's seconds are not those of loading
-            for job in jobs:
-                begun = time.perf_counter()
-                try:
-                    answer = runtime.ask(job.document, job.question)
-                except WimEdgeError as error:
-                    reply, whole = Reply(str(error), status="error"), {"error": str(error)}
-                else:
-                    reply, whole = reply_of(answer), answer.to_dict()
-                outcome = Outcome(job, reply, is_right(job, reply), time.perf_counter() - begun)
-                if save_dir is not None:
-                    save_dir.mkdir(parents=True, exist_ok=True)
-                    text = json.dumps({**to_dict(outcome), "event": whole}, indent=2, ensure_ascii=False)
-                    (save_dir / f"{job.id}.json").write_text(text, encoding="utf-8")
-                yield outcome
+        for answer in dict.fromkeys(answers.values()):
+            own = [job for job in jobs if answers[job.id] == answer]
+            settings = replace(Settings.from_environment(), model=model, readings=Path(readings), answer=answer)
+            yield from _ask(own, settings, save_dir)
+
+
+def _ask(jobs: Iterable[Job], settings: Settings, save_dir: Path | None) -> Iterator[Outcome]:
+    with Runtime(settings) as runtime:
+        runtime.open()  # so that the first job's seconds are not those of loading
+        for job in jobs:
+            begun = time.perf_counter()
+            try:
+                answer = runtime.ask(job.document, job.question)
+            except WimEdgeError as error:
+                reply, whole = Reply(str(error), status="error"), {"error": str(error)}
+            else:
+                reply, whole = reply_of(answer), answer.to_dict()
+            outcome = Outcome(job, reply, is_right(job, reply), time.perf_counter() - begun)
+            if save_dir is not None:
+                save_dir.mkdir(parents=True, exist_ok=True)
+                text = json.dumps({**to_dict(outcome), "event": whole}, indent=2, ensure_ascii=False)
+                (save_dir / f"{job.id}.json").write_text(text, encoding="utf-8")
+            yield outcome
 
 
 def reply_of(answer: Any) -> Reply:
