@@ -18,7 +18,7 @@ from wim_edge.wim.reading import Reading
 
 _NEAR = 0.08
 """The share of the likeliest candidate's probability from which another passage's words are an item of a list, too."""
-_LIKELY, _ALIKE = -1.0, 2.0
+_LIKELY, _ALIKE = -1.0, 1.5
 """The least log-probability of a cell that answers beside another one, and the nats between their scores."""
 _VERDICT = log(0.2)
 """The least log-probability of Yes or No, in nats, with which a question asks for one."""
