@@ -165,8 +165,8 @@ def worded_answer(
         is_agreed: True if the writer's sentence says the run, of which it was not told.
     """
     loose = unsupported(f"{text}\n{own}", [*passages_of(reading, used), reading.plan.query])
-    status, short, span, quotes = status_of(judged.support or 0.0), judged.short, judged.span, judged.quotes
-    if loose or not is_agreed:  # else two models say the same, and it does not matter how sure one of them was
+    status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
+    if loose or not is_agreed:
         status = "unsure"
     if (loose or not text) and short:
         text, own, loose = short, "", ()
