@@ -83,7 +83,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         items: tuple[AnswerCandidate, ...] = ()
     else:
         items = tuple(_items(reading, candidates, found))
-        share = best.share if reading.kind != "list" else 1.0
+        share = 1.0 if reading.kind == "list" and items else best.share
     quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
     return Judged(candidates, items, verdict, quotes, evidence, support, share)
 
