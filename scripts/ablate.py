@@ -14,23 +14,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.answer.candidates import Terms, key
+from wim_edge.answer.candidates import Terms, key, shares
 from wim_edge.evaluation.intervals import auroc, interval
 from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.split import Part, take_part
 from wim_edge.evaluation.tasks.documents import draw_evenly, load_documents, load_questions
 from wim_edge.evaluation.tasks.questions import load_multidoc
-from wim_edge.support import Evidence
+from wim_edge.support import Evidence, SupportWeights
 
 ALL, CELLS = "(all on)", "rows read alone"
 TERMS = ("passage", "words", "run", "echo", "row", "label")
@@ -85,21 +83,16 @@ def ask(options: argparse.Namespace) -> Iterator[Asked]:
 
 def first(candidates: Sequence[Mapping[str, Any]], off: str) -> str:
     """Returns the likeliest words with a term off; what is said more than once counts together."""
-    total: dict[str, float] = defaultdict(float)
-    texts: dict[str, str] = {}
-    for one in candidates:
-        if off == CELLS and one["is_cell"]:
-            continue
-        terms = {name: 0.0 if name == off else value for name, value in one["terms"].items()}
-        total[key(one["text"])] += math.exp(Terms(**terms).score)
-        texts.setdefault(key(one["text"]), one["text"])
-    return texts[max(total, key=lambda text: total[text])] if total else ""
+    left = [one for one in candidates if not (off == CELLS and one["is_cell"])]
+    scores = [Terms(**{**one["terms"], **({off: 0.0} if off in TERMS else {})}).score for one in left]
+    share = shares(zip((one["text"] for one in left), scores, strict=True))
+    return max((str(one["text"]) for one in left), key=lambda text: share[key(text)], default="")
 
 
 def support(one: Asked, off: str) -> float:
-    """Returns the logit of the support with a kind of evidence off."""
-    evidence = asdict(Evidence(**one.evidence))
-    return sum(weight * (evidence[name] or 0.0) for name, weight in one.weights.items() if name not in ("bias", off))
+    """Returns the support with a kind of evidence off."""
+    weights = {name: 0.0 if name == off else weight for name, weight in one.weights.items()}
+    return SupportWeights(**weights).support(Evidence(**one.evidence))
 
 
 def table(asked: Sequence[Asked]) -> Iterator[str]:

@@ -215,19 +215,23 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def _words_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.List | ast.Tuple | ast.Set) and not any(isinstance(one, ast.Name) for one in node.elts):
-            texts = [one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            texts = list(map(_text, node.elts))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
-            texts = ast.unparse(node.func.value).split()
+            texts = [_text(node.func.value)]
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile":
-            parts = (one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant))
-            pattern = _OF_A_PATTERN.sub(" ", "".join(part for part in parts if isinstance(part, str)))
+            pattern = _OF_A_PATTERN.sub(" ", "".join(map(_text, ast.walk(node.args[0]))))
             yield from ((node.lineno, word) for word in re.findall(r"[^\W\d_]{3,}", pattern))
             continue
         else:
             continue
-        if sum(text.isalpha() for text in texts) > MOST_WORDS:
-            yield node.lineno, f"{len(texts)} words"
+        n_words = sum(word.isalpha() for text in texts for word in text.split())
+        if n_words > MOST_WORDS:
+            yield node.lineno, f"{n_words} words"
+
+
+def _text(node: ast.AST) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _assigned(node: ast.stmt) -> Iterator[str]:

@@ -79,6 +79,28 @@ def test_a_module_that_does_something_needs_a_test_file_at_its_place(
     assert stands.untested() == (["wim.x"] if needs_a_test else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('X = re.compile(r"\\b(?:when|wann)\\b")', ["when", "wann"]),
+        ('X = re.compile(r"(?P<number>[0-9a-f]{2,})(?:[A-Z][a-z]+|https?://\\S+|www\\.)")', []),
+        ('X = "a an and as at but by did do for from had has".split()', ["13 words"]),
+        ("X = {'the', 'of', 'and', 'to', 'in', 'is', 'it', 'you', 'that', 'he', 'was', 'for', 'on'}", ["13 words"]),
+        ('X = ("one two three four five six seven", "eight nine ten eleven twelve thirteen")', ["13 words"]),
+        ('X = ("auto", "fact", "yesno", "list")', []),
+    ],
+)
+def test_words_of_a_language_are_found(text: str, found: list[str]) -> None:
+    assert [what for _, what in house._words_of(house.ast.parse(text))] == found
+
+
+def test_a_name_assigned_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "A = 1\nA = 2\nB: int = 3\nC, B = 4, 5\nlog.x = 6\nlog.y = 7\ndef f(): ...\n@overload\ndef f(): ...\n"
+    stands = copy(STANDS)
+    monkeypatch.setattr(stands, "modules", {"x": house.Module("x", ROOT, house.ast.parse(text), 9)})
+    assert stands.assigned_twice() == ["x A", "x B"]
+
+
 def test_the_glossary_is_in_order_and_names_each_word_once() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     terms = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")][2:]

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import asdict, astuple, dataclass, replace
 from math import exp, log
@@ -23,10 +22,11 @@ from math import exp, log
 from wim_edge import words
 from wim_edge.answer.alone import AT_MOST, RowRead, read_paragraph, read_rows
 from wim_edge.documents import Document
-from wim_edge.documents.units import Row, rows, unit_spans
+from wim_edge.documents.units import Row, rows
 from wim_edge.documents.values import whole_value
 from wim_edge.wim import events
 from wim_edge.wim.pointing import AnswerRun, Pointed
+from wim_edge.wim.quotation import unit_words
 from wim_edge.wim.reading import Reading
 
 _WORD = re.compile(r"\w+")
@@ -114,8 +114,10 @@ def candidates_of(reading: Reading, used: Seq[int], *, alone: bool = True) -> Ca
         again = read_paragraph(reading, best.index, AnswerRun(best.start, best.end, best.terms.run))
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     answers = None
-    near = sorted((unit for unit in units if unit.row), key=lambda one: -_hope(reading, one))[: AT_MOST if alone else 0]
-    for unit, read in zip(near, read_rows(reading, [(one.index, one.row) for one in near if one.row]), strict=False):
+    near = sorted(((unit, unit.row) for unit in units if unit.row), key=lambda one: -_hope(reading, one[0]))
+    near = near[: AT_MOST if alone else 0]
+    reads = read_rows(reading, [(unit.index, row) for unit, row in near])
+    for (unit, _), read in zip(near, reads, strict=False):  # there may be no room for all of them
         answers = read.answers if answers is None else max(answers, read.answers)
         found += _cells(reading, unit, read)
     return Candidates(_ordered(found), answers)
@@ -136,16 +138,23 @@ def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
     """Returns the candidates, the likeliest first, with their shares; the same words count together."""
     if not found:
         return ()
-    best = max(one.terms.score for one in found)
     places: dict[tuple[int, int, int], AnswerCandidate] = {}
     for one in sorted(found, key=lambda one: -one.terms.score):
         places.setdefault((one.index, one.start, one.end), one)
-    total: dict[str, float] = defaultdict(float)
-    for one in places.values():
-        total[key(one.text)] += exp(one.terms.score - best)
-    whole = sum(total.values())
-    shared = [replace(one, share=total[key(one.text)] / whole) for one in places.values()]
+    share = shares((one.text, one.terms.score) for one in places.values())
+    shared = [replace(one, share=share[key(one.text)]) for one in places.values()]
     return tuple(sorted(shared, key=lambda one: (-one.share, -one.terms.score)))
+
+
+def shares(scored: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Returns the probability of each text by its `key`, from pairs of text and score in nats; the same words count
+    together."""
+    pairs, total = list(scored), dict[str, float]()
+    best = max((score for _, score in pairs), default=0.0)
+    for text, score in pairs:
+        total[key(text)] = total.get(key(text), 0.0) + exp(score - best)
+    whole = sum(total.values())
+    return {text: own / whole for text, own in total.items()}
 
 
 def key(text: str) -> str:
@@ -182,10 +191,10 @@ def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
         first = bisect_left(of, segment.start, key=lambda row: row.cells[0][0])
         last = bisect_left(of, segment.end, key=lambda row: row.cells[0][0])
         starts = {row.cells[0][0]: row for row in of[first:last]}
-        for left, right in unit_spans(segment.text):
+        for left, right, there in unit_words(segment.text):
             start, end = segment.start + left, segment.start + right
             spans.append((index, start, end, next((row for at, row in starts.items() if start <= at < end), None)))
-            held.append(words.without_endings(segment.text[left:right]))
+            held.append(there)
     points = words.rarity(held, words.without_endings(plan.query))
     most = max(points, default=0.0)
     return [_Unit(*span[:3], most - own, span[3]) for span, own in zip(spans, points, strict=True)]

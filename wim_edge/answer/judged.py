@@ -9,7 +9,7 @@ from math import exp, log
 
 from wim_edge import words
 from wim_edge.answer.candidates import AnswerCandidate, candidates_of
-from wim_edge.answer.quotes import carrier, margin_quotes
+from wim_edge.answer.quotes import margin_quotes, quote_at
 from wim_edge.documents.units import column, rows, siblings
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 from wim_edge.wim import events
@@ -78,13 +78,14 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
     best, verdict = candidates[0], ""
     if reading.kind == "yesno" or (reading.kind == "auto" and _asks_for_verdict(found, best)):
-        yes = _log_odds_of_yes(reading, found)
-        verdict, share = "Yes" if yes > 0 else "No", 1 / (1 + exp(-abs(yes)))
+        yes = _probability_of_yes(reading, found)
+        verdict, share = "Yes" if yes > 0.5 else "No", max(yes, 1 - yes)
         items: tuple[AnswerCandidate, ...] = ()
     else:
         items = tuple(_items(reading, candidates, found))
         share = 1.0 if reading.kind == "list" and items else best.share
-    quotes = (carrier(reading, best), *margin_quotes(reading, [index for index in used if index != best.index]))
+    others = margin_quotes(reading, [index for index in used if index != best.index])
+    quotes = (quote_at(reading, best.index, best.start, best.end), *others)
     return Judged(candidates, items, verdict, quotes, evidence, support, share)
 
 
@@ -115,12 +116,12 @@ def _asks_for_verdict(found: Mapping[int, Pointed], best: AnswerCandidate) -> bo
     return pointed is not None and pointed.verdict > max(_VERDICT, best.terms.run)
 
 
-def _log_odds_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
-    """Returns the log-odds of Yes over the passages, by the probability that each answers."""
+def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
+    """Returns the probability of Yes over the passages, by the probability that each answers; a half without any."""
     weights = {index: reading.ranking.relevance(index) for index in found}
-    total = sum(weights.values()) or 1.0
-    likely = sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items()) / total
-    return log(max(likely, 1e-9)) - log(max(1 - likely, 1e-9))
+    total = sum(weights.values())
+    yes = sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items())
+    return yes / total if total else 0.5
 
 
 # Lists

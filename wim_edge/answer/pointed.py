@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from wim_edge.answer.candidates import AnswerCandidate
 from wim_edge.answer.judged import Judged
-from wim_edge.answer.quotes import carrier, format_quotes
+from wim_edge.answer.quotes import format_quotes, quote_at
 from wim_edge.documents.units import ITEM
 from wim_edge.support import Evidence
 from wim_edge.wim import events
@@ -84,7 +84,7 @@ def _listed(reading: Reading, judged: Judged) -> Answer:
     else:  # each has its own place, and its own quotation
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]
-        quotes = tuple(dict.fromkeys(carrier(reading, item) for item in items))
+        quotes = tuple(dict.fromkeys(quote_at(reading, item.index, item.start, item.end) for item in items))
     perhaps = "Perhaps: " if judged.status == "unsure" else ""
     head = f"{perhaps}{len(items)} found{f' ({place})' if place else ''}:"
     text = "\n".join([head, *(f"- {line}" for line in lines)])

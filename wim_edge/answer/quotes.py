@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 
-from wim_edge.answer.candidates import AnswerCandidate
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.wim import events
 from wim_edge.wim.plan import source_label
@@ -13,11 +12,6 @@ from wim_edge.wim.reading import Reading
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 """The characters before or at the end of a quotation that show that it is not cut there."""
-
-
-def carrier(reading: Reading, run: AnswerCandidate) -> events.Quote:
-    """Returns the quotation that carries a run."""
-    return quote_at(reading, run.index, run.start, run.end)
 
 
 def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote:

@@ -27,6 +27,8 @@ _SUMMED_UP = 6_000
 """The characters of an extract that a model makes a summary of."""
 _EVALUATED = 16
 """The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
+
+
 def source_of(
     document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
 ) -> events.Source:
@@ -67,7 +69,8 @@ class AnswerStage:
 
     def __post_init__(self) -> None:
         # A pattern without margins is the prompt by itself: a baseline asks the model
-        self._of_whole = self._answer_of_whole() if self.reading.resolved.pattern.margins else None
+        sums_up = self.reading.kind == "summary" and self.reading.resolved.pattern.margins
+        self._of_whole = summary(self.reading.plan.documents) if sums_up else None
 
     @property
     def is_of_whole(self) -> bool:
@@ -156,10 +159,6 @@ class AnswerStage:
             self.used, self._beside = self.before.used, self.before._beside
             self.answer, self.stands = self.before.answer, True
             self.finish_reason = self.before.finish_reason
-
-    def _answer_of_whole(self) -> Answer | None:
-        """Returns the answer that needs no reading, else None."""
-        return summary(self.reading.plan.documents) if self.reading.kind == "summary" else None
 
     def _answer_without_writing(self) -> Answer | None:
         """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""

@@ -139,9 +139,6 @@ def inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 def column(found: Sequence[Row], start: int) -> list[tuple[int, int]]:
     """Returns the cells of the column that a cell, which begins at a character, stands in, in its table's rows."""
-    at = next(((n, c) for n, row in enumerate(found) for c, cell in enumerate(row.cells) if cell[0] == start), None)
-    if at is None:
-        return []
-    n, c = at
-    same = [row for row in found if row.labels == found[n].labels and len(row.cells) == len(found[n].cells)]
-    return [row.cells[c] for row in same if row.texts[c]]
+    at = next(((row, c) for row in found for c, cell in enumerate(row.cells) if cell[0] == start), None)
+    same = [row for row in found if at and row.labels == at[0].labels and len(row.cells) == len(at[0].cells)]
+    return [row.cells[at[1]] for row in same if at and row.texts[at[1]]]

@@ -63,14 +63,18 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     return Quotation(left, right, _header(document.text, left, right))
 
 
+def unit_words(text: str) -> list[tuple[int, int, set[str]]]:
+    """Returns the units of a text, each as its characters and its words (`wim_edge.words.without_endings`)."""
+    return [(start, end, words.without_endings(text[start:end])) for start, end in unit_spans(text)]
+
+
 def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
     """Returns the units of a segment, as characters of its text, with the points of the question's words that each
     lacks and the best one has (`wim_edge.words.rarity`)."""
-    spans = unit_spans(segment.text)
-    held = [words.without_endings(segment.text[start:end]) for start, end in spans]
-    points = words.rarity(held, words.without_endings(question))
+    units = unit_words(segment.text)
+    points = words.rarity([held for _, _, held in units], words.without_endings(question))
     most = max(points, default=0.0)
-    return [(start, end, most - own) for (start, end), own in zip(spans, points, strict=True)]
+    return [(start, end, most - own) for (start, end, _), own in zip(units, points, strict=True)]
 
 
 def on_one_line(text: str) -> str:

@@ -198,7 +198,7 @@ class Reading:
     @property
     def kind(self) -> str:
         """The kind of answer that is wanted, one of `wim_edge.settings.ANSWERS`; auto: the model tells."""
-        return self.resolved.settings.answer or "auto"
+        return self.resolved.settings.answer
 
     @property
     def may_read_on(self) -> bool:
