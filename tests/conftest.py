@@ -34,7 +34,7 @@ ALLOWED_SKIPS = (
     "no PySide6 on this machine",
 )
 """How the reasons of skips begin that do not fail where SKIPS=listed is set, as .ci/run does."""
-hypothesis.settings.register_profile("untimed")  # a busy machine fails no test
+hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 hypothesis.settings.load_profile("untimed")
 _SKIPS_ARE_LISTED = os.environ.get("SKIPS") == "listed"
 

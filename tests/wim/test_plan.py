@@ -123,7 +123,7 @@ def test_a_segment_larger_than_the_context_is_an_error_with_the_numbers() -> Non
             runtime.stream(Document("d", story.TEXT), "  ")
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=70)
 @given(
     sentences=st.integers(1, 60),
     n_ctx=st.integers(300, 2500),

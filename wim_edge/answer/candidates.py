@@ -116,8 +116,7 @@ def candidates_of(reading: Reading, used: Seq[int], *, alone: bool = True) -> Ca
     answers = None
     near = sorted(((unit, unit.row) for unit in units if unit.row), key=lambda one: -_hope(reading, one[0]))
     near = near[: AT_MOST if alone else 0]
-    reads = read_rows(reading, [(unit.index, row) for unit, row in near])
-    for (unit, _), read in zip(near, reads, strict=False):  # there may be no room for all of them
+    for (unit, _), read in zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False):
         answers = read.answers if answers is None else max(answers, read.answers)
         found += _cells(reading, unit, read)
     return Candidates(_ordered(found), answers)

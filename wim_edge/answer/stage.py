@@ -68,8 +68,9 @@ class AnswerStage:
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
-        # A pattern without margins is the prompt by itself: a baseline asks the model
-        sums_up = self.reading.kind == "summary" and self.reading.resolved.pattern.margins
+        # A pattern without margins is the prompt by itself, and a model that reads the whole context sums that up
+        pattern = self.reading.resolved.pattern
+        sums_up = self.reading.kind == "summary" and pattern.margins and not (pattern.deep and self._is_written)
         self._of_whole = summary(self.reading.plan.documents) if sums_up else None
 
     @property
