@@ -31,7 +31,7 @@ from wim_edge.evaluation.tasks.questions import load_multidoc
 from wim_edge.support import Evidence, SupportWeights
 
 ALL, CELLS = "(all on)", "rows read alone"
-TERMS = ("passage", "words", "run", "echo", "row", "label")
+TERMS = ("passage", "words", "run", "echo", "label")
 EVIDENCE = ("likelihood", "answers", "missing")
 
 

@@ -32,7 +32,7 @@ from typing import Any
 from table_documents import DOCUMENTS, FORMATS, write
 
 from wim_edge.documents import read_document
-from wim_edge.documents.blocks import blocks
+from wim_edge.documents.units import unit_spans
 from wim_edge.evaluation.split import take_part
 from wim_edge.wim.timings import peak_rss_bytes
 from wim_edge.words import scores
@@ -91,9 +91,9 @@ def measure_pdf(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
     before = time.perf_counter()
     document = read_document(path)
     text = time.perf_counter() - before
-    found = blocks(document)
+    found = unit_spans(document.text)
     yield {
-        "pages": pages, "characters": len(document.text), "blocks": len(found), "seconds_text": text,
+        "pages": pages, "characters": len(document.text), "units": len(found), "seconds_text": text,
         "seconds": time.perf_counter() - before,
         "peak_mb": peak_rss_bytes() / 1024 / 1000,
     }  # fmt: skip

@@ -1,64 +1,118 @@
-"""Follow-up questions: one of a few words stands behind the question and the answer before it.
+"""Follow-up questions: one that refers to the turn before it is asked so that it can be understood alone.
 
-A question is scored against a text word by word, so that "and in 2022?" finds nothing. One of at most three words that
-ends with a question mark goes on from the one before it; words without a mark ("notice period") are a search. Which
-words they are does not matter, so that it holds in every language.
+A question is scored against a text word by word, so "and in 2022?" or "When did he sign it?" finds nothing. A model
+that writes restates the question (`Restater`). Where none does, or where it returns the question as it was put, a
+question of at most three words with a question mark is asked behind the turn before. A few words without a mark
+("notice period") are a search. Neither depends on which words they are, so both work in every language.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wim_edge.answer.writer import LoadsModel
+from wim_edge.engine.memory_estimate import padded
+from wim_edge.engine.protocols import Snapshot
+from wim_edge.engine.sampling import Sampler
+from wim_edge.library import common_prefix_length
+from wim_edge.wim.chat import Message, conversation
+from wim_edge.wim.control import Control
+from wim_edge.wim.generate import Generation
+from wim_edge.wim.grounding import Grounding
 
 WHY = "it goes on from the question before"
 """The reason, as it is shown, why a follow-up question is not asked as it was put."""
 _FEW = 3
-"""The most words of a question that goes on from the one before."""
+"""The most words of a question that is asked behind the turn before it."""
 _MARKS = ("?", "？", "؟")
-_REMEMBERED = 2
-"""The most turns that a question is completed by."""
 _SHORT = 200
 """The most characters of an answer that is shown in a question."""
+_RESTATED = 64
+"""The most tokens of a restated question."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?")
 """A word; of scripts without blanks two characters."""
+_SYSTEM = "You rewrite questions so that they can be understood without the conversation."
+_REQUEST = "Question: {}\nAnswer: {}\nNext question: {}\n\nWrite the next question so that it stands alone."
+_EXAMPLES = (
+    ("Who built the tower?", "Gustave Eiffel", "When did he die?", "When did Gustave Eiffel die?"),
+    ("What is the price of the red bike?", "300 euros", "Who is the mayor?", "Who is the mayor?"),
+    ("How many rooms has the hotel?", "40", "and the villa?", "How many rooms has the villa?"),
+    ("Which firm built the dam?", "Holt & Sons", "Where is it based?", "Where is Holt & Sons based?"),
+    ("Wann wurde die Schule gebaut?", "1931", "und von wem?", "Von wem wurde die Schule gebaut?"),
+    ("What is the fee for adults?", "9 pounds", "And children under six?", "What is the fee for children under six?"),
+    ("Who leads the choir?", "Anna Brandt", "Since when?", "Since when does Anna Brandt lead the choir?"),
+    ("What is the fee for adults?", "9 pounds", "When does the show begin?", "When does the show begin?"),
+)
+"""Turns (question, answer), the next question, and that one restated; two of them stay as they are."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A question that was asked, as it was put, and its answer in a few words; empty if there is none."""
+    """A question, as it was asked, and its answer in a few words; empty if there is none."""
 
     question: str
     short: str = ""
 
 
-@dataclass
-class Conversation:
-    """The turns that the next question may go on from."""
-
-    turns: list[Turn] = field(default_factory=list)
-
-    def complete(self, question: str) -> str:
-        """Returns the question to ask, completed where it goes on from the turns before it."""
-        return completed(question, self.turns)
-
-    def add(self, question: str, short: str) -> None:
-        """Remembers a question, as it was put and not completed, and its answer."""
-        # In a chain of such questions the first one says what all of them are about
-        earlier = self.turns[: _REMEMBERED - 1] if goes_on(question) else []
-        self.turns = [*earlier, Turn(question, short)]
-
-
-def completed(question: str, turns: Sequence[Turn]) -> str:
-    """Returns a question behind the turns before it, if it goes on from them."""
-    if not turns or not goes_on(question):
+def completed(question: str, before: Turn | None) -> str:
+    """Returns a question of a few words behind the turn before it; any other as it is."""
+    if before is None or not goes_on(question):
         return question
-    return " ".join([*map(_shown, turns[-_REMEMBERED:]), question.strip()])
+    return f"{_shown(before)} {question.strip()}"
+
+
+def last_turn(turns: Iterable[Turn]) -> Turn | None:
+    """Returns the last of the turns as they were put, its question completed by those before it."""
+    last = None
+    for turn in turns:
+        last = Turn(completed(turn.question, last), turn.short)
+    return last
 
 
 def goes_on(question: str) -> bool:
-    """Tells whether a question goes on from the one before: it has few words, and a question mark."""
+    """Returns True if a question has a question mark and so few words that it goes on from the one before."""
     return question.rstrip().endswith(_MARKS) and len(_WORD.findall(question)) <= _FEW
+
+
+class Restater:
+    """Restates questions with a model that writes. Its examples are evaluated once and kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Snapshot] = {}
+        """The examples' state, by the context that it belongs to."""
+
+    def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
+        """Returns the question so that it can be understood without the turn before it, or as it is if it can.
+
+        ``writer``: None, or a base model, restates nothing. Values that neither the question nor the turn has are not
+        written. Raises Interrupted, ModelError, CapacityError.
+        """
+        model = writer.model() if writer is not None else None
+        if writer is None or model is None or model.info.chat_template is None:
+            return completed(question, before)
+        examples: list[Message] = [("system", _SYSTEM)]
+        for asked, said, following, alone in _EXAMPLES:
+            examples += [("user", _REQUEST.format(asked, said, following)), ("assistant", alone)]
+        request = _REQUEST.format(before.question, before.short[:_SHORT], question)
+        tokens = conversation(model, [*examples, ("user", request)], writer.chat_variables)
+        known = tokens[: common_prefix_length(tokens, conversation(model, examples, writer.chat_variables))]
+        context = writer.context(padded(len(tokens) + _RESTATED))
+        control.add(context)
+        with context.sequence() as sequence:
+            kept = self._kept.get(context.fingerprint)
+            if kept is not None and kept.tokens == tuple(known):
+                sequence.restore(kept)
+            else:
+                sequence.append(known)
+                self._kept[context.fingerprint] = sequence.snapshot()
+            sequence.append(tokens[len(known) :])
+            grounding = Grounding(model, [before.question, before.short, question])
+            told = Generation(model, sequence, Sampler(), _RESTATED, stops=("\n",), grounding=grounding)
+            text = "".join(told.pieces()).strip()
+        is_other = text.casefold() not in (before.question.strip().casefold(), question.strip().casefold())
+        return text if text and told.finish_reason == "stop" and is_other else completed(question, before)
 
 
 def _shown(turn: Turn) -> str:

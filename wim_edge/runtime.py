@@ -8,23 +8,21 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, closing, suppress
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from wim_edge.documents import Document, read_documents, with_unique_names
-from wim_edge.documents.document import title_of
-from wim_edge.documents.readers import Scan, find_scans
+from wim_edge.documents import Document, with_unique_names
+from wim_edge.documents.readers import Documents, DocumentSource, Scan, find_scans, listed, load_documents
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
-from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.errors import InvalidRequestError
+from wim_edge.followup import WHY, Restater, Turn
 from wim_edge.library.in_step import InStep
 from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.recall.library_recall import LibraryRecall
 from wim_edge.roles import Roles, resolve_for, roles_for
 from wim_edge.session import QuestionSession, nothing_events, prepare, run_session, stopped_events
-from wim_edge.settings import Limits, Settings
+from wim_edge.settings import Settings
 from wim_edge.wim import events
 from wim_edge.wim.chat import Message
 from wim_edge.wim.completion import Completer
@@ -33,7 +31,6 @@ from wim_edge.wim.resolved_settings import ResolvedSettings
 from wim_edge.wim.stream import Stream
 from wim_edge.wim.timings import Timings
 
-DocumentSource = str | Path | Document
 _Prepared = Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
 _PATIENCE = 1.0  # seconds
 
@@ -64,6 +61,7 @@ class Runtime:
         self._recall = LibraryRecall()
         self._in_step = InStep()
         self._completer: Completer | None = None
+        self._restater = Restater()
         self._control = Control()
         self._busy = threading.Lock()
         self._beginning: int | None = None
@@ -76,26 +74,23 @@ class Runtime:
         """The settings, with those that models.toml names for the model once it is loaded."""
         return self._loaded.resolved(here=False).settings
 
-    def resolve(self, documents: DocumentSource | Iterable[DocumentSource] = ()) -> ResolvedSettings:
+    def resolve(self, documents: Documents = ()) -> ResolvedSettings:
         """Returns the settings that these documents would be read with, and where each comes from, without reading
         them. Raises DocumentError, ModelError, CapacityError."""
-        read = _load_documents(documents, self.settings)
+        read = load_documents(documents, self.settings)
         return resolve_for(self._loaded, read)
 
-    def ask(
-        self, documents: DocumentSource | Iterable[DocumentSource], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
-    ) -> events.AnswerFinished:  # fmt: skip
-        """Reads and answers; returns the last event of `stream`, which describes the arguments."""
-        more = {"library": library, "on_margin": on_margin, "verdicts": verdicts, "read_on": read_on}
-        for event in self.stream(documents, question, **more):  # type: ignore[arg-type]
+    def ask(self, documents: Documents, question: str, **options: Any) -> events.AnswerFinished:
+        """Reads and answers; returns the last event of `stream`, which describes the arguments and options."""
+        for event in self.stream(documents, question, **options):
             last = event
         assert isinstance(last, events.AnswerFinished)
         return last
 
     def stream(
-        self, documents: DocumentSource | Iterable[DocumentSource], question: str, *, library: str | None = None,
-        on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None, read_on: bool = False,
+        self, documents: Documents, question: str, *, library: str | None = None,
+        after: Turn | None = None, on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None,
+        read_on: bool = False,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Reads documents and answers a question, yielding events as things happen.
 
@@ -105,6 +100,8 @@ class Runtime:
             question: what to find out.
             library: the name of a library (`wim-edge library add`): passages for the question are recalled from it
                 first, and read after the documents, of which there may then be none.
+            after: the turn before the question, in a conversation. A question that refers to it is restated, and
+                `events.QuestionSettled` comes first; the errors below then come with the events.
             on_margin: asked after each judged margin whether to go on, answer now, or cancel.
             verdicts: the reader's verdicts on segments, by number: True if the answer draws on the segment, False if
                 not; `judge` adds to them. If the last question is asked again with verdicts, of the same documents, it
@@ -116,11 +113,11 @@ class Runtime:
         Errors of the request are raised here, before anything is read: InvalidRequestError, DocumentError, ModelError,
         CapacityError. Closing the iterator abandons the reading.
         """
-        query, given = _checked_question(question), _listed(documents)
-        asked = (given, query, on_margin, verdicts, read_on)
-        if library is not None:
-            return self._begin(partial(self._recall_and_answer, library, *asked), given)
-        return self._begin(partial(self._read_and_answer, *asked), given)
+        query, given = _checked_question(question), listed(documents)
+        answer = self._read_and_answer if library is None else partial(self._recall_and_answer, library)
+        if after is not None:
+            answer = partial(self._restate_and_answer, answer, after)
+        return self._begin(partial(answer, given, query, on_margin, verdicts, read_on), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
         """Finds the passages of a library that may answer a question, and goes no further. The last event is
@@ -129,7 +126,7 @@ class Runtime:
         query = _checked_question(question)
         return self._begin(partial(self._recall_and_answer, library, None, query, None, None, False))
 
-    def read(self, documents: DocumentSource | Iterable[DocumentSource]) -> Iterator[events.Event]:
+    def read(self, documents: Documents) -> Iterator[events.Event]:
         """Reads documents ahead, without a question, so that questions need not wait for it.
 
         The reading is saved for this model and the chosen pattern's way of reading (deep or shallow); a known
@@ -138,7 +135,7 @@ class Runtime:
         """
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving leaves nothing", "Leave --no-save away.")
-        given = _listed(documents)
+        given = listed(documents)
         return self._begin(partial(self._read_and_answer, given, None, None, None, False), given, asked=False)
 
     def complete(
@@ -262,11 +259,11 @@ class Runtime:
         yield from run()
 
     def _read_and_answer(
-        self, documents: DocumentSource | Iterable[DocumentSource], query: str | None, on_margin: Policy | None,
+        self, documents: Documents, query: str | None, on_margin: Policy | None,
         verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Reads documents, and answers if there is a question; the last one, asked again, from the cache."""
-        read = _load_documents(documents, self.settings)
+        read = load_documents(documents, self.settings)
         stack.callback(self._forget, unless_read=True)
         with clock.stage("load"):
             self._loaded.check_fits(read)
@@ -285,13 +282,29 @@ class Runtime:
         asked.reading.ranking.verdicts = control.verdicts
         return run_session(asked)
 
+    def _restate_and_answer(
+        self, answer: Callable[..., Iterator[events.Event]], after: Turn, documents: Seq[DocumentSource], query: str,
+        on_margin: Policy | None, verdicts: Mapping[int, bool] | None, read_on: bool, stack: ExitStack,
+        clock: Timings, control: Control,
+    ) -> Iterator[events.Event]:  # fmt: skip
+        """Restates a follow-up question with the model that writes, and answers that."""
+        try:
+            with clock.stage("answer"):
+                asked = self._restater.restated(query, after, self.roles().writer, control)
+        except Interrupted:
+            yield from self._stopped(clock, asked=True)
+            return
+        if asked != query:
+            yield events.QuestionSettled(query, asked, WHY)
+        yield from answer(documents, asked, on_margin, verdicts, read_on, stack, clock, control)
+
     def _recall_and_answer(
-        self, name: str, documents: DocumentSource | Iterable[DocumentSource] | None, query: str,
+        self, name: str, documents: Documents | None, query: str,
         on_margin: Policy | None, verdicts: Mapping[int, bool] | None, read_on: bool,
         stack: ExitStack, clock: Timings, control: Control,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Recalls passages of a library, and goes on to read them unless ``documents`` is None."""
-        given = None if documents is None else _load_documents(documents, self.settings)
+        given = None if documents is None else load_documents(documents, self.settings)
         waiting = self._in_step.bring(Library(name), self.settings)
         library = open_library(name)
 
@@ -382,18 +395,3 @@ def _checked_question(question: str) -> str:
     if not question.strip():
         raise InvalidRequestError("the question is empty", "Ask something, as the last argument.")
     return question.strip()
-
-
-def _listed(documents: DocumentSource | Iterable[DocumentSource]) -> list[DocumentSource]:
-    return [documents] if isinstance(documents, str | Path | Document) else list(documents)
-
-
-def _load_documents(documents: DocumentSource | Iterable[DocumentSource], limits: Limits) -> list[Document]:
-    given = _listed(documents)
-    for one in given:
-        if isinstance(one, Document) and not one.text.strip():
-            raise DocumentError(f"{one.name}: the document is empty", "Give one that holds text.")
-    read = iter(read_documents([one for one in given if not isinstance(one, Document)], limits=limits))
-    loaded = (one if isinstance(one, Document) else next(read) for one in given)
-    # As a library calls it: the text is the same to the model, and need not be read again for either
-    return with_unique_names(replace(one, title=title_of(one)) if one.path else one for one in loaded)

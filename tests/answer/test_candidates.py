@@ -20,7 +20,7 @@ def test_an_answer_tells_the_candidates_with_their_terms() -> None:
     first = answer.candidates[0]
     assert (first.text, first.document) == (answer.short, "mill.txt")
     assert MILL[slice(*first.chars)] == first.text
-    assert set(first.terms) == {"passage", "words", "run", "echo", "row", "label"}
+    assert set(first.terms) == {"passage", "words", "run", "echo", "label"}
     shares = [one.share for one in answer.candidates]
     assert shares == sorted(shares, reverse=True)
     assert 0 < sum({key(one.text): one.share for one in answer.candidates}.values()) <= 1.000001

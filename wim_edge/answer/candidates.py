@@ -4,7 +4,6 @@
     words     the points of the question's rare words that its sentence, item or row lacks and the best one has
     run       the log-probability of the words themselves as the answer, after their passage, or after their row alone
     echo      the share of its words that the question has: what is asked about is seldom the answer
-    row       of a cell: the log-odds that its row answers, read alone, by an adapter
     label     of a cell: the number of the question's words in the label of its column, not told by its row
 
 What several passages say counts for each. The reason for an answer is in this score, which `--explain` prints.
@@ -31,7 +30,6 @@ from wim_edge.wim.reading import Reading
 
 _WORD = re.compile(r"\w+")
 _LEAST = 1e-6
-_MOST = 12.0  # nats of an adapter's word: it is no surer than that
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class Terms:
     words: float
     run: float
     echo: float
-    row: float = 0.0
     label: float = 0.0
 
     @property
@@ -51,7 +48,7 @@ class Terms:
         return float(sum(weight * value for weight, value in pairs))
 
 
-WEIGHTS = Terms(passage=1.0, words=0.3, run=0.5, echo=-2.0, row=0.5, label=1.5)
+WEIGHTS = Terms(passage=1.0, words=0.3, run=0.5, echo=-2.0, label=1.5)
 """The weights, chosen on the choosing parts; around them little changes (docs/choices.md)."""
 
 
@@ -64,8 +61,8 @@ class AnswerCandidate:
     start: int
     end: int
     terms: Terms
-    is_cell: bool = False
-    """True if it is a cell of a row that was read alone."""
+    row: float | None = None
+    """The log-odds that its row answers, if it is a cell of one that was read alone."""
     share: float = 0.0
     """The probability that these words are the answer, given that one of the candidates is."""
 
@@ -77,9 +74,8 @@ class AnswerCandidate:
     def shown(self) -> events.ScoredWords:
         """The candidate as events have it."""
         terms, chars = asdict(self.terms), (self.start, self.end)
-        return events.ScoredWords(
-            self.text, self.document.name, chars, self.share, self.terms.score, terms, self.is_cell
-        )
+        is_cell = self.row is not None
+        return events.ScoredWords(self.text, self.document.name, chars, self.share, self.terms.score, terms, is_cell)
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,8 @@ def candidates_of(reading: Reading, used: Seq[int], *, alone: bool = True) -> Ca
         again = read_paragraph(reading, best.index, AnswerRun(best.start, best.end, best.terms.run))
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     answers = None
-    near = sorted(((unit, unit.row) for unit in units if unit.row), key=lambda one: -_hope(reading, one[0]))
+    most = {unit: Terms(_passage(reading, unit.index), -unit.lacks, 0.0, 0.0).score for unit in units if unit.row}
+    near = [(unit, unit.row) for unit in sorted(most, key=lambda unit: -most[unit]) if unit.row]
     near = near[: AT_MOST if alone else 0]
     for (unit, _), read in zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False):
         answers = read.answers if answers is None else max(answers, read.answers)
@@ -126,11 +123,10 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
     row, asked = read.row, words.without_endings(reading.plan.query)
     untold = asked - words.without_endings(" ".join(row.texts))
     document = reading.plan.documents[reading.plan.segments[unit.index].segment.document]
-    of_row = max(-_MOST, min(_MOST, read.answers)) if reading.model.has_adapter else 0.0
     for n, rated in read.cells:
         label = len(words.without_endings(row.labels[n]) & untold)
-        terms = Terms(_passage(reading, unit.index), -unit.lacks, rated, _echo(row.texts[n], asked), of_row, label)
-        yield AnswerCandidate(unit.index, document, *row.cells[n], terms, is_cell=True)
+        terms = Terms(_passage(reading, unit.index), -unit.lacks, rated, _echo(row.texts[n], asked), label)
+        yield AnswerCandidate(unit.index, document, *row.cells[n], terms, row=read.answers)
 
 
 def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
@@ -197,11 +193,6 @@ def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
     points = words.rarity(held, words.without_endings(plan.query))
     most = max(points, default=0.0)
     return [_Unit(*span[:3], most - own, span[3]) for span, own in zip(spans, points, strict=True)]
-
-
-def _hope(reading: Reading, unit: _Unit) -> float:
-    """Returns the most that a cell of a row can score."""
-    return Terms(_passage(reading, unit.index), -unit.lacks, 0.0, 0.0).score
 
 
 def _passage(reading: Reading, index: int) -> float:

@@ -157,11 +157,11 @@ def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
     """Returns the cells of one column that answer about as well as the first one: the question tells their rows apart
     neither by its words nor for the model."""
     best = candidates[0]
-    cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.is_cell else set()
+    cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.row is not None else set()
     found = [
         one for one in candidates
-        if one.is_cell and one.document is best.document and one.start in cells
-        and one.terms.words == best.terms.words and min(one.terms.row, best.terms.row) > 0
+        if one.document is best.document and one.start in cells and one.terms.words == best.terms.words
+        and min(one.row or 0.0, best.row or 0.0) > 0
         and one.terms.run > _LIKELY and one.terms.score > best.terms.score - _ALIKE
     ]  # fmt: skip
     return sorted(found, key=lambda one: one.start) if len({one.text for one in found}) > 1 else []

@@ -105,6 +105,8 @@ class AnswerStage:
         """Yields the summary: the sentences of the text, or what a model makes of them."""
         self.answer = extract
         if self._is_written and extract.quotes:
+            if len(extract.text) > _SUMMED_UP:
+                yield events.Warning(f"summed up from the first {_SUMMED_UP:,} characters of its sections' sentences")
             with self._turn((), extract.text[:_SUMMED_UP]) as turn:
                 yield from self._write(turn, (), None)
             self.answer = replace(self.answer, quotes=extract.quotes)

@@ -7,11 +7,11 @@ loaded when its first answer is due: where the judge says that the documents do 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class LoadsModel(Protocol):
     @property
     def confirmation(self) -> Confirmation: ...
     def model(self) -> Model: ...
+    @property
+    def chat_variables(self) -> Mapping[str, Any]: ...
     def chat(self) -> tuple[ChatFormat, str | None]: ...
     def context(self, n_ctx: int) -> Context: ...
     def resolved(self) -> ResolvedSettings: ...

@@ -24,7 +24,7 @@ from wim_edge.cli.options import (
     settings_from,
 )
 from wim_edge.cli.reading_on import may_read_on
-from wim_edge.cli.terminal import clean, show_error
+from wim_edge.cli.terminal import show_error
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ def chat(
 ) -> None:
     """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
-    Questions are lines of standard input. One that does not stand alone ("and in 2022?", "why?") is completed
-    by the last question and its answer, and shown as it is asked. /help says what may be typed, /quit ends, and so
-    does Ctrl-D, or Ctrl-C at the prompt. Ctrl-C while reading answers with what has been read, twice cancels the
-    question; on a terminal an empty line reads on where not all was read. With --no-save the reading lasts as long as
-    the chat.
+    Questions are lines of standard input. One that refers to the last question ("and in 2022?", "why?") is restated
+    by a model that writes, or put behind that question and its answer, and shown as it is asked. /help says what may
+    be typed, /quit ends, and so does Ctrl-D, or Ctrl-C at the prompt. Ctrl-C while reading answers with what has been
+    read, twice cancels the question; on a terminal an empty line reads on where not all was read. With --no-save the
+    reading lasts as long as the chat.
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
@@ -76,11 +76,11 @@ def chat(
     configure_logging(ctx)
     from wim_edge.cli.display import display_for
     from wim_edge.documents import read_documents
-    from wim_edge.followup import WHY, Conversation
+    from wim_edge.followup import Turn
     from wim_edge.library.library import Library
     from wim_edge.library.temporary import kept_meanwhile
     from wim_edge.runtime import Runtime
-    from wim_edge.wim.events import AnswerFinished, QuestionSettled
+    from wim_edge.wim.events import AnswerFinished
 
     if library is not None:
         Library(library)  # that there is none must not come out with the first question
@@ -90,7 +90,8 @@ def chat(
         typed = bool(sys.stdin and sys.stdin.isatty())
         if typed and not as_json and not quiet:
             click.echo(_FIRST)
-        talk, asked, last = Conversation(), "", None
+        before: Turn | None = None
+        asked, last = "", None
         for line in _questions():
             if line in _ENDS:
                 break
@@ -101,27 +102,28 @@ def chat(
                 break
             if not (as_json or quiet or typed):
                 click.echo(f"question: {line}")
-            asked = asked if read_on else talk.complete(line)
             display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-            if not read_on and asked != line:
-                display.show(QuestionSettled(line, asked, WHY))
-                if not as_json:
-                    click.echo(f"asked as: {clean(asked)}", err=quiet)
-            last = _answer(runtime, partial(runtime.stream, read, asked, library=library, read_on=read_on), display)
+            question, after = (asked, None) if read_on else (line, before)
+            stream = partial(runtime.stream, read, question, library=library, after=after, read_on=read_on)
+            asked, last = _answer(runtime, question, stream, display)
             if isinstance(last, AnswerFinished) and last.finish_reason != "cancelled" and not read_on:
-                talk.add(line, last.short if last.status != "not_found" else "")
+                before = Turn(asked, last.short if last.status != "not_found" else "")
 
 
-def _answer(runtime: Runtime, stream: Callable[[], Iterator[Event]], display: Display) -> Event | None:
-    """Shows the answer to a question and returns the last event; an error is shown, and does not end the chat."""
+def _answer(
+    runtime: Runtime, question: str, stream: Callable[[], Iterator[Event]], display: Display
+) -> tuple[str, Event | None]:
+    """Shows the answer to a question and returns the question, as it was asked, and the last event; an error is shown,
+    and does not end the chat."""
     last = None
     try:
         with display, closing(Interruptible(runtime, stream).events()) as found:
             for last in found:
+                question = getattr(last, "asked_as", question)
                 display.show(last)
     except WimEdgeError as error:
         show_error(error)
-    return last
+    return question, last
 
 
 def _questions() -> Iterator[str]:

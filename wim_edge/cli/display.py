@@ -20,6 +20,7 @@ from wim_edge.cli.event_lines import (
     format_relevance,
     format_scan,
     format_search,
+    format_settled,
     format_sources,
     short_answer_of,
 )  # fmt: skip
@@ -77,6 +78,8 @@ class AnswerAlone(_Base):
     def show(self, event: events.Event) -> None:
         if isinstance(event, events.AnswerFinished) and event.finish_reason != "cancelled":
             _write(sys.stdout, clean(event.text) + "\n")
+        elif isinstance(event, events.QuestionSettled):
+            _write(sys.stderr, f"{format_settled(event)}\n")
         elif isinstance(event, events.Warning):
             _write(sys.stderr, f"warning: {clean(event.text)}\n")
 
@@ -90,6 +93,8 @@ class PlainLines(_Base):
 
     def show(self, event: events.Event) -> None:
         match event:
+            case events.QuestionSettled():
+                _write(sys.stdout, f"{format_settled(event)}\n")
             case events.PagesRecognised():
                 _write(sys.stderr, f"{format_scan(event)}\n")
             case events.RecallStarted():
@@ -169,6 +174,8 @@ class Live(_Base):
 
     def _show(self, event: events.Event) -> None:
         match event:
+            case events.QuestionSettled():
+                self.console.print(self._text(format_settled(event), "dim"))
             case events.PagesRecognised():
                 self._busy("" if event.pages == event.of else format_scan(event))
             case events.RecallStarted():
@@ -184,17 +191,7 @@ class Live(_Base):
                     self.console.print(self._text(f"recalled {line}", "cyan"))
                 self._doing = ""
             case events.ReadingStarted():
-                self._several = self._library or len(event.documents) > 1
-                legend = self._margins and event.relevance
-                margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
-                self.console.print(self._text(format_plan(event), "dim"))
-                self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
-                self._by_segments = event.within == AUTO or event.read_segments > 0
-                within = Within.parse(event.within or ALL)
-                self._progress = self._bar(within)
-                total = event.segments if self._by_segments else math.ceil(event.tokens * (within.share or 1))
-                self._task = self._progress.add_task("", total=total, completed=event.read_segments, better="")
-                self._live.start()
+                self._begin(event)
             case events.SegmentsEmbedded():
                 self._doing = f"{event.segments} of {event.of} segments embedded" * (event.segments < event.of)
             case events.ReadingProgress() if self._task is not None and not self._by_segments:
@@ -227,6 +224,19 @@ class Live(_Base):
             case events.Warning():
                 self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
         self._refresh()
+
+    def _begin(self, event: events.ReadingStarted) -> None:
+        self._several = self._library or len(event.documents) > 1
+        legend = self._margins and event.relevance
+        margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
+        self.console.print(self._text(format_plan(event), "dim"))
+        self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
+        self._by_segments = event.within == AUTO or event.read_segments > 0
+        within = Within.parse(event.within or ALL)
+        self._progress = self._bar(within)
+        total = event.segments if self._by_segments else math.ceil(event.tokens * (within.share or 1))
+        self._task = self._progress.add_task("", total=total, completed=event.read_segments, better="")
+        self._live.start()
 
     def _print(self, text: str, style: str) -> None:
         self._live.stop()

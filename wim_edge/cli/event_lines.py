@@ -71,6 +71,11 @@ def format_recalled(event: events.PassagesRecalled) -> list[str]:
     return lines
 
 
+def format_settled(event: events.QuestionSettled) -> str:
+    """Returns how a question is asked that was put otherwise."""
+    return f"asked as: {clean(event.asked_as)}"
+
+
 def format_search(event: events.RecallStarted) -> str:
     return f"library {event.library}: {event.documents:,} documents; {event.model}, retriever {event.retriever}"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from wim_edge.documents.decode import decode
-from wim_edge.documents.document import Document, with_unique_names
+from wim_edge.documents.document import Document, title_of, with_unique_names
 from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN, PICTURE_START, RTF_START, is_pdf
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.documents.plain import plain
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from wim_edge.documents import scans
 
 STANDARD_INPUT = "standard input"
+DocumentSource = str | Path | Document
+Documents = DocumentSource | Iterable[DocumentSource]
+"""One document, or several, as a caller gives them: a path, ``"-"`` for standard input, or a `Document`."""
 
 _PLAIN_ENDINGS = ("", ".txt", ".text")  # endings that promise no markup
 # Atomic, or a row of comments could be read in exponentially many ways.
@@ -85,6 +88,22 @@ def read_documents(
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
     return with_unique_names(read_document(source, stdin, limits) for source in sources)
+
+
+def listed(documents: Documents) -> list[DocumentSource]:
+    """Returns one document, or several, as a list."""
+    return [documents] if isinstance(documents, str | Path | Document) else list(documents)
+
+
+def load_documents(documents: Documents, limits: Limits) -> list[Document]:
+    """Returns the documents, with those read that are paths. Raises DocumentError, InvalidRequestError."""
+    given = listed(documents)
+    if empty := next((one for one in given if isinstance(one, Document) and not one.text.strip()), None):
+        raise DocumentError(f"{empty.name}: the document is empty", "Give one that holds text.")
+    read = iter(read_documents([one for one in given if not isinstance(one, Document)], limits=limits))
+    loaded = (one if isinstance(one, Document) else next(read) for one in given)
+    # As a library calls it: the text is the same to the model, and need not be read again for either
+    return with_unique_names(replace(one, title=title_of(one)) if one.path else one for one in loaded)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,11 +19,11 @@ from weakref import WeakKeyDictionary
 from wim_edge.answer.stage import source_of
 from wim_edge.asyncio_api import astream
 from wim_edge.documents import Document, document_of, read_document, with_unique_names
-from wim_edge.documents.readers import find_scans
+from wim_edge.documents.readers import Documents, find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.ingest import files_of
 from wim_edge.library.library import Library
-from wim_edge.runtime import DocumentSource, Runtime
+from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 
@@ -58,7 +58,7 @@ class DocumentReader:
     """
 
     def __init__(
-        self, documents: DocumentSource | Iterable[DocumentSource] = (), library: str | None = None,
+        self, documents: Documents = (), library: str | None = None,
         settings: Settings | None = None, runtime: Runtime | None = None,
     ) -> None:  # fmt: skip
         if settings is not None and runtime is not None:

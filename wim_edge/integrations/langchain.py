@@ -139,8 +139,8 @@ class ChatWimEdge(BaseChatModel):
             return
         request.documents = asked.documents
         if asked.why:
-            yield events.QuestionSettled(asked.question, asked.asked_as, asked.why)
-        yield from runtime.stream(asked.documents, asked.asked_as, library=library)
+            yield events.QuestionSettled(asked.question, asked.question, asked.why)
+        yield from runtime.stream(asked.documents, asked.question, library=library, after=asked.after)
 
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None,

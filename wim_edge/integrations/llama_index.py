@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -15,8 +15,9 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from wim_edge.documents.readers import Documents
 from wim_edge.integrations.document_reader import CitedPassage, DocumentReader, ReadingRequest, answer_facts
-from wim_edge.runtime import DocumentSource, Runtime
+from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 from wim_edge.wim import events
 
@@ -34,7 +35,7 @@ class WimEdgeQueryEngine(BaseQueryEngine):
     """
 
     def __init__(
-        self, documents: DocumentSource | Iterable[DocumentSource] = (), library: str | None = None, *,
+        self, documents: Documents = (), library: str | None = None, *,
         settings: Settings | None = None, runtime: Runtime | None = None, streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:  # fmt: skip
@@ -78,7 +79,7 @@ class WimEdgeNodeRetriever(BaseRetriever):
     """
 
     def __init__(
-        self, documents: DocumentSource | Iterable[DocumentSource] = (), library: str | None = None, *,
+        self, documents: Documents = (), library: str | None = None, *,
         settings: Settings | None = None, runtime: Runtime | None = None, similarity_top_k: int | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:  # fmt: skip

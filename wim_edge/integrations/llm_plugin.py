@@ -69,8 +69,8 @@ class DocumentModel(llm.Model):
         of earlier turns count, and a question that goes on from those is completed by them."""
         given, turns = self._before(conversation)
         given += _documents(prompt.fragments, prompt.attachments)
-        question = followup.completed(_question(prompt), turns)
-        asked = self._runtime(prompt.options).stream(list(dict.fromkeys(given)), question)
+        after, runtime = followup.last_turn(turns), self._runtime(prompt.options)
+        asked = runtime.stream(list(dict.fromkeys(given)), _question(prompt), after=after)
         text, finished = "", None
         for event in asked:
             if isinstance(event, events.AnswerDelta):

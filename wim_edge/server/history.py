@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge.atomic_files import write_text
 from wim_edge.errors import LibraryError
-from wim_edge.followup import Turn, completed
+from wim_edge.followup import Turn
 from wim_edge.server.job_queue import Failed, Job, JobState
 from wim_edge.settings import read_small_file
 from wim_edge.wim.events import AnswerStatus
@@ -49,7 +49,9 @@ class AskedQuestion:
     ended: JobState = "done"
     """Its state at the end of that earlier run."""
     asked_as: str = ""
-    """The question as it is asked, completed by the one before it; empty: as ``text``."""
+    """The question as it is asked, restated if it refers to the one before it; empty: as ``text``."""
+    before: Turn | None = None
+    """The question before, and its answer."""
     library: str | None = None
     """The library that passages are recalled from, beside the documents."""
 
@@ -70,11 +72,11 @@ class AskedQuestion:
         """The event of the latest answer, once that is whole. One that an older version stored lacks some fields."""
         return next((event for event in reversed(self.events) if event["type"] == "answer.finished"), None)
 
-    def followed_by(self, text: str) -> str:
-        """Returns a question that follows this one, completed by this one and its answer where it needs that."""
+    @property
+    def turn(self) -> Turn:
+        """The question and its short answer, for the one that follows."""
         answer = self.finished or {}
-        short = answer.get("short", "") if answer.get("status") != "not_found" else ""
-        return completed(text, [Turn(self.asked_as, short)])
+        return Turn(self.asked_as, answer.get("short", "") if answer.get("status") != "not_found" else "")
 
 
 class History:

@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.followup import WHY
 from wim_edge.library.library import open_library
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
@@ -86,7 +85,7 @@ class QuestionView(BaseModel):
     documents: list[int]
     library: str | None
     question: str
-    asked_as: str = Field(description="Completed by the question before it; else as it was put.")
+    asked_as: str = Field(description="As it was put until it is asked; then restated if it refers to the one before.")
     options: dict[str, Any]
     asked: float = Field(description="Seconds since 1970.")
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -107,11 +106,9 @@ Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question
 
 def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
     """Puts a question in line before the response begins, so that a wrong request is an error, not a stream."""
-    asked_as = served.history.get(asked.follows).followed_by(asked.question) if asked.follows else ""
+    before = served.history.get(asked.follows).turn if asked.follows else None
     question = served.history.add(
-        AskedQuestion(
-            asked.documents, asked.question, _given(asked.options), asked_as=asked_as, library=asked.library
-        )
+        AskedQuestion(asked.documents, asked.question, _given(asked.options), before=before, library=asked.library)
     )
     return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
@@ -263,11 +260,14 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
         is_first = not question.events
 
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
-            if question.asked_as != question.text and is_first:
-                yield events.QuestionSettled(question.text, question.asked_as, WHY)
-            yield from runtime.stream(
-                documents, question.asked_as, library=question.library, verdicts=question.judged, read_on=on
-            )
+            after = question.before if is_first and not on else None
+            for event in runtime.stream(
+                documents, question.asked_as, library=question.library, after=after, verdicts=question.judged,
+                read_on=on,
+            ):  # fmt: skip
+                if isinstance(event, events.QuestionSettled):
+                    question.asked_as = event.asked_as
+                yield event
 
         settings = served.settings_for(question.options)
         if question.library is not None:

@@ -113,12 +113,12 @@ async def completions(served: Served, request: Request, asked: TextRequest) -> R
 
 
 def _reading(runtime: Runtime, asked: RoutedRequest) -> Iterator[events.Event]:
-    found = runtime.stream(asked.documents, asked.asked_as)
+    found = runtime.stream(asked.documents, asked.question, after=asked.after)
 
     def noted() -> Iterator[events.Event]:
         with closing(found):  # type: ignore[type-var]
             if asked.why:
-                yield events.QuestionSettled(asked.question, asked.asked_as, asked.why)
+                yield events.QuestionSettled(asked.question, asked.question, asked.why)
             for event in found:
                 yield event
                 if asked.left_out and isinstance(event, events.ReadingStarted):

@@ -2,7 +2,7 @@
 
 A file, and a text of more than `LONG` tokens, is a document; it is read with margins, and the rest of the last user
 message is the question. Where the last message itself is long, or does not ask, `question.py` says where the question
-is looked for. One that does not stand alone is completed by the turns before it. Everything else goes straight to
+is looked for. One that refers to the turn before it is restated. Everything else goes straight to
 the model, turn by turn.
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID
 from wim_edge.documents import Document, with_unique_names
 from wim_edge.errors import InvalidRequestError
-from wim_edge.followup import WHY, Conversation
+from wim_edge.followup import Turn, last_turn
 from wim_edge.server.find_question import FoundQuestion, asking_part, asks, find_question
 from wim_edge.server.uploads import Uploads
 from wim_edge.wim.chat import Message
@@ -58,8 +58,8 @@ class RoutedRequest:
     messages: list[Message] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     question: str = ""
-    asked_as: str = ""
-    """The question, completed where it does not stand alone."""
+    after: Turn | None = None
+    """The turn before the question."""
     source: str = ""
     """The place where the question stood."""
     unsure: bool = False
@@ -69,9 +69,8 @@ class RoutedRequest:
 
     @property
     def why(self) -> str:
-        """The reason why the question is not asked as it was put, or may be another one; empty where it is clear."""
-        taken = f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
-        return "; ".join(filter(None, [WHY if self.asked_as != self.question else "", taken]))
+        """The reason why the question may be another one; empty where it is clear."""
+        return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> MessagePart:
@@ -141,11 +140,10 @@ def as_request(
     asked = FoundQuestion(question) if question else _question("\n\n".join(beside), found, others)
     if not asked.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
-    asked_as = _talk(turns, is_long).complete(asked.question)
     left_out = sum(asked.question not in text for text in (*short, *(beside if question else ())))
     return RoutedRequest(
-        documents=with_unique_names(documents), question=asked.question, asked_as=asked_as, unsure=asked.unsure,
-        source=asked.source, left_out=left_out,
+        documents=with_unique_names(documents), question=asked.question, after=last_turn(_talk(turns, is_long)),
+        unsure=asked.unsure, source=asked.source, left_out=left_out,
     )  # fmt: skip
 
 
@@ -164,17 +162,16 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
     return FoundQuestion(beside) if asks(beside) or not elsewhere else elsewhere[0]
 
 
-def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Conversation:
-    """Returns the conversation before the last message: the questions and their answers."""
-    talk, system = Conversation(), _others([turn for turn in turns if turn.role == "system"])
+def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Iterator[Turn]:
+    """Yields the questions before the last message, with their answers."""
+    system = _others([turn for turn in turns if turn.role == "system"])
     for turn, reply in pairwise(turns[:-1]):
         if turn.role != "user" or reply.role != "assistant":
             continue
         texts = [part.text for part in turn.parts if part.text.strip()]
         question = " ".join(find_question(text, system).question if is_long(text) else text.strip() for text in texts)
         if asks(question):
-            talk.add(question, short_answer(reply.text))
-    return talk
+            yield Turn(question, short_answer(reply.text))
 
 
 def short_answer(text: str) -> str:

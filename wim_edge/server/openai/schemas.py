@@ -206,7 +206,9 @@ class CompletionReply:
             if kind == "reading.started":
                 self.model = event["model"]
             elif kind == "question.settled":
-                self.reading[_FORWARDED[kind]] = event
+                before = self.reading.get(_FORWARDED[kind])
+                why = f"{before['why']}; {event['why']}" if before else event["why"]
+                self.reading[_FORWARDED[kind]] = {**event, "why": why}
             elif _FORWARDED[kind]:
                 self.reading.setdefault(_FORWARDED[kind], []).append(event)
             return [{**self._chunk(None), "wim_edge": event}]
