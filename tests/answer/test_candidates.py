@@ -11,8 +11,8 @@ TABLE = "| Name | Room |\n| --- | --- |\n| Ada Quill | 12 |\n| Hugo Tindall | 14
 def test_a_score_is_the_weighted_sum_of_its_terms() -> None:
     run = Terms(passage=-1.0, words=-2.0, run=-3.0, echo=0.5)
     assert run.score == -WEIGHTS.passage - 2 * WEIGHTS.words - 3 * WEIGHTS.run + 0.5 * WEIGHTS.echo
-    cell = Terms(passage=-1.0, words=0.0, run=-2.0, echo=0.0, row=4.0, label=1.0)
-    assert cell.score == -WEIGHTS.passage - 2 * WEIGHTS.run + 4 * WEIGHTS.row + WEIGHTS.label
+    cell = Terms(passage=-1.0, words=0.0, run=-2.0, echo=0.0, label=1.0)
+    assert cell.score == -WEIGHTS.passage - 2 * WEIGHTS.run + WEIGHTS.label
 
 
 def test_an_answer_tells_the_candidates_with_their_terms() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
+from wim_edge.followup import Turn
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request
 
 PLAIN = "The licence covers the software. It was written in 2007 by the foundation. " * 60
@@ -115,16 +116,16 @@ def test_a_question_that_is_given_is_not_looked_for() -> None:
     assert beside.left_out == 1
 
 
-def test_a_follow_up_is_completed_by_the_turns_before() -> None:
+def test_a_follow_up_comes_with_the_turn_before_it() -> None:
     first = ("user", f"{LICENCE}\n\nWhat were the costs in 2023?")
     found = request(first, ("assistant", "4 million.\n\n“The costs were 4 million.”"), ("user", "and in 2022?"))
-    assert (found.question, found.asked_as) == ("and in 2022?", "What were the costs in 2023? (4 million) and in 2022?")
+    assert (found.question, found.after) == ("and in 2022?", Turn("What were the costs in 2023?", "4 million"))
     assert [one.text for one in found.documents] == [LICENCE]  # as when it was asked first: it is known
     found = request(first, ("assistant", "Perhaps: 4 million.\n\n“…”"), ("user", "why?"))
-    assert found.asked_as == "What were the costs in 2023? (4 million) why?"
-    assert request(first).asked_as == "What were the costs in 2023?"
+    assert (found.question, found.after) == ("why?", Turn("What were the costs in 2023?", "4 million"))
+    assert request(first).after is None
     apart = [("system", "What were the costs in 2023?"), ("user", LICENCE), ("assistant", "4 million.")]
-    assert request(*apart, ("user", "and in 2022?")).asked_as == "What were the costs in 2023? (4 million) and in 2022?"
+    assert request(*apart, ("user", "and in 2022?")).after == Turn("What were the costs in 2023?", "4 million")
 
 
 def test_a_short_conversation_is_no_question_of_a_text() -> None:
