@@ -48,7 +48,7 @@ from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.table import rows
 from wim_edge.evaluation.tasks import TaskOptions
 from wim_edge.evaluation.tasks.documents import TASK, score
-from wim_edge.wim.timings import peak_rss_bytes
+from wim_edge.reading.timings import peak_rss_bytes
 
 ANSWER_TOKENS = 100  # as `wim-edge eval` has it
 

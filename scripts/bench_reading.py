@@ -181,7 +181,7 @@ def reference(options: argparse.Namespace) -> Run:
     """Returns the runs of the paper's own code on the same text; their peak memory holds both engines."""
     import reference_reading
 
-    from wim_edge.wim.timings import peak_rss_bytes
+    from wim_edge.reading.timings import peak_rss_bytes
 
     sizes = (options.segment_tokens, options.margin_tokens, options.answer_tokens)
     with runtime(options, "wim") as opened:
@@ -200,7 +200,7 @@ def decode(options: argparse.Namespace) -> Run:
     """Tokens a second of a text decoded after a segment, and Python's share of a step."""
     from wim_edge.engine.bindings import lib
     from wim_edge.engine.sampling import Sampler
-    from wim_edge.wim.generate import Generation
+    from wim_edge.reading.generate import Generation
 
     inside, native = 0.0, lib.llama_decode
 

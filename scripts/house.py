@@ -49,7 +49,7 @@ _FRAGMENT = re.compile(
     r"(?:What|Which|As|With|Of|How|Where|That|When|By|From|For|In|On|Whether|Also|Such|Because|To|At|Those|Than|Like)\b"
 )
 """How a docstring begins that neither begins with a verb nor names its object."""
-WITHOUT_WORDS = ("wim", "answer")
+WITHOUT_WORDS = ("reading", "answer")
 """The packages that hold no list of words of a language, and no regular expression with any."""
 MOST_WORDS = 12
 _OF_A_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P?<?[\w=!]*>?|\{[\d,]*\}|https?|www")

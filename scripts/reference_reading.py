@@ -84,8 +84,8 @@ def _inference(checkout: Path) -> Any:
 
 def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int, int], margins: bool) -> dict[str, Any]:
     from wim_edge.documents import split
-    from wim_edge.wim.chat import chat_format
-    from wim_edge.wim.prompts import MarginNote, Prompts
+    from wim_edge.reading.chat import chat_format
+    from wim_edge.reading.prompts import MarginNote, Prompts
 
     segment_tokens, margin_tokens, answer_tokens = sizes
     chat, _ = chat_format(model, None)

@@ -251,7 +251,7 @@ def test_articles_are_held_out(mixtures: Callable[..., Any]) -> None:
 def test_the_prompt_is_the_products() -> None:
     """What stands above a passage is what the templates write."""
     from adapter.passages import heading
-    from wim_edge.wim.prompts import Prompts
+    from wim_edge.reading.prompts import Prompts
 
     prompts = Prompts()
     assert heading() == prompts.document("name", several=False)

@@ -10,7 +10,7 @@ import pytest
 from tests.script import load
 from wim_edge.documents import Document
 from wim_edge.documents.document import Mark
-from wim_edge.wim import events
+from wim_edge.reading import events
 
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "check_quotations.py"
 PAGES = [

@@ -16,9 +16,9 @@ import click
 import pytest
 
 from wim_edge.cli.main import main
+from wim_edge.reading import events
+from wim_edge.reading.prompts import NAMES
 from wim_edge.settings import OFFLINE_VARIABLE, TOKEN_VARIABLE, Settings
-from wim_edge.wim import events
-from wim_edge.wim.prompts import NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")

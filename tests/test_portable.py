@@ -23,9 +23,9 @@ GUARDED = {
     "engine/model.py": {"os.sched_getaffinity": 1},
     "library/temporary.py": {"os.getuid": 1},
     "server/allowed_files.py": {"os.O_CLOEXEC": 3, "os.O_DIRECTORY": 2, "os.O_NOFOLLOW": 2, "os.O_NONBLOCK": 1},
-    "subprocesses.py": {"resource": 1},
-    "wim/chat_template.py": {"resource": 1},
-    "wim/timings.py": {"resource": 1},
+    "system/subprocesses.py": {"resource": 1},
+    "reading/chat_template.py": {"resource": 1},
+    "reading/timings.py": {"resource": 1},
 }
 """What only Unix has, and stands behind a guard, by file: how often."""
 _GUARD = re.compile(r"sys\.platform|os\.name|hasattr\(|(suppress\(|except )ImportError")

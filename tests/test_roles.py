@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wim.mill import MILL, NONE
+from tests.reading.mill import MILL, NONE
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.errors import ModelError

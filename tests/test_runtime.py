@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents.scanned import said, scan, scripted
-from tests.wim.story import SMALL, TEXT, of_type, reply, run
+from tests.reading.story import SMALL, TEXT, of_type, reply, run
 from wim_edge import Document, Runtime, events
 from wim_edge.documents import scans
 from wim_edge.errors import DocumentError, InvalidRequestError, ModelFileError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.wim import story
-from tests.wim.story import TEXT
+from tests.reading import story
+from tests.reading.story import TEXT
 from wim_edge import Decision, Document, Runtime, Settings, events
 from wim_edge.settings import PATTERNS
 from wim_edge.testing import FakeModel

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wim.island import reply
+from tests.reading.island import reply
 from wim_edge import speeds
 from wim_edge.testing import FakeModel
 

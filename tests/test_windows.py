@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.test_journal import Done, opened
+from tests.system.test_journal import Done, opened
 from tests.windows import ACCESS_DENIED, INVALID_NAME, SHARING_VIOLATION, Windows, refuses_name
 from wim_edge import offline_install, tuned_settings
-from wim_edge.atomic_files import replace_file, write_json, write_text
 from wim_edge.catalog import Catalog, ModelEntry, PathSource, own
 from wim_edge.catalog.catalog import own_file
 from wim_edge.cli import main
 from wim_edge.cli.main import CommandGroup
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError, ModelError
-from wim_edge.journal import read_rows
 from wim_edge.library import temporary
 from wim_edge.library.folders import folder_of, remove_library
 from wim_edge.library.library import Library
 from wim_edge.recall.index import load_index, load_or_build_index
 from wim_edge.settings import Paths
+from wim_edge.system.atomic_files import replace_file, write_json, write_text
+from wim_edge.system.journal import read_rows
 from wim_edge.testing import FakeModel
 
 pytestmark = pytest.mark.usefixtures("windows")

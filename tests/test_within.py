@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wim.island import SMALL, asked, finished, read, reply, text
+from tests.reading.island import SMALL, asked, finished, read, reply, text
 from wim_edge import Settings, events
 from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel

@@ -19,7 +19,7 @@ from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError
 from wim_edge.library import ReadingStore
-from wim_edge.wim.control import Decision
+from wim_edge.reading.control import Decision
 from wim_edge.worker import Worker
 
 
@@ -48,7 +48,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 _JUDGED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tests.wim.mill import SURE
+from tests.reading.mill import SURE
 from wim_edge import Runtime, Settings
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.server.worker_protocol import serve

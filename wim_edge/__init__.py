@@ -11,16 +11,16 @@ __version__ = "0.1.0"
 
 # name -> module; loaded on first use, so that `import wim_edge` stays light
 _NAMES = {
-    "AnswerFinished": "wim_edge.wim.events",
-    "Decision": "wim_edge.wim.control",
+    "AnswerFinished": "wim_edge.reading.events",
+    "Decision": "wim_edge.reading.control",
     "Document": "wim_edge.documents",
     "Runtime": "wim_edge.runtime",
     "Settings": "wim_edge.settings",
     "WimEdgeError": "wim_edge.errors",
-    "events": "wim_edge.wim",
+    "events": "wim_edge.reading",
     "read_document": "wim_edge.documents",
-    "stop_after": "wim_edge.wim.control",
-    "stop_at": "wim_edge.wim.control",
+    "stop_after": "wim_edge.reading.control",
+    "stop_at": "wim_edge.reading.control",
 }
 __all__ = [
     "AnswerFinished",
@@ -38,11 +38,11 @@ __all__ = [
 if TYPE_CHECKING:
     from wim_edge.documents import Document, read_document
     from wim_edge.errors import WimEdgeError
+    from wim_edge.reading import events
+    from wim_edge.reading.control import Decision, stop_after, stop_at
+    from wim_edge.reading.events import AnswerFinished
     from wim_edge.runtime import Runtime
     from wim_edge.settings import Settings
-    from wim_edge.wim import events
-    from wim_edge.wim.control import Decision, stop_after, stop_at
-    from wim_edge.wim.events import AnswerFinished
 
 
 def __getattr__(name: str) -> Any:
@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "events":
-        return importlib.import_module("wim_edge.wim.events")
+        return importlib.import_module("wim_edge.reading.events")
     return getattr(importlib.import_module(_NAMES[name]), name)
 
 

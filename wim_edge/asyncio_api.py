@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Protocol
 
-from wim_edge.wim.events import Event
+from wim_edge.reading.events import Event
 
 
 class Streaming(Protocol):

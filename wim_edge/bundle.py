@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from importlib.metadata import distribution, distributions
 from pathlib import Path
 
-from wim_edge import offline_install, subprocesses
+from wim_edge import offline_install
 from wim_edge.catalog import ModelEntry, PathSource, fetch, own_copy
 from wim_edge.catalog.model_files import write_error
 from wim_edge.errors import DownloadError, InvalidRequestError
 from wim_edge.settings import Paths, check_online
+from wim_edge.system import subprocesses
 
 _NAME = "wim-edge"
 

@@ -17,10 +17,10 @@ from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.library import common_prefix_length
-from wim_edge.wim.chat import Message, conversation
-from wim_edge.wim.control import Control
-from wim_edge.wim.generate import Generation
-from wim_edge.wim.grounding import Grounding
+from wim_edge.reading.chat import Message, conversation
+from wim_edge.reading.control import Control
+from wim_edge.reading.generate import Generation
+from wim_edge.reading.grounding import Grounding
 
 WHY = "it goes on from the question before"
 """The reason, as it is shown, why a follow-up question is not asked as it was put."""

@@ -16,14 +16,14 @@ from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
 from wim_edge.errors import InvalidRequestError, ModelFileError
-from wim_edge.journal import templates_digest
+from wim_edge.reading.chat import ChatFormat, chat_format
+from wim_edge.reading.plan import check_fits, context_limit
+from wim_edge.reading.resolved_settings import ResolvedSettings
+from wim_edge.reading.resolved_settings import resolve as resolve_settings
 from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
+from wim_edge.system.journal import templates_digest
 from wim_edge.tuned_settings import Tuned
-from wim_edge.wim.chat import ChatFormat, chat_format
-from wim_edge.wim.plan import check_fits, context_limit
-from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.resolved_settings import resolve as resolve_settings
 
 if TYPE_CHECKING:
     from wim_edge.engine.embedding import EmbeddingModel
@@ -163,7 +163,7 @@ class LoadedModels:
         self, automatic: tuple[str, str] | None = None, *, here: bool = True, pattern: str | None = None
     ) -> ResolvedSettings:
         """Returns the settings that a question is answered with. Those of models.toml count once `find` has found the
-        model; one that was given has none. ``automatic``: see `wim_edge.wim.resolved_settings.resolve`. ``here``:
+        model; one that was given has none. ``automatic``: see `wim_edge.reading.resolved_settings.resolve`. ``here``:
         False leaves out what was tuned for this machine. ``pattern``: takes the place of the settings' own."""
         settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}

@@ -16,10 +16,10 @@ from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.reading.pattern import automatic
+from wim_edge.reading.plan import context_limit
+from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.settings import Settings
-from wim_edge.wim.pattern import automatic
-from wim_edge.wim.plan import context_limit
-from wim_edge.wim.resolved_settings import ResolvedSettings
 
 _SAMPLE = 1 << 14  # characters whose tokens tell how many all have
 

@@ -19,17 +19,17 @@ from wim_edge.followup import WHY, Restater, Turn
 from wim_edge.library.in_step import InStep
 from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.reading import events
+from wim_edge.reading.chat import Message
+from wim_edge.reading.completion import Completer
+from wim_edge.reading.control import Control, Decision, Policy
+from wim_edge.reading.resolved_settings import ResolvedSettings
+from wim_edge.reading.stream import Stream
+from wim_edge.reading.timings import Timings
 from wim_edge.recall.library_recall import LibraryRecall
 from wim_edge.roles import Roles, resolve_for, roles_for
 from wim_edge.session import QuestionSession, nothing_events, prepare, run_session, stopped_events
 from wim_edge.settings import Settings
-from wim_edge.wim import events
-from wim_edge.wim.chat import Message
-from wim_edge.wim.completion import Completer
-from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.stream import Stream
-from wim_edge.wim.timings import Timings
 
 _Prepared = Callable[[ExitStack, Timings, Control], Iterator[events.Event]]
 _PATIENCE = 1.0  # seconds

@@ -23,17 +23,17 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import CapacityError, InvalidRequestError, LibraryError, ModelError
 from wim_edge.library import FAILURES, ReadingStore, SavedReading
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.reading import events
+from wim_edge.reading.control import Control, Decision, Policy
+from wim_edge.reading.plan import Plan, make_plan
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.reading import Reading
+from wim_edge.reading.relevance.methods import Scorer, SeparateModelRelevance, relevance_for
+from wim_edge.reading.resolved_settings import ResolvedSettings
+from wim_edge.reading.similarity import Similarity, is_mostly_latin
+from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.roles import roles_for
 from wim_edge.settings import NO_MODEL, Settings
-from wim_edge.wim import events
-from wim_edge.wim.control import Control, Decision, Policy
-from wim_edge.wim.plan import Plan, make_plan
-from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.reading import Reading
-from wim_edge.wim.relevance.methods import Scorer, SeparateModelRelevance, relevance_for
-from wim_edge.wim.resolved_settings import ResolvedSettings
-from wim_edge.wim.similarity import Similarity, is_mostly_latin
-from wim_edge.wim.timings import Timings, peak_rss_bytes
 from wim_edge.within import ALL, AUTO
 
 _FEW = 16

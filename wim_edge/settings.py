@@ -96,9 +96,9 @@ class Settings(Limits):
 
     # The pattern; where it says None, models.toml may name what was chosen for the model
     pattern: str | None = None
-    """One of PATTERNS; `wim_edge.wim.pattern` says what each does, and which one is taken if none is named."""
+    """One of PATTERNS; `wim_edge.reading.pattern` says what each does, and which one is taken if none is named."""
     relevance: str | None = None
-    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.wim.relevance.relevance`)."""
+    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance.relevance`)."""
     judge: str | None = None
     """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
     itself. None: the embedded model where each segment is read alone, if it is on this disk; else the model itself."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from wim_edge.atomic_files import write_text
 from wim_edge.engine.protocols import Model
 from wim_edge.settings import Paths, read_small_file
+from wim_edge.system.atomic_files import write_text
 
 _LEAST = 256  # tokens: fewer tell little
 _MODELS = 64  # that are remembered

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wim_edge.atomic_files import move_over, replace_file
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, read_small_file
+from wim_edge.system.atomic_files import move_over, replace_file
 
 TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
 

@@ -23,11 +23,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from wim_edge import errors, subprocesses
+from wim_edge import errors
 from wim_edge.documents import Document, read_document
 from wim_edge.errors import EngineError, InvalidRequestError
-from wim_edge.wim import events
-from wim_edge.wim.control import Decision, Policy
+from wim_edge.reading import events
+from wim_edge.reading.control import Decision, Policy
+from wim_edge.system import subprocesses
 
 _SECONDS = 10.0  # in which a worker that is let go must end by itself
 _PATIENCE = 5.0

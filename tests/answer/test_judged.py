@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.wim.mill import MILL, ask
+from tests.reading.mill import MILL, ask
 
 
 def test_half_a_code_is_widened_to_all_of_it() -> None:

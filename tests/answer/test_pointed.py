@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.wim.mill import MILL, NONE, SURE, UNSURE, ask
+from tests.reading.mill import MILL, NONE, SURE, UNSURE, ask
 from wim_edge import Document, Runtime, Settings
 from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID
 from wim_edge.support import SupportWeights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.wim.mill import MILL, ask
+from tests.reading.mill import MILL, ask
 from wim_edge import Document
 
 TABLE = "| Name | Room |\n| --- | --- |\n| Ada Quill | 12 |\n| Hugo Tindall | 14 |\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wim.mill import MILL, ask
+from tests.reading.mill import MILL, ask
 from wim_edge import Document, Runtime, Settings
 from wim_edge.documents.document import Mark
 from wim_edge.testing import FakeModel

@@ -8,10 +8,10 @@ import pytest
 
 from wim_edge.answer.writer import Writing, agrees, said
 from wim_edge.engine.sampling import Sampler
+from wim_edge.reading.chat import chat_format
+from wim_edge.reading.grounding import Grounding
+from wim_edge.reading.prompts import Prompts
 from wim_edge.testing import FakeModel
-from wim_edge.wim.chat import chat_format
-from wim_edge.wim.grounding import Grounding
-from wim_edge.wim.prompts import Prompts
 
 
 @pytest.mark.parametrize(

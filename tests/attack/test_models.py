@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.models import TEMPLATES
-from wim_edge.wim.chat_template import TemplateError, rendered
+from wim_edge.reading.chat_template import TemplateError, rendered
 
 pytestmark = pytest.mark.real  # a template is rendered by a process of its own
 

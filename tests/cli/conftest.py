@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scripted import give
-from tests.wim.story import TEXT, reply
+from tests.reading.story import TEXT, reply
 from wim_edge.testing import FakeModel
 
 

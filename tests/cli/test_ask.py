@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scripted import ask
-from tests.wim.story import TEXT
+from tests.reading.story import TEXT
 from wim_edge.testing import FakeModel
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from tests.wim.story import reply, run
+from tests.reading.story import reply, run
 from wim_edge.cli.display import Live
 from wim_edge.testing import FakeModel
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wim_edge.cli.event_lines import format_place, format_scan, format_sources
-from wim_edge.wim import events
+from wim_edge.reading import events
 
 
 def test_places() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scripted import SMALL, listed, run
-from tests.wim.story import TEXT
+from tests.reading.story import TEXT
 
 pytestmark = pytest.mark.usefixtures("model")
 

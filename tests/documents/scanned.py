@@ -10,8 +10,8 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from wim_edge import subprocesses
 from wim_edge.documents import scans
+from wim_edge.system import subprocesses
 
 Runs = list[list[str]]
 

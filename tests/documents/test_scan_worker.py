@@ -67,7 +67,7 @@ def test_tesseract_is_asked_for_words(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_it_ends_with_the_process_that_wanted_it(tmp_path: Path) -> None:
     script = (
-        "import os, subprocess, sys; from wim_edge import subprocesses\n"
+        "import os, subprocess, sys; from wim_edge.system import subprocesses\n"
         "command = subprocesses.command('wim_edge.documents.scan_worker', 'rapidocr', '', str(os.getpid()))\n"
         "worker = subprocess.Popen(command, "
         "stdin=open(sys.argv[1]), stdout=subprocess.DEVNULL, start_new_session=True)\nprint(worker.pid)"

@@ -42,7 +42,7 @@ def test_what_is_read_stays_the_plain_models_bit_for_bit(model_file: Callable[[s
 def test_it_says_whether_a_text_answers(model_file: Callable[[str], Path]) -> None:
     from wim_edge.documents import split
     from wim_edge.engine.model import Model
-    from wim_edge.wim.pointing import Pointer
+    from wim_edge.reading.pointing import Pointer
 
     with Model(model_file("smollm2"), Settings(adapter=SHIPPED)) as model:
         context = model.context(1024)

@@ -13,7 +13,7 @@ from wim_edge.documents import Document
 from wim_edge.engine import load_check
 from wim_edge.engine.model import Model
 from wim_edge.errors import ModelFileError
-from wim_edge.wim.chat_template import rendered
+from wim_edge.reading.chat_template import rendered
 
 pytestmark = pytest.mark.real
 

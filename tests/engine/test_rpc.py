@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import ROOT
-from tests.wim.story import TEXT
+from tests.reading.story import TEXT
 from wim_edge import Runtime, Settings
 from wim_edge.cli.main import main
 from wim_edge.errors import EngineError, InvalidRequestError
@@ -137,7 +137,7 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 """
 _WORKER = """
 import os, socket, sys, threading, time
-from tests.wim.story import SMALL, reply
+from tests.reading.story import SMALL, reply
 from wim_edge import Runtime
 from wim_edge.server.worker_protocol import serve
 from wim_edge.testing import FakeModel

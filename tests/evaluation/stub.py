@@ -15,8 +15,7 @@ from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.runner import evaluate
 from wim_edge.evaluation.tasks import TASKS, TaskOptions
-from wim_edge.testing import FakeModel
-from wim_edge.wim.events import (
+from wim_edge.reading.events import (
     AnswerFinished,
     Event,
     FinishReason,
@@ -26,6 +25,7 @@ from wim_edge.wim.events import (
     ReadingStarted,
     Usage,
 )
+from wim_edge.testing import FakeModel
 
 Reply = Callable[[Sequence[Document], str, Settings], str]
 

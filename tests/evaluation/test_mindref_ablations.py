@@ -10,12 +10,12 @@ from tests.recall.conftest import DOCUMENTS
 from wim_edge.documents import Document
 from wim_edge.evaluation.mindref_ablations import AblatedMindRef, WholeMindRef
 from wim_edge.library.library import Library
+from wim_edge.reading.prompts import Prompts
 from wim_edge.recall.index import TokenIndex, load_or_build_index
 from wim_edge.recall.mindref import PASSAGE, MindRef
 from wim_edge.recall.suffix_array import LONGEST
 from wim_edge.settings import Settings
 from wim_edge.testing import FakeModel
-from wim_edge.wim.prompts import Prompts
 
 PROMPTS = Prompts(Settings.templates, chat=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wim.story import SMALL, TEXT, reply
+from tests.reading.story import SMALL, TEXT, reply
 from wim_edge import Runtime
 from wim_edge.library.ingest import add
 from wim_edge.library.library import Library

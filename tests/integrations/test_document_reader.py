@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading.story import SMALL, TEXT, reply
 from tests.server.slow import Slow
-from tests.wim.story import SMALL, TEXT, reply
 from wim_edge import AnswerFinished, Document, Runtime, Settings, events
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.integrations.document_reader import (

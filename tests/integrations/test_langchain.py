@@ -12,8 +12,8 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.integrations.examples import run_example
+from tests.reading.story import SMALL, TEXT, reply
 from tests.server.slow import Slow
-from tests.wim.story import SMALL, TEXT, reply
 from wim_edge import Document, Runtime
 from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel

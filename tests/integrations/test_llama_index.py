@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.integrations.examples import run_example
-from tests.wim.story import SMALL, reply
+from tests.reading.story import SMALL, reply
 from wim_edge import Runtime
 from wim_edge.testing import FakeModel
 

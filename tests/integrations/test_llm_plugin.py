@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from llm.cli import cli
 
-from tests.wim.story import TEXT, reply
+from tests.reading.story import TEXT, reply
 from wim_edge import Runtime, Settings
 from wim_edge.integrations import llm_plugin
 from wim_edge.integrations.llm_plugin import DocumentModel, load_fragment

@@ -16,7 +16,7 @@ from wim_edge import Document, Runtime, Settings
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import ReadingStore
 from wim_edge.library.state_file import read as read_state
-from wim_edge.wim import events
+from wim_edge.reading import events
 
 
 def test_nothing_is_kept_where_that_is_not_wanted_or_of_no_use() -> None:

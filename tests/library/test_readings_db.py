@@ -13,7 +13,7 @@ from tests.library.wall import MODEL, SMALL, TEXT, ask, files, folder, usage
 from wim_edge import Document, Runtime, Settings
 from wim_edge.library import ReadingStore
 from wim_edge.library.readings_db import ReadingsDatabase
-from wim_edge.wim import events
+from wim_edge.reading import events
 
 
 def test_a_name_that_is_no_unicode() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.library.wall import TEXT, ask, files, folder, scores, usage
 from wim_edge.errors import EngineError
-from wim_edge.wim import events
+from wim_edge.reading import events
 
 
 def test_states_under_each_others_names_are_not_taken() -> None:

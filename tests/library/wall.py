@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from wim_edge import Document, Runtime, Settings
+from wim_edge.reading import events
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
-from wim_edge.wim import events
 
 TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
 SMALL = Settings(segment_tokens=128, answer_tokens=8, margin_tokens=16, max_passages=2)

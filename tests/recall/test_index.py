@@ -171,7 +171,7 @@ def test_an_empty_library(tmp_path: Path) -> None:
 
 def test_tokens_that_are_parts_of_characters() -> None:
     """As in byte-level tokenizers; a U+2581 in the text is no space then."""
-    from wim_edge.wim.token_offsets import beginnings
+    from wim_edge.reading.token_offsets import beginnings
 
     text = "a \u2581 b. The ship. It is late."
     pieces = [bytes([byte]) for byte in text.encode()]

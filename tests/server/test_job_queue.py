@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.reading.mill import MILL, SURE
 from tests.server.conftest import ALONE, PARTS, Client, parsed, serving, types
 from tests.server.slow import TEXT, Slow
-from tests.wim.mill import MILL, SURE
 from wim_edge import Document, Runtime, Settings, events, loaded_models
 from wim_edge.catalog import ResolvedModel
 from wim_edge.server.job_queue import Job, JobQueue

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
+from tests.reading.mill import SURE
 from tests.server.browser import BROWSER, REAL_MODEL, SECONDS, add, answered, ask, choose_pattern, expect
 from tests.server.conftest import serving
-from tests.wim.mill import SURE
 from wim_edge import Runtime, Settings, catalog, session
 from wim_edge.answer.pointed import Answer
 from wim_edge.answer.wording import provisional_answer
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.reading.reading import Reading
 from wim_edge.server.app import create_app
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
-from wim_edge.wim.reading import Reading
 
 pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]

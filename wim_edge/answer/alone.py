@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from wim_edge.documents import Segment
 from wim_edge.documents.units import Row
-from wim_edge.wim.pointing import AnswerRun, Pointed
-from wim_edge.wim.reading import Reading
+from wim_edge.reading.pointing import AnswerRun, Pointed
+from wim_edge.reading.reading import Reading
 
 AT_MOST = 6
 """The rows that are read alone: each is some 60 tokens."""

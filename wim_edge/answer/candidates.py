@@ -1,6 +1,6 @@
 """The words that may answer, each with one score, in nats: the weighted sum of its terms.
 
-    passage   the log of the probability that its passage is the one that answers (`wim_edge.wim.ranking`)
+    passage   the log of the probability that its passage is the one that answers (`wim_edge.reading.ranking`)
     words     the points of the question's rare words that its sentence, item or row lacks and the best one has
     run       the log-probability of the words themselves as the answer, after their passage, or after their row alone
     echo      the share of its words that the question has: what is asked about is seldom the answer
@@ -23,10 +23,10 @@ from wim_edge.answer.alone import AT_MOST, RowRead, read_paragraph, read_rows
 from wim_edge.documents import Document
 from wim_edge.documents.units import Row, rows
 from wim_edge.documents.values import whole_value
-from wim_edge.wim import events
-from wim_edge.wim.pointing import AnswerRun, Pointed
-from wim_edge.wim.quotation import unit_words
-from wim_edge.wim.reading import Reading
+from wim_edge.reading import events
+from wim_edge.reading.pointing import AnswerRun, Pointed
+from wim_edge.reading.quotation import unit_words
+from wim_edge.reading.reading import Reading
 
 _WORD = re.compile(r"\w+")
 _LEAST = 1e-6

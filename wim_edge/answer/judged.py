@@ -11,10 +11,10 @@ from wim_edge import words
 from wim_edge.answer.candidates import AnswerCandidate, candidates_of
 from wim_edge.answer.quotes import margin_quotes, quote_at
 from wim_edge.documents.units import column, rows, siblings
+from wim_edge.reading import events
+from wim_edge.reading.pointing import Pointed
+from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
-from wim_edge.wim import events
-from wim_edge.wim.pointing import Pointed
-from wim_edge.wim.reading import Reading
 
 _NEAR = 0.08
 """The share of the likeliest candidate's probability from which another passage's words are an item of a list, too."""

@@ -8,11 +8,11 @@ from wim_edge.answer.candidates import AnswerCandidate
 from wim_edge.answer.judged import Judged
 from wim_edge.answer.quotes import format_quotes, quote_at
 from wim_edge.documents.units import ITEM
+from wim_edge.reading import events
+from wim_edge.reading.plan import source_label
+from wim_edge.reading.quotation import on_one_line
+from wim_edge.reading.reading import Reading
 from wim_edge.support import Evidence
-from wim_edge.wim import events
-from wim_edge.wim.plan import source_label
-from wim_edge.wim.quotation import on_one_line
-from wim_edge.wim.reading import Reading
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1

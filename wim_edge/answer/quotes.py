@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 
 from wim_edge.documents.tables import ROW, labelled
-from wim_edge.wim import events
-from wim_edge.wim.plan import source_label
-from wim_edge.wim.quotation import on_one_line
-from wim_edge.wim.reading import Reading
+from wim_edge.reading import events
+from wim_edge.reading.plan import source_label
+from wim_edge.reading.quotation import on_one_line
+from wim_edge.reading.reading import Reading
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 """The characters before or at the end of a quotation that show that it is not cut there."""

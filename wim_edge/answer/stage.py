@@ -16,10 +16,10 @@ from wim_edge.answer.writer import Writer, Writing
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
-from wim_edge.wim import events
-from wim_edge.wim.plan import BLANK_LINE, PlannedSegment, source_label
-from wim_edge.wim.prompts import MarginNote, Prompts
-from wim_edge.wim.reading import Reading
+from wim_edge.reading import events
+from wim_edge.reading.plan import BLANK_LINE, PlannedSegment, source_label
+from wim_edge.reading.prompts import MarginNote, Prompts
+from wim_edge.reading.reading import Reading
 
 _OTHER_TOKENIZER = 1.5
 """The most tokens that a prompt has for the writer, for one that it has for the reader, with some to spare."""

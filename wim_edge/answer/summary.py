@@ -16,8 +16,8 @@ from wim_edge import words
 from wim_edge.answer.pointed import Answer
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import line_spans
-from wim_edge.wim import events
-from wim_edge.wim.quotation import bare_lines, on_one_line
+from wim_edge.reading import events
+from wim_edge.reading.quotation import bare_lines, on_one_line
 
 _BEGINNING = 4000
 """The characters of a document in which its first sentences stand."""

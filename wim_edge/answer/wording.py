@@ -19,10 +19,10 @@ from wim_edge.answer.pointed import Answer, answer_of, not_found, pointed_answer
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
 from wim_edge.answer.writer import Writer, Writing, agrees, said
 from wim_edge.documents import sentences
+from wim_edge.reading import events
+from wim_edge.reading.grounding import VALUE, Grounding
+from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
-from wim_edge.wim import events
-from wim_edge.wim.grounding import VALUE, Grounding
-from wim_edge.wim.reading import Reading
 from wim_edge.words import without_endings
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")

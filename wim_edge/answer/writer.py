@@ -19,15 +19,15 @@ from wim_edge.documents import sentences
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler, log_softmax
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.control import Control
+from wim_edge.reading.event_parts import FinishReason
+from wim_edge.reading.generate import Generation
+from wim_edge.reading.grounding import Grounding
+from wim_edge.reading.plan import BLANK_LINE, context_limit
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.support import Confirmation
-from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.control import Control
-from wim_edge.wim.event_parts import FinishReason
-from wim_edge.wim.generate import Generation
-from wim_edge.wim.grounding import Grounding
-from wim_edge.wim.plan import BLANK_LINE, context_limit
-from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.resolved_settings import ResolvedSettings
 
 _MARKERS = ("none", "None", " none", " None")
 """The words with which the model says that the passages do not answer, as the prompt asks it to."""

@@ -12,8 +12,8 @@ from wim_edge.batch.result import Result, failed, observed
 from wim_edge.documents import Document, document_of
 from wim_edge.documents.readers import bytes_of
 from wim_edge.errors import DocumentError, ModelError, WimEdgeError
+from wim_edge.reading import events
 from wim_edge.settings import Limits
-from wim_edge.wim import events
 
 
 class BatchAsker(Protocol):

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wim_edge.atomic_files import replace_file
 from wim_edge.batch.questions import BatchQuestion
 from wim_edge.errors import EngineError, InvalidRequestError
-from wim_edge.wim import events
+from wim_edge.reading import events
+from wim_edge.system.atomic_files import replace_file
 
 _COUNTS = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
 INSTALL_HINT = "pip install 'wim-edge[parquet]'"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from wim_edge.batch.ask import FetchedDocument, answers, fetch
 from wim_edge.batch.questions import BatchQuestion, DocumentGroup, grouped
+from wim_edge.batch.ray_cluster import Cluster, place, threads
 from wim_edge.batch.result import Result, write_parquet
 from wim_edge.errors import EngineError
-from wim_edge.journal import Journal, Watcher, settings_identity
 from wim_edge.library.temporary import kept_meanwhile, sweep
 from wim_edge.loaded_models import Identity, check_same
-from wim_edge.ray_cluster import Cluster, place, threads
 from wim_edge.settings import Limits, Settings
+from wim_edge.system.journal import Journal, Watcher, settings_identity
 from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
-from wim_edge.atomic_files import replace_file
 from wim_edge.errors import DiskError, DownloadError
+from wim_edge.system.atomic_files import replace_file
 
 Progress = Callable[[int, int | None], None]
 """A function that is called with the bytes done and the bytes in all, None if that is not known."""

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wim_edge.atomic_files import replace_file
 from wim_edge.catalog.catalog import Catalog, own_file
 from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PathSource
 from wim_edge.catalog.parse import NAME, read_models
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Paths, read_small_file
+from wim_edge.system.atomic_files import replace_file
 
 _KV_CELLS = 4096
 """The tokens over which a KV cache's bytes are counted, so that what is rounded up tells nothing."""

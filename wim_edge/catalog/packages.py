@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from wim_edge import subprocesses
 from wim_edge.catalog.entry import PackagePart, PackageSource
 from wim_edge.catalog.model_files import Progress, join, require_space, write_error
 from wim_edge.errors import DiskError, DownloadError
+from wim_edge.system import subprocesses
 
 
 def own_path(name: str, source: PackageSource, models: Path) -> Path:

@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackagePart, PackageSource, PathSource
-from wim_edge.convert import T, convert
 from wim_edge.errors import InvalidRequestError, ModelError
 from wim_edge.settings import NO_DEVICE, Settings, read_small_file
 from wim_edge.support import Confirmation, SupportWeights
+from wim_edge.system.convert import T, convert
 
 NAME = re.compile(rf"{NO_DEVICE}[a-z0-9][a-z0-9._-]*(?<!\.)")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")

@@ -29,8 +29,8 @@ from wim_edge.cli.reading_on import ask_to_read_on, is_terminal, may_read_on
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.wim.control import Policy
-    from wim_edge.wim.events import AnswerFinished, Event
+    from wim_edge.reading.control import Policy
+    from wim_edge.reading.events import AnswerFinished, Event
 
 
 @click.command(short_help="Ask a question of documents.")
@@ -135,7 +135,7 @@ def _check_question(question: str) -> None:
 
 
 def _stop_policy(stop_after: int | None, stop_at: float | None) -> Policy | None:
-    from wim_edge.wim import control
+    from wim_edge.reading import control
 
     policies = [control.stop_after(stop_after)] if stop_after is not None else []
     if stop_at is not None:

@@ -29,8 +29,8 @@ from wim_edge.errors import InvalidRequestError, WimEdgeError
 
 if TYPE_CHECKING:
     from wim_edge.cli.display import Display
+    from wim_edge.reading.events import Event
     from wim_edge.runtime import Runtime
-    from wim_edge.wim.events import Event
 
 _ENDS = ("/quit", "/exit", "/q", "quit", "exit")
 _FIRST = "Type a question and press Enter. /help says what else there is, /quit ends."
@@ -79,8 +79,8 @@ def chat(
     from wim_edge.followup import Turn
     from wim_edge.library.library import Library
     from wim_edge.library.temporary import kept_meanwhile
+    from wim_edge.reading.events import AnswerFinished
     from wim_edge.runtime import Runtime
-    from wim_edge.wim.events import AnswerFinished
 
     if library is not None:
         Library(library)  # that there is none must not come out with the first question

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge import errors, subprocesses
+from wim_edge import errors
 from wim_edge.catalog import SCOUT
 from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.catalog.model_files import megabytes
@@ -18,6 +18,7 @@ from wim_edge.cli.explain import setting_line
 from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
+from wim_edge.system import subprocesses
 
 if TYPE_CHECKING:
     from wim_edge.engine.probe import Machine

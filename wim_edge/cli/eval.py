@@ -31,11 +31,11 @@ from wim_edge.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wim_edge.batch.ray_cluster import Cluster
     from wim_edge.evaluation.conditions import Condition
     from wim_edge.evaluation.split import Part
     from wim_edge.evaluation.tasks import Task, TaskOptions
     from wim_edge.evaluation.tasks.task import Order
-    from wim_edge.ray_cluster import Cluster
     from wim_edge.settings import Settings
 
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
@@ -193,12 +193,12 @@ def _run(
     report: bool, cluster: Cluster | None,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """Asks, and sums up the examples in the folder; returns the summary, and whether Ctrl-C stopped the run."""
-    from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation.records import read_records
     from wim_edge.evaluation.runner import StoppedRun, evaluate
     from wim_edge.evaluation.summary import summarize
     from wim_edge.runtime import Runtime
+    from wim_edge.system.atomic_files import write_json
 
     stopped = False
     with Runtime(settings) as runtime:

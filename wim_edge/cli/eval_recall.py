@@ -39,7 +39,6 @@ class RecallRequest:
 
 def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[str, Any], bool]:
     """Asks, and sums up; returns the summary, and whether Ctrl-C stopped the run."""
-    from wim_edge.atomic_files import write_json
     from wim_edge.cli.progress import Scores, progress
     from wim_edge.evaluation import recall
     from wim_edge.evaluation.queries import load_queries
@@ -48,11 +47,12 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
     from wim_edge.evaluation.split import take_part
     from wim_edge.library.ingest import rows_of
     from wim_edge.library.library import Library
+    from wim_edge.reading.chat import chat_format
+    from wim_edge.reading.prompts import Prompts
     from wim_edge.recall.index import load_or_build_index
     from wim_edge.runtime import Runtime
     from wim_edge.settings import Paths
-    from wim_edge.wim.chat import chat_format
-    from wim_edge.wim.prompts import Prompts
+    from wim_edge.system.atomic_files import write_json
 
     if request.data is None or request.library is None:
         raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
@@ -99,7 +99,7 @@ def run(request: RecallRequest, settings: Settings, command: str) -> tuple[dict[
 def _identity(request: RecallRequest, settings: Settings, model: Model) -> dict[str, Any]:
     """Returns the facts that must be the same for a stopped run to go on."""
     from wim_edge.documents.data_files import fingerprint
-    from wim_edge.journal import templates_digest
+    from wim_edge.system.journal import templates_digest
 
     return {
         "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": request.limit,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wim_edge.cli.terminal import clean
 from wim_edge.documents.place_links import link
-from wim_edge.wim import events
+from wim_edge.reading import events
 from wim_edge.within import AUTO, UNLIKELY
 
 LEAST_SHOWN_RELEVANCE = 0.05  # relevance that is not shown as a number: most segments are yet to come
@@ -82,7 +82,7 @@ def format_search(event: events.RecallStarted) -> str:
 
 def format_margin(event: events.MarginJudged) -> str:
     """Returns a margin on one line, in quotation marks where it is a quotation."""
-    from wim_edge.wim.quotation import on_one_line
+    from wim_edge.reading.quotation import on_one_line
 
     text = on_one_line(clean(event.text))
     return f"“{text}”" if event.quote else text

@@ -11,8 +11,8 @@ from wim_edge.cli.terminal import one_line
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from wim_edge.reading.resolved_settings import ResolvedSettings
     from wim_edge.settings import Settings
-    from wim_edge.wim.resolved_settings import ResolvedSettings
 
 
 def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wim_edge.reading.events import Event
     from wim_edge.runtime import Runtime
-    from wim_edge.wim.events import Event
     from wim_edge.worker import Worker
 
 EXIT_EARLY, EXIT_NOT_FOUND, EXIT_CANCELLED = 10, 11, 130
@@ -97,7 +97,7 @@ class Interruptible:
             raise KeyboardInterrupt
         self._presses += 1
         if self._presses == 1 and self._read and not self._answering:
-            from wim_edge.wim.events import Warning
+            from wim_edge.reading.events import Warning
 
             self._queue.put(Warning(self._says))
             self._runtime.answer_now()

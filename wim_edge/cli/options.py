@@ -15,7 +15,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import ANSWERS, KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
 if TYPE_CHECKING:
-    from wim_edge.ray_cluster import Cluster
+    from wim_edge.batch.ray_cluster import Cluster
     from wim_edge.runtime import Runtime
     from wim_edge.worker import Worker
 
@@ -208,7 +208,7 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
         return None
     if not all(math.isfinite(one) for one in (cpus or 0, gpus)):
         raise InvalidRequestError("--ray-cpus and --ray-gpus take numbers", "Give 1, 2, 0.5 and so on.")
-    from wim_edge.ray_cluster import Cluster
+    from wim_edge.batch.ray_cluster import Cluster
     from wim_edge.roles import process_memory
 
     settings = settings_from(options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from wim_edge.wim.events import Event
+    from wim_edge.reading.events import Event
 
 
 def is_terminal() -> bool:
@@ -18,7 +18,7 @@ def is_terminal() -> bool:
 
 def may_read_on(last: Event | None) -> bool:
     """Tells whether a better passage may stand in the text that was not read for this answer."""
-    from wim_edge.wim.events import AnswerFinished
+    from wim_edge.reading.events import AnswerFinished
 
     if not isinstance(last, AnswerFinished) or last.finish_reason == "cancelled":
         return False

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from wim_edge.addresses import is_loopback
 from wim_edge.cli.options import configure_logging, engine_options, pattern_options, reading_options, settings_from
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import TOKEN_VARIABLE
+from wim_edge.system.addresses import is_loopback
 
 
 @click.command(short_help="Serve the page to read with, and an API.")

@@ -1,6 +1,6 @@
 """Rows of cells as text: one line per row, cells separated by pipes; a row that names the columns begins with one.
 
-This is how tables of every format stand in a document's text, and what `wim_edge.wim.tables` looks cells up in.
+This is how tables of every format stand in a document's text, and what `wim_edge.reading.tables` looks cells up in.
 """
 
 from __future__ import annotations

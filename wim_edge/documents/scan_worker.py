@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wim_edge import subprocesses
 from wim_edge.documents.formats import is_pdf
 from wim_edge.documents.scans import sureness
+from wim_edge.system import subprocesses
 
 Box: TypeAlias = tuple[str, float, float, float, float, float]
 """A text, where it stands (left, top, right, bottom), and how sure the engine is of it (0 to 1)."""

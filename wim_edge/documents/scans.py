@@ -24,11 +24,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from wim_edge import subprocesses
-from wim_edge.atomic_files import replace_file
 from wim_edge.documents.pdf_lines import BROKEN, Line, Word, in_columns, line_of, rows_of
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Paths, read_small_file
+from wim_edge.system import subprocesses
+from wim_edge.system.atomic_files import replace_file
 
 INSTALL = "pip install rapidocr onnxruntime"
 _SECONDS, _POLL = 180.0, 0.25

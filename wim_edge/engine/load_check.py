@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge import errors, subprocesses
+from wim_edge import errors
 from wim_edge.engine.gguf import read_header
 from wim_edge.errors import ModelFileError, WimEdgeError
 from wim_edge.settings import Paths, Settings
+from wim_edge.system import subprocesses
 
 _SECONDS, _BYTES_A_SECOND = 8, 10 * 1024**2
 """The seconds for any file, and its bytes for each more: a Raspberry Pi 4 takes four seconds of its cores for a token

@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wim_edge.addresses import is_loopback
 from wim_edge.engine.bindings import base_library, ggml_library, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
+from wim_edge.system.addresses import is_loopback
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
 BUILD = "scripts/build_rpc.sh builds it beside an installed one, on Linux (docs/more-than-one-machine.md)."

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.atomic_files import replace_file
 from wim_edge.engine.benchmark import measure_speed, sample_text
 from wim_edge.engine.bindings import devices, last_errors, lib
 from wim_edge.engine.model import Model
 from wim_edge.errors import CapacityError, EngineError
 from wim_edge.settings import Settings
+from wim_edge.system.atomic_files import replace_file
 
 WEIGHT_TYPES = {"Q4_0": lib.LLAMA_FTYPE_MOSTLY_Q4_0, "Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0,
                 "F16": lib.LLAMA_FTYPE_MOSTLY_F16}  # fmt: skip

@@ -14,9 +14,9 @@ from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.reply import Reply, ask
 from wim_edge.evaluation.tasks import Task
 from wim_edge.library.temporary import kept_meanwhile
+from wim_edge.reading import events
+from wim_edge.reading.timings import peak_rss_bytes
 from wim_edge.runtime import Runtime
-from wim_edge.wim import events
-from wim_edge.wim.timings import peak_rss_bytes
 
 _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 

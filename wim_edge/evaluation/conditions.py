@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Example
+from wim_edge.reading.resolved_settings import resolve
 from wim_edge.settings import PATTERNS, RELEVANCES, Settings
-from wim_edge.wim.resolved_settings import resolve
 
 CONTROLS = ("oracle", "closed-book")
 MARGINS_ALONE, SOURCE, EMBED = "margins-alone", "llm:source", "rag:embed"

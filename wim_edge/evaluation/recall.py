@@ -35,15 +35,15 @@ from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.mindref_ablations import AblatedMindRef, WholeMindRef
 from wim_edge.evaluation.queries import Query
 from wim_edge.evaluation.records import Record, RecordStore
-from wim_edge.journal import Watcher
 from wim_edge.library.library import Library
+from wim_edge.reading import events
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.prompts import Prompts
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import PASSAGE, Title
 from wim_edge.recall.recaller import Candidate, Recaller
 from wim_edge.settings import RETRIEVERS
-from wim_edge.wim import events
-from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.prompts import Prompts
+from wim_edge.system.journal import Watcher
 
 ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}

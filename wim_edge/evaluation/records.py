@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wim_edge.journal import Journal, read_rows
+from wim_edge.system.journal import Journal, read_rows
 
 _FILE = "examples.jsonl"
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wim_edge.documents import Document
+from wim_edge.reading import events
+from wim_edge.reading.pattern import PATTERNS
 from wim_edge.settings import Settings
-from wim_edge.wim import events
-from wim_edge.wim.pattern import PATTERNS
 
 Span = tuple[str, tuple[int, int]]
 """A document's name, and [start, end) in characters of it."""

@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from wim_edge.atomic_files import write_text
 from wim_edge.evaluation.plots import draw, draw_retrievers
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.table import rows
+from wim_edge.system.atomic_files import write_text
 
 SHOWN = 10
 """Example questions on the page."""

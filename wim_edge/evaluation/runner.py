@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wim_edge.batch.ray_cluster import Cluster, place, same, threads
 from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation import reply as replies
@@ -23,11 +24,10 @@ from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
-from wim_edge.journal import Watcher, settings_identity
 from wim_edge.loaded_models import Identity, check_same, model_identity, portable_settings
-from wim_edge.ray_cluster import Cluster, place, same, threads
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
+from wim_edge.system.journal import Watcher, settings_identity
 from wim_edge.worker import Worker
 
 Job = tuple[Example, Condition]

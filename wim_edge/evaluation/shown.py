@@ -9,7 +9,7 @@ from functools import cache
 from wim_edge.evaluation.embedding import rag_prompt
 from wim_edge.evaluation.metrics import normalize, words_of
 from wim_edge.evaluation.source_prompt import kv_prompt, qa_prompt
-from wim_edge.wim.prompts import MarginNote, Prompts
+from wim_edge.reading.prompts import MarginNote, Prompts
 
 LOOP_WORDS = 8
 ECHO_WORDS = 4

@@ -23,9 +23,9 @@ from wim_edge.documents.readers import Documents, find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.ingest import files_of
 from wim_edge.library.library import Library
+from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
-from wim_edge.wim import events
 
 _FACTS = (
     "status", "short", "support", "unsupported", "finish_reason", "model", "judge", "pattern", "read_segments",

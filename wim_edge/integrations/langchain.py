@@ -28,10 +28,10 @@ from wim_edge.integrations.document_reader import (
     answer_facts,
     document_from,
 )
+from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request
 from wim_edge.settings import Settings
-from wim_edge.wim import events
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 

@@ -17,9 +17,9 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from wim_edge.documents.readers import Documents
 from wim_edge.integrations.document_reader import CitedPassage, DocumentReader, ReadingRequest, answer_facts
+from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
-from wim_edge.wim import events
 
 _SHOWN = ("document", "page", "section", "line")
 """The metadata that a model is shown with a passage."""

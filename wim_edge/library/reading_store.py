@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge.atomic_files import move_over
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Sequence as Cached
 from wim_edge.engine.protocols import Snapshot, Vector
@@ -31,6 +30,7 @@ from wim_edge.library import state_file
 from wim_edge.library.array_file import DamagedError
 from wim_edge.library.readings_db import ReadingRecord, ReadingsDatabase
 from wim_edge.settings import Paths, Settings
+from wim_edge.system.atomic_files import move_over
 
 _MOST = 20 * 10**9
 _SHARE = 10  # by default a tenth of what is free, with what is used already

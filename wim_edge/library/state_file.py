@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.atomic_files import PART, replace_file
 from wim_edge.engine.protocols import Sequence, Snapshot, StateFile
 from wim_edge.library.array_file import DamagedError, append_parts, checksum, open_regular_file, parts_of
+from wim_edge.system.atomic_files import PART, replace_file
 
 ENDING = ".reading"
 _NAME = re.compile(rf"[0-9a-f]{{32}}({re.escape(ENDING)}|{re.escape(PART)})")

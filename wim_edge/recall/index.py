@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from wim_edge.atomic_files import replace_file
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import DamagedError, append_parts, open_mapped
 from wim_edge.library.library import Library
+from wim_edge.reading.token_offsets import beginnings
 from wim_edge.recall.suffix_array import LONGEST, Ints, SuffixArray, end_of, sorted_places
-from wim_edge.wim.token_offsets import beginnings
+from wim_edge.system.atomic_files import replace_file
 
 _KIND = (b"wim-edge  recall", 1)
 _ENDING = ".tokens"

@@ -9,14 +9,14 @@ from collections.abc import Generator
 
 from wim_edge.engine.protocols import Model
 from wim_edge.library.library import Library
+from wim_edge.reading import events
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.control import Control
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.timings import Timings
 from wim_edge.recall.index import load_index, load_or_build_index, without_tokens
 from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import Settings
-from wim_edge.wim import events
-from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.control import Control
-from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.timings import Timings
 
 
 class LibraryRecall:

@@ -29,14 +29,14 @@ from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.library import Library, StoredDocument
+from wim_edge.reading import events
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.relevance.likelihood import QuestionLikelihood
 from wim_edge.recall.index import TokenIndex
 from wim_edge.recall.mindref import MindRef, Title
 from wim_edge.recall.suffix_array import LONGEST
 from wim_edge.settings import Settings
-from wim_edge.wim import events
-from wim_edge.wim.chat import ChatFormat
-from wim_edge.wim.prompts import Prompts
-from wim_edge.wim.relevance.likelihood import QuestionLikelihood
 
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
 _HITS, _TITLES = 10, 5  # that BM25 and recall bring in

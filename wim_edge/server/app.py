@@ -16,7 +16,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 import wim_edge
-from wim_edge.addresses import is_loopback
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
@@ -30,6 +29,7 @@ from wim_edge.server.openai import routes as openai_routes
 from wim_edge.server.openapi import describe
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
+from wim_edge.system.addresses import is_loopback
 
 BODY_BYTES = 8 * 1024**2
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from wim_edge.addresses import LOOPBACK, is_loopback
+from wim_edge.system.addresses import LOOPBACK, is_loopback
 
 COOKIE = "wim-edge-token"
 SHELF = "wim-edge-shelf"

@@ -17,12 +17,12 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from wim_edge.atomic_files import write_text
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn
+from wim_edge.reading.events import AnswerStatus
 from wim_edge.server.job_queue import Failed, Job, JobState
 from wim_edge.settings import read_small_file
-from wim_edge.wim.events import AnswerStatus
+from wim_edge.system.atomic_files import write_text
 
 _LOG = logging.getLogger(__name__)
 KEPT = 200

@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 from wim_edge.errors import WimEdgeError
 from wim_edge.loaded_models import MODEL_SETTINGS
+from wim_edge.reading.control import Decision
+from wim_edge.reading.events import Event
 from wim_edge.roles import Roles
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
-from wim_edge.wim.control import Decision
-from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before one has been seen

@@ -18,10 +18,10 @@ from wim_edge.errors import LibraryError
 from wim_edge.library.folders import known_libraries
 from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library
+from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import ERRORS, Served
 from wim_edge.server.documents import DocumentDetail, detail_of
 from wim_edge.server.uploads import LIBRARY
-from wim_edge.wim.events import Event
 
 router = APIRouter(tags=["documents"], responses=ERRORS)
 

@@ -32,11 +32,11 @@ from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.library import Library
+from wim_edge.reading.events import Event
 from wim_edge.runtime import Runtime
 from wim_edge.server.job_queue import Job, JobQueue
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
-from wim_edge.wim.events import Event
 
 _T = TypeVar("_T")
 _FILE = "its path, or its path in one of the folders. list_files lists those there are."

@@ -18,11 +18,11 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.errors import DownloadError, WimEdgeError
+from wim_edge.reading import events
+from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import ERRORS, Served, sse_events
 from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import Paths
-from wim_edge.wim import events
-from wim_edge.wim.events import Event
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
+from wim_edge.reading.events import EVENTS, Event
 from wim_edge.server.job_queue import Failed, Queued
 from wim_edge.server.libraries import FileSynced, SyncFinished
 from wim_edge.server.models import PullFinished, PullProgress
-from wim_edge.wim.events import EVENTS, Event
 
 _REF = "#/components/schemas/{model}"
 _OF_EVENTS = ("/api/ask", "/api/read", "/api/questions/{number}/events", "/api/models/{name}/pull",

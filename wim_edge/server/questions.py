@@ -13,12 +13,12 @@ from starlette.concurrency import run_in_threadpool
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library.library import open_library
+from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
-from wim_edge.wim import events
 from wim_edge.within import PATTERN
 
 router = APIRouter(tags=["questions"], responses=ERRORS)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from wim_edge.atomic_files import replace_file
 from wim_edge.documents import Document, document_of
 from wim_edge.documents.document import title_of, well_formed
 from wim_edge.documents.formats import is_pdf
@@ -21,6 +20,7 @@ from wim_edge.library.library import DocumentEntry, Library, StoredDocument
 from wim_edge.library.reading_store import os_reason
 from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.settings import Limits
+from wim_edge.system.atomic_files import replace_file
 
 LIBRARY = "given"
 _UPLOAD = "upload:"

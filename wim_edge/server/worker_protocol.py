@@ -23,13 +23,13 @@ from typing import Annotated, Any, TextIO
 
 from msgspec import Meta, Struct
 
-from wim_edge.convert import convert
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, WimEdgeError
+from wim_edge.reading.events import Event
 from wim_edge.runtime import Runtime
 from wim_edge.server.job_queue import Failed, Job, JobQueue
 from wim_edge.settings import Settings, from_dict
-from wim_edge.wim.events import Event
+from wim_edge.system.convert import convert
 
 _WAITING = 1000
 CONTROLS = ("answer_now", "cancel", "judge")

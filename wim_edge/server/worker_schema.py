@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from wim_edge.reading.events import EVENTS, Event
 from wim_edge.server.job_queue import Failed, Queued
 from wim_edge.server.worker_protocol import CONTROLS, REQUESTS, WorkerJudge
-from wim_edge.wim.events import EVENTS, Event
 
 PROTOCOL = 1
 """The protocol's version: it rises when a host that follows the one before would be misunderstood. New fields and new

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Client
+from wim_edge.reading import events
 from wim_edge.server.openai.schemas import CompletionReply
-from wim_edge.wim import events
 
 
 @pytest.mark.parametrize("body", [

@@ -9,7 +9,7 @@ from PyInstaller.utils.hooks import (
     copy_metadata,
 )
 
-_LEFT_OUT = ("wim_edge.evaluation", "wim_edge.integrations", "wim_edge.batch", "wim_edge.ray_cluster")
+_LEFT_OUT = ("wim_edge.evaluation", "wim_edge.integrations", "wim_edge.batch", "wim_edge.batch.ray_cluster")
 
 hiddenimports = collect_submodules("wim_edge", filter=lambda name: not name.startswith(_LEFT_OUT))
 hiddenimports += ["snowballstemmer"]

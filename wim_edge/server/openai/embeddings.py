@@ -20,12 +20,12 @@ from wim_edge.catalog import Catalog
 from wim_edge.engine.gguf import is_embedding_model
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel, error_response, follow_while_connected
 from wim_edge.server.job_queue import Job
 from wim_edge.server.openai.schemas import DEFAULTS
 from wim_edge.settings import Paths, Settings
-from wim_edge.wim import events
 
 MAX_INPUTS = 2048
 MAX_CHARACTERS, MAX_TOKENS = 32_768, 8192

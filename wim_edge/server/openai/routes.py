@@ -16,6 +16,7 @@ from starlette.responses import Response
 from wim_edge import catalog
 from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
+from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response, follow_while_connected
 from wim_edge.server.job_queue import Job
@@ -30,7 +31,6 @@ from wim_edge.server.openai.schemas import (
     TextRequest,
 )
 from wim_edge.settings import Paths, Settings
-from wim_edge.wim import events
 
 _MOST_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)

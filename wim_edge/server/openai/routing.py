@@ -19,9 +19,9 @@ from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID
 from wim_edge.documents import Document, with_unique_names
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import Turn, last_turn
+from wim_edge.reading.chat import Message
 from wim_edge.server.find_question import FoundQuestion, asking_part, asks, find_question
 from wim_edge.server.uploads import Uploads
-from wim_edge.wim.chat import Message
 
 LONG = 1024
 """The most tokens of a text that goes straight to the model."""

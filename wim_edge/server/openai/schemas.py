@@ -206,9 +206,7 @@ class CompletionReply:
             if kind == "reading.started":
                 self.model = event["model"]
             elif kind == "question.settled":
-                before = self.reading.get(_FORWARDED[kind])
-                why = f"{before['why']}; {event['why']}" if before else event["why"]
-                self.reading[_FORWARDED[kind]] = {**event, "why": why}
+                self.reading[_FORWARDED[kind]] = event
             elif _FORWARDED[kind]:
                 self.reading.setdefault(_FORWARDED[kind], []).append(event)
             return [{**self._chunk(None), "wim_edge": event}]

@@ -1,5 +1,5 @@
 """PyInstaller's runtime hook: the frozen program runs a module of wim-edge where it was started for that."""
 
-from wim_edge.subprocesses import run_if_asked
+from wim_edge.system.subprocesses import run_if_asked
 
 run_if_asked()

@@ -1,0 +1,102 @@
+"""The question's likelihood as a score: in the cache, alone, and without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.reading.relevance.lighthouse import FILLER, GOLD, QUESTION, library, ranked, reply
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.errors import InvalidRequestError
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.relevance.likelihood import QuestionLikelihood
+from wim_edge.reading.resolved_settings import resolve
+from wim_edge.testing import FakeModel
+
+
+def test_the_question_may_stand_first() -> None:
+    prompts: list[str] = []
+    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    settings = Settings(pattern="wim", query_first=True, segment_tokens=64)
+    with Runtime(settings, model=model) as runtime:
+        found = list(runtime.stream(library(6, 2), QUESTION))
+        assert ranked(found)[0].document == "2.txt"
+        with pytest.raises(InvalidRequestError, match="likelihood-gain"):
+            runtime.with_changes(relevance="likelihood-gain").stream(library(6, 2), QUESTION)
+    assert prompts[-1].count(QUESTION) == 2
+    assert prompts[-1].index(QUESTION) < prompts[-1].index(FILLER)
+
+
+def test_a_question_template_needs_words_before_the_query(tmp_path: Path) -> None:
+    (tmp_path / "question.jinja").write_text("{{ query }}")
+    chosen = Settings(pattern="rag", relevance="likelihood", templates=tmp_path)
+    with Runtime(chosen, model=FakeModel(reply)) as runtime, pytest.raises(InvalidRequestError, match="question"):
+        runtime.stream(library(3, 1), QUESTION)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["smollm2", "gemma3"])
+def test_measuring_the_question_leaves_no_trace(which: str, model_file: Callable[[str], Path]) -> None:
+    from wim_edge.engine.model import Model
+
+    with Model(model_file(which), Settings()) as model, closing(model.context(512)) as context:
+        question = QuestionLikelihood(model, Prompts(), QUESTION)
+        with context.sequence() as sequence:
+            sequence.append([*model.bos_tokens, *model.tokenize(FILLER * 4)])
+            before = sequence.logits.copy()
+            without = question.log_likelihood(sequence)
+            assert (sequence.logits == before).all()
+            sequence.append(model.tokenize(GOLD))
+            assert question.log_likelihood(sequence) > without
+
+
+@pytest.mark.real
+def test_shallow_scores_do_not_depend_on_the_order(smollm2: Path) -> None:
+    settings = Settings(model=str(smollm2), pattern="wim-shallow", margin_tokens=8, answer_tokens=4)
+    books = library(4, 1)
+    with Runtime(settings) as runtime:
+        there = ranked(list(runtime.stream(books, QUESTION)))
+        back = ranked(list(runtime.stream(books[::-1], QUESTION)))
+    assert [one.document for one in there] == [one.document for one in back]
+    assert there[0].document == "1.txt"
+    assert [one.relevance for one in there] == pytest.approx([one.relevance for one in back], abs=1e-6)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("which", ["llama", "gemma3-tiny", "mamba", "lfm2", "smollm2"])
+@pytest.mark.parametrize("relevance", ["likelihood-gain", "cascade"])
+def test_scores_and_margins_leave_no_trace_in_any_memory(
+    which: str, relevance: str, model_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """With prompts that speak of no margin, `wim` answers to the letter as `llm` does."""
+    for folder in (tmp_path, tmp_path / "base"):
+        folder.mkdir(exist_ok=True)
+        (folder / "system_message.jinja").write_text("Answer.", encoding="utf-8")
+        (folder / "final_answer.jinja").write_text("\n\n\nQuestion: {{ query }}", encoding="utf-8")
+    settings = Settings(
+        model=str(model_file(which)), relevance=relevance, templates=tmp_path, segment_tokens=96, margin_tokens=16,
+        answer_tokens=12, relevance_threshold=0.0, answer="summary",
+    )  # fmt: skip
+    document = Document("d", FILLER * 3 + GOLD + FILLER * 3)
+    with Runtime(settings) as runtime:
+        found = list(runtime.with_changes(pattern="wim").stream(document, QUESTION))
+        plain = runtime.with_changes(pattern="llm").ask(document, QUESTION)
+    assert [event for event in found if isinstance(event, events.SegmentScored)]
+    if which == "smollm2":  # random weights may find that no segment helps
+        assert [event for event in found if type(event) is events.MarginJudged]
+    assert found[-1].text == plain.text  # type: ignore[attr-defined]
+
+
+def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:
+    def chosen(**changes: object) -> str:
+        return resolve(Settings(**changes)).relevance  # type: ignore[arg-type]
+
+    assert chosen() == chosen(pattern="wim") == "likelihood-gain"
+    for pattern in ("wim-focus", "wim-shallow", "rag"):
+        assert chosen(pattern=pattern) == "cascade"
+    # Where the gain cannot be measured
+    assert chosen(query_first=True) == chosen(relevance_model="other") == "cascade"
+    assert chosen(relevance="verdict") == "verdict"

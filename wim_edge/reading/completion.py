@@ -1,0 +1,143 @@
+"""Completions: a conversation, or a text, goes on straight from the model; no document is read.
+
+The tokens that the prompt shares with the last one and its answer are still in the cache and are not evaluated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Seq
+from typing import Any
+
+import numpy as np
+
+from wim_edge.engine.batches import batches
+from wim_edge.engine.protocols import Context, Grammar, Interrupted, Logits, Model, Sequence
+from wim_edge.engine.sampling import Sampler, log_softmax
+from wim_edge.errors import ContextOverflowError, InvalidRequestError
+from wim_edge.library import common_prefix_length
+from wim_edge.reading import events
+from wim_edge.reading.chat import Message, conversation
+from wim_edge.reading.control import Control
+from wim_edge.reading.generate import Generation
+from wim_edge.reading.timings import Timings
+from wim_edge.settings import Settings
+
+_STEP = 1024  # cells by which a context grows, so that a conversation does not need a new one each turn
+_BASE_STOPS = ("\nUser:", "\nSystem:")
+
+
+class Completer:
+    """Goes on from prompts; holds a context with the last prompt, which `close` frees."""
+
+    def __init__(self, model: Model, variables: Mapping[str, Any]) -> None:
+        self._model, self._variables = model, variables
+        self._context: Context | None = None
+        self._sequence: Sequence | None = None
+
+    def tokens(self, prompt: str | Seq[Message]) -> list[int]:
+        """Returns the prompt's tokens. Raises InvalidRequestError for a conversation that the model's template cannot
+        show, and for an empty prompt."""
+        if isinstance(prompt, str):
+            tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
+        else:
+            tokens = conversation(self._model, prompt, self._variables)
+        if not tokens:
+            raise InvalidRequestError("the prompt is empty", "Begin a text.")
+        return tokens
+
+    def open(self, tokens: Seq[int], settings: Settings) -> Context:
+        """Returns the context for a prompt of these tokens, or fewer, and its answer. Raises ContextOverflowError,
+        MemoryBudgetError."""
+        need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
+        if need > most:
+            raise ContextOverflowError(
+                f"the prompt takes {len(tokens):,} tokens and the answer up to {settings.answer_tokens:,}, the model "
+                f"has {most:,}", "Shorten it, or let it be read as a document.",
+            )  # fmt: skip
+        if self._context is None or self._context.n_ctx < need:
+            self.close()
+            self._context = self._model.context(min(-(-need // _STEP) * _STEP, most))
+        return self._context
+
+    def run(
+        self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, grammar: Grammar | None,
+        *, chat: bool,
+    ) -> Iterator[events.Event]:  # fmt: skip
+        """Evaluates the prompt and decodes. ``top``: how many likeliest tokens are told for each; None: no logprobs.
+        ``grammar``: what the text is held to; it may then repeat itself, as data does."""
+        clock, model, context = Timings(), self._model, self._context
+        assert context is not None
+        cached = self._reuse(context, tokens)
+        sequence = self._sequence
+        assert sequence is not None
+        sampler = _Recorder(model, settings, top, grammar)
+        base = _BASE_STOPS if chat and model.info.chat_template is None else ()
+        stops = (*settings.stop, *base)
+        generation = Generation(
+            model, sequence, sampler, settings.answer_tokens, stops, strip=chat, straight=True,
+            may_loop=grammar is not None,
+        )  # fmt: skip
+        reason: events.FinishReason = "cancelled"
+        try:
+            yield events.ReadingProgress(cached, len(tokens))
+            for start, end in batches(len(tokens) - cached, context.n_batch):
+                with clock.stage("prefill"):
+                    sequence.append(tokens[cached + start : cached + end])
+                yield events.ReadingProgress(len(sequence), len(tokens))
+            control.begin_answer()
+            for piece in clock.each("answer", generation.pieces()):
+                yield events.CompletionDelta(piece, sampler.taken(len(generation.text)))
+            reason = generation.finish_reason
+        except Interrupted:
+            pass
+        yield events.CompletionFinished(
+            generation.text, reason, model.info.name, len(tokens), cached, generation.n_tokens, clock.seconds()
+        )
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._context.close()
+            self._context = self._sequence = None
+
+    def _reuse(self, context: Context, tokens: Seq[int]) -> int:
+        """Truncates the sequence to the tokens it shares with the prompt, less the prompt's last; returns how many."""
+        if self._sequence is None:
+            self._sequence = context.sequence()
+        common = min(common_prefix_length(self._sequence.tokens, tokens), len(tokens) - 1)
+        self._sequence.truncate(common)
+        return common
+
+
+class _Recorder(Sampler):
+    """A sampler that is held to a grammar, and remembers how likely the model alone found its tokens."""
+
+    def __init__(self, model: Model, settings: Settings, top: int | None, grammar: Grammar | None) -> None:
+        super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
+        self._model, self._top, self._grammar = model, top, grammar
+        self._found: list[events.TokenLogprob] = []
+        self._chars = 0  # of the tokens that were taken
+
+    def __call__(self, logits: Logits) -> int:
+        grammar = self._grammar
+        token = super().__call__(grammar.allowed(logits) if grammar else logits)
+        if grammar and not self._model.is_eog(token):
+            grammar.accept(token)
+        if self._top is not None and not self._model.is_eog(token):
+            logprobs = log_softmax(logits)
+            best = np.argsort(-logprobs, kind="stable")[: self._top].tolist()
+            top = tuple((*self._piece(one), float(logprobs[one])) for one in best)
+            self._found.append(events.TokenLogprob(*self._piece(token), float(logprobs[token]), top))
+        return token
+
+    def taken(self, chars: int) -> tuple[events.TokenLogprob, ...]:
+        """Returns the tokens recorded since the last call that begin in the first ``chars`` characters of the text."""
+        taken = []
+        while self._found and self._chars < chars:
+            taken.append(self._found.pop(0))
+            self._chars += len(taken[-1].text)
+        return tuple(taken)
+
+    def _piece(self, token: int) -> tuple[str, tuple[int, ...]]:
+        piece = self._model.piece(token)
+        return piece.decode("utf-8", "replace"), tuple(piece)

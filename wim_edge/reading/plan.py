@@ -1,0 +1,292 @@
+"""The plan of a reading, and its room in the context, settled before any work starts.
+
+Nothing is cut silently: a context that does not hold the texts is an error with the numbers or,
+where margins are written, a reading in windows, of which the reader is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
+
+from wim_edge.documents import Document, Segment, split
+from wim_edge.documents.segments import Tokenize
+from wim_edge.documents.tables import header_above, tables
+from wim_edge.engine.available_memory import memory_hint
+from wim_edge.engine.memory_estimate import padded
+from wim_edge.engine.protocols import Model
+from wim_edge.errors import ContextOverflowError, InvalidRequestError
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.cuts import labels_apart_from
+from wim_edge.reading.outlook import Outlook, outlook
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.resolved_settings import ResolvedSettings
+from wim_edge.settings import Settings
+
+_SLACK = 32  # tokenization of pieces put together may differ by a few tokens
+_SMALLEST = 16  # tokens of a segment
+_COUNTED = 1 << 14  # characters that are counted at once
+_LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
+_SECTION = 24  # tokens of a section's heading, or a quarter of the segment; what is longer is none
+_HEADER = 40  # tokens of the row that heads a table, likewise
+BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
+_MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
+
+
+@dataclass(frozen=True)
+class PlannedSegment:
+    """A segment with the texts before it in the cache: its document's heading, if the document begins there or the
+    segment is read alone; in the latter case also its section's, and the header of the table that goes on in it."""
+
+    segment: Segment
+    heading: str
+    heading_tokens: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The segment's text under its headings."""
+        return self.heading + self.segment.text
+
+    @property
+    def size(self) -> int:
+        return len(self.heading_tokens) + len(self.segment.tokens)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a reading. Sizes are in tokens."""
+
+    documents: tuple[Document, ...]
+    query: str
+    prefix: tuple[int, ...]
+    """The system text and the opening of the user's turn."""
+    margin_prompt: tuple[int, ...]
+    """The prompt that asks for a margin, with the end of the turn."""
+    windows: tuple[tuple[PlannedSegment, ...], ...]
+    n_ctx: int
+    """The cells that the context must have."""
+    reserved: int
+    """The cells that are not for the documents, the final prompt or the answer."""
+    outlook: Outlook | None = None
+    """The outlook on the segments, if there is a question and each is read alone: its order is the reading's; else
+    None."""
+
+    segments: tuple[PlannedSegment, ...] = field(init=False)
+    first: tuple[int, ...] = field(init=False)
+    """The number of each window's first segment."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "segments", tuple(piece for window in self.windows for piece in window))
+        object.__setattr__(self, "first", tuple(accumulate(map(len, self.windows[:-1]), initial=0)))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The windows in the order in which they are read."""
+        return tuple(range(len(self.windows))) if self.outlook is None else self.outlook.order
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The prompts' labels that no document holds: in an answer they are echoes."""
+        return labels_apart_from(document.text for document in self.documents)
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens of the documents' text."""
+        return sum(len(piece.segment.tokens) for piece in self.segments)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most tokens that the context may hold."""
+
+    tokens: int
+    larger: str
+    """The advice that raises the limit."""
+
+
+def make_plan(
+    model: Model,
+    chat: ChatFormat,
+    prompts: Prompts,
+    resolved: ResolvedSettings,
+    documents: Seq[Document],
+    query: str,
+    scoring: int,
+    tokenize: Tokenize,
+) -> Plan:
+    """Segments the documents and chooses the context.
+
+    Args:
+        scoring: the cells that relevance takes beside the reading.
+        tokenize: the model's tokenizer, for the documents' text; may raise to stop the planning.
+
+    Raises ContextOverflowError, InvalidRequestError.
+    """
+    pattern, settings = resolved.pattern, resolved.settings
+    most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
+    limit, larger = most.tokens, most.larger
+    before = prompts.query_first(query) if settings.query_first else ""
+    system = prompts.system(read=bool(documents), margins=pattern.margins and not resolved.margins_are_pointed_at)
+    prefix = (*chat.opening(model, system), *model.tokenize(before))
+    asking = make_margin_prompt(model, chat, prompts, resolved, query)
+    question = len(model.tokenize(prompts.answer(query, (), read=bool(documents)))) + len(chat.after_user)
+    question += settings.answer_tokens
+    note = resolved.margin_tokens + _LABEL if pattern.margins else 0
+    margin = len(asking) + resolved.decoded_tokens if pattern.margins else 0
+    reserved = _SLACK + scoring
+    beside = reserved + len(prefix) + max(margin, question) + note * _MARGINS_AT_LEAST
+    if beside + (_SMALLEST if documents else 0) > limit:
+        raise ContextOverflowError(
+            f"question and prompts do not fit: {_numbers(limit, beside)}",
+            f"{larger[0].upper()}{larger[1:]}, lower --answer-tokens or --margin-tokens, or shorten the question.",
+        )
+    if documents and pattern.scores and beside + resolved.segment_tokens > limit:
+        raise InvalidRequestError(
+            f"segments of {resolved.segment_tokens:,} tokens do not fit: {_numbers(limit, beside)}",
+            f"Use --segment-tokens {limit - beside:,} or less, or {larger}.",
+        )
+    if pattern.needs_full_context:
+        check_fits(lambda text: len(tokenize(text)), documents, most)
+    pieces = _segment(tokenize, prompts, resolved, documents)
+    total = sum(piece.size for piece in pieces)
+    longest = max((piece.size for piece in pieces), default=0)
+    passages = resolved.max_passages * (note + longest) if pattern.answers_from_passages else 0
+    need = beside + (total if pattern.deep else 0)
+    if need > limit and pattern.needs_full_context:
+        raise _too_long(f"{total:,} tokens; with the question and the answer that is {need:,}", most)
+    windows: tuple[tuple[PlannedSegment, ...], ...] = tuple((piece,) for piece in pieces)
+    if pattern.deep:
+        # Padded: windows must not shift with each question's length, or what is saved of them would not be found
+        windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), resolved.segment_tokens))
+    n_ctx = min(limit, padded(need + passages + note * (0 if pattern.answers_from_passages else len(pieces))))
+    in_free_order = bool(query) and pattern.scores and not pattern.deep
+    ahead = _outlook(pieces, query) if in_free_order else None
+    n_ctx = limit if need > limit else n_ctx
+    return Plan(tuple(documents), query, prefix, asking, windows, n_ctx, reserved, ahead)
+
+
+def make_margin_prompt(
+    model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
+) -> tuple[int, ...]:
+    """Returns the prompt that asks for a margin: an adapter and a base model go on from "Answer:", a chat model is
+    asked in its turn."""
+    if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
+        return tuple(model.tokenize(prompts.point(query)))
+    text = prompts.quotation(query) if resolved.margins_are_pointed_at else prompts.free_margin(query)
+    return (*model.tokenize(text), *chat.after_user)
+
+
+def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
+    """Returns the most tokens that a context may hold. ``largest``: returns the size that fits the memory."""
+    limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
+    if settings.n_ctx is None and (fits := largest()) < limit:
+        return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
+    return Limit(limit, "raise --ctx" if limit < n_ctx_train else "use a model with a larger context")
+
+
+def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
+    """Raises ContextOverflowError if the documents alone are longer than the context, counting hardly more of their
+    tokens than it holds: a whole book takes many seconds. ``count``: counts the tokens of a text."""
+    size = sum(len(document.text) for document in documents)
+    seen = tokens = slack = 0
+    for document in documents:
+        for start in range(0, len(document.text), _COUNTED):
+            piece = document.text[start : start + _COUNTED]
+            seen += len(piece)
+            tokens += count(piece)
+            slack += _SLACK
+            if tokens - slack > limit.tokens:
+                raise _too_long(f"about {tokens * size // seen:,} tokens", limit)
+
+
+def _too_long(have: str, limit: Limit) -> ContextOverflowError:
+    return ContextOverflowError(
+        f"the documents have {have}, and the context holds {limit.tokens:,}",
+        f"Use --pattern wim-shallow or wim, which read longer documents, or {limit.larger}.",
+    )
+
+
+def _numbers(limit: int, beside: int) -> str:
+    return f"prompts, margin and answer take {beside:,} tokens, the context holds {limit:,}"
+
+
+def _segment(
+    tokenize: Tokenize, prompts: Prompts, resolved: ResolvedSettings, documents: Seq[Document]
+) -> tuple[PlannedSegment, ...]:
+    pieces = []
+    for index, document in enumerate(documents):
+        heading = prompts.document(document.name, title=document.own_title, several=len(documents) > 1)
+        between = tokenize(BLANK_LINE) if index and resolved.pattern.deep else ()
+        lead = (*between, *tokenize(heading))
+        alone = not resolved.pattern.deep
+        budget = resolved.segment_tokens - len(lead)
+        if budget < _SMALLEST:
+            raise InvalidRequestError(
+                f"segments of {resolved.segment_tokens} tokens leave no room beside the heading of {document.name}",
+                "Use larger segments (--segment-tokens).",
+            )
+        sections = alone and any(mark.section for mark in document.marks)
+        room = min(_SECTION, budget // 4) if sections else 0
+        spare = min(_HEADER, budget // 4) if alone and tables(document.text) else 0
+        for start, end in document.parts or ((0, len(document.text)),):
+            for part in split(document.text[start:end], budget - room - spare, tokenize, index):
+                segment = replace(part, start=start + part.start, end=start + part.end)
+                above = _section(document, segment, heading) if sections else ""
+                tokens = tokenize(above) if above else ()
+                if len(tokens) > room:
+                    above, tokens = "", ()
+                header = header_above(document.text, segment.start) if spare else ""
+                header_tokens = tokenize(f"{header}\n") if header else ()
+                if 0 < len(header_tokens) <= spare:
+                    above, tokens = f"{above}{header}\n", (*tokens, *header_tokens)
+                pieces.append(PlannedSegment(segment, heading + above, (*lead, *tokens)))
+                lead = lead if alone else ()
+    return tuple(pieces)
+
+
+def _section(document: Document, segment: Segment, heading: str) -> str:
+    """Returns the title of the section that goes on in the segment; empty if it begins there, or is the document's."""
+    section = document.place(segment.start, segment.end).section or ""
+    told = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
+    return "" if told else f"{section}{BLANK_LINE}"
+
+
+def _outlook(pieces: Seq[PlannedSegment], query: str) -> Outlook:
+    """Returns the outlook on the segments, by their text and the headings above it."""
+    counts: Counter[int] = Counter()
+    places = []
+    for piece in pieces:
+        places.append(counts[piece.segment.document])
+        counts[piece.segment.document] += 1
+    return outlook([piece.text for piece in pieces], query, places)
+
+
+def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
+    """Divides consecutive pieces into windows, as many to a window as fit."""
+    windows: list[list[PlannedSegment]] = [[]]
+    used = 0
+    for piece in pieces:
+        if windows[-1] and used + piece.size > room:
+            windows.append([])
+            used = 0
+        windows[-1].append(piece)
+        used += piece.size
+    return tuple(map(tuple, windows))
+
+
+def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
+    """Returns the name of a place: "report.pdf, page 12"; if it has neither page nor section, with ``lines``, by its
+    line. Empty if there is nothing to name."""
+    place = document.place(start, end)
+    parts = [document.name] if several else []
+    if place.page is not None:
+        parts.append(f"page {place.page}")
+    elif place.section and [place.section] != parts:
+        parts.append(place.section[:60])
+    elif lines and place.line is not None and "\n" in document.text.strip():
+        parts.append(f"line {place.line}")
+    return ", ".join(parts)

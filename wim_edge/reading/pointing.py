@@ -1,0 +1,267 @@
+"""Pointing: the short answer as a run of a passage's own words.
+
+The second stage of MindRef (arXiv 2402.17010, section 3.3), within one segment: a beam search in which every token must
+continue a run of tokens that occurs there. A run may begin where a word does and ends where the model ends the line. It
+is scored by its whole log-probability with that end, which only falls as a run grows: the search is over once a run
+that has ended is likelier than all that go on. A run cannot be invented, costs a few short batches, and its characters
+are known. A model that writes badly may point well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Seq
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wim_edge.documents import Segment
+from wim_edge.documents.tables import ROW
+from wim_edge.engine.beams import Step, search
+from wim_edge.engine.protocols import Context, Logits, Model, Sequence
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.reading.token_offsets import char_offsets
+
+BEAMS = 4  # 8 pointed no better
+_LEAST = 1e-9
+_ACROSS = 20.0
+"""The nats that a run over two rows of a table loses: more than any other loss."""
+LONGEST = 40
+"""The tokens of the longest run, if a margin may be as long: a run that the model does not end ends there."""
+NONE, YES, NO = " none", " Yes", " No"
+"""The words of an adapter for a passage that does not answer, and for questions that ask for a yes or a no."""
+
+
+@dataclass(frozen=True)
+class AnswerRun:
+    """Characters ``[start, end)`` of the document, and the log-probability, in nats, of them and their end."""
+
+    start: int
+    end: int
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """The result of putting a question to one segment."""
+
+    runs: tuple[AnswerRun, ...]
+    """The likeliest runs, best first; none if the segment holds no word."""
+    answers: float
+    """The log-odds that the passage answers, in nats; meaningful with an adapter only."""
+    yes: float
+    """The log-odds of Yes against No, in nats."""
+    verdict: float
+    """The log-probability of Yes or No, in nats: whether the question asks for one."""
+    n_tokens: int
+    """The number of tokens decoded for it."""
+
+
+@dataclass(frozen=True)
+class _Beam:
+    places: tuple[int, ...]
+    """The places in the segment's tokens where the run begins; several while the same words stand in several places."""
+    prefix: tuple[int, ...] = ()
+    logprob: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """The ground of a search: the tokens of a segment, and for each whether a run may begin or end with it."""
+
+    tokens: tuple[int, ...]
+    places: tuple[int, ...]
+    """The tokens with which a run may begin."""
+    may_end: list[bool]
+    words: list[int]
+    """The numbers of tokens with a letter or digit before each token, and in all: a run holds one at least."""
+    far: list[float]
+    """The nats that a run loses if it begins with the token."""
+    lost: Callable[[int, int], float]
+    """A function that returns the nats that a run of so many tokens from a place loses besides."""
+
+
+@dataclass
+class Pointer:
+    """Points into segments for one model."""
+
+    model: Model
+    context: Context
+    longest: int = LONGEST
+    """The most tokens of a run."""
+    _ends: list[int] = field(init=False)
+    """The tokens that end a line, or the text."""
+    _forms: dict[int, int] = field(default_factory=dict)
+    _verdicts: set[tuple[int, ...]] = field(default_factory=set)
+    """The words an adapter says instead of pointing, as tokens: a run of the same words is likely for that alone."""
+
+    def __post_init__(self) -> None:
+        if self.model.has_adapter:
+            said = [form for word in ("none", "yes", "no") for form in (word, word.capitalize())]
+            self._verdicts = {tuple(self.model.tokenize(text)) for word in said for text in (word, f" {word}")}
+        lines = [tokens[0] for text in ("\n", "\n\n") if len(tokens := self.model.tokenize(text)) == 1]
+        self._ends = [*lines, *self.model.eog_tokens]
+
+    def log_odds(self, logits: NDArray[np.float32]) -> float:
+        """Returns the log-odds, in nats, that there is an answer at all, after the prompt that asks for it."""
+        none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
+        return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
+
+    def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
+        """Returns the log-probability, in nats, of each of these texts and its end as the answer, after a sequence that
+        ends with the prompt that asks for it, and does so afterwards. Raises Interrupted, ContextOverflowError."""
+        first, scores = log_softmax(sequence.logits), list[float]()
+        tokens = [self._likelier_form(text, first) for text in texts]
+        for at in range(0, len(tokens), BEAMS):
+            some = tokens[at : at + BEAMS]
+            with ExitStack() as stack:
+                forks = [stack.enter_context(sequence.fork()) for _ in some]
+                rows = self.context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
+            begin = 0
+            for one in some:
+                own = log_softmax(rows[begin : begin + len(one)])
+                inner = sum(float(own[n, token]) for n, token in enumerate(one[1:]))
+                end = float(np.logaddexp.reduce(own[-1, self._ends]))
+                scores.append(float(first[one[0]]) + inner + end)
+                begin += len(one)
+        return scores
+
+    def _likelier_form(self, text: str, first: NDArray[np.float32]) -> list[int]:
+        """Returns the tokens of a text with a space before it or without, as its first token is likelier."""
+        forms = [self.model.tokenize(f" {text}"), self.model.tokenize(text)]
+        return max(forms, key=lambda tokens: float(first[tokens[0]]))
+
+    def point(
+        self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
+        asked: Seq[tuple[int, int, float]] = (),
+    ) -> Pointed:  # fmt: skip
+        """Lets the model point into the segment.
+
+        Args:
+            sequence: a sequence of the context that ends with the prompt that asks for the answer, and does so
+                afterwards. Beams are forks of it and take at most four sequences.
+            avoid: characters of the segment's text in which no run may begin or end, such as headings.
+            asked: characters ``[start, end)`` of the segment's text, with the nats that a run loses if it begins there.
+
+        Raises Interrupted, ContextOverflowError.
+        """
+        text, tokens = segment.text, segment.tokens
+        chars, whole = char_offsets(self.model.piece, text, tokens)
+        inked = [_inked(text, at) for at in chars[:-1]]
+        barred = [any(start <= at < end for start, end in avoid) for at in inked]
+        logits = sequence.logits
+        yes, no = (float(log_softmax(logits)[self.model.tokenize(word)[0]]) for word in (YES, NO))
+        ends = [whole[n + 1] and _is_edge(text, chars[n + 1]) for n in range(len(tokens) - 1)]
+        ground = _Ground(
+            tokens,
+            places=tuple(n for n, at in enumerate(inked)
+                         if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)),
+            may_end=[end and not bar for end, bar in zip([*ends, True], barred, strict=False)],
+            words=[0, *accumulate(any(map(str.isalnum, text[start:end])) for start, end in pairwise(chars))],
+            far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked],
+            lost=lambda place, n: _lost(text, chars[place], chars[place + n]),
+        )  # fmt: skip
+        found, spent = self._search(sequence, ground)
+        runs: list[AnswerRun] = []
+        for place, n, logprob in found:
+            start, end = _trimmed(text, chars[place], chars[place + n])
+            run = AnswerRun(segment.start + start, segment.start + end, logprob)
+            if start < end and all((run.start, run.end) != (other.start, other.end) for other in runs):
+                runs.append(run)
+        return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
+
+    def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
+        """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
+        found: list[tuple[int, int, float]] = []
+
+        def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
+            nonlocal found
+            grown: list[tuple[_Beam, int]] = []
+            for parent, (beam, rows) in enumerate(live):
+                logprobs, depth = log_softmax(rows[-1]), len(beam.prefix)
+                some = [place for place in beam.places if ground.words[place + depth] > ground.words[place]]
+                ended = [place for place in some if depth == self.longest or ground.may_end[place + depth - 1]]
+                if ended and beam.prefix not in self._verdicts:
+                    end = float(np.logaddexp.reduce(logprobs[self._ends]))
+                    nearest = min(ended, key=ground.far.__getitem__)
+                    loss = ground.lost(nearest, depth) + ground.far[nearest]
+                    found.append((nearest, depth, beam.logprob + end - loss))
+                if depth < self.longest:
+                    grown += [(longer, parent) for longer in self._grown(beam, ground.tokens, logprobs)]
+            going = sorted(grown, key=lambda pair: -self._hope(pair[0], ground.far))[:BEAMS]
+            found = sorted(found, key=lambda run: -run[2])[:BEAMS]
+            if going and found and found[0][2] >= self._hope(going[0][0], ground.far):
+                return []
+            return [Step(beam, parent, beam.prefix[-1:]) for beam, parent in going]
+
+        spent = search(self.context, sequence, _Beam(ground.places), advance) if ground.places else 0
+        return found, spent
+
+    @staticmethod
+    def _hope(beam: _Beam, far: list[float]) -> float:
+        """Returns the score that none of the beam's runs can exceed."""
+        return beam.logprob - min(far[place] for place in beam.places)
+
+    def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
+        """Yields the beam with every next token that the segment allows."""
+        depth = len(beam.prefix)
+        following: dict[int, list[int]] = {}
+        for place in beam.places:
+            if place + depth < len(tokens):
+                following.setdefault(tokens[place + depth], []).append(place)
+        for token, places in following.items():
+            form = self._other_form(token) if depth == 0 else token
+            form = form if logprobs[form] > logprobs[token] else token
+            yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
+
+    def _other_form(self, token: int) -> int:
+        """Returns the token with a space put before it, or without its own: its form at the beginning of an answer."""
+        if token not in self._forms:
+            piece = self.model.piece(token).decode("utf-8", "replace")
+            other = piece[1:] if piece.startswith(" ") else " " + piece
+            tokens = self.model.tokenize(other) if piece.strip() else []
+            self._forms[token] = tokens[0] if len(tokens) == 1 else token
+        return self._forms[token]
+
+
+def _lost(text: str, start: int, end: int) -> float:
+    """Returns the nats that a run loses for beginning in one row of a table and ending in another."""
+    stop = text.find("\n", start, end)
+    crosses = stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip())
+    return _ACROSS if crosses else 0.0
+
+
+def _inked(text: str, start: int) -> int:
+    """Returns the first character from ``start`` on that is not blank."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
+
+
+def _is_edge(text: str, at: int) -> bool:
+    """Tells whether a word may begin or end here: not between letters or digits, but in scripts without spaces."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    return not (before.isalnum() and after.isalnum()) or after >= "\u2e80"
+
+
+_QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"', "'": "'"}
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Returns the run without blanks around it, a comma or full stop at its end, or brackets around all of it."""
+    start = min(_inked(text, start), end)
+    while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
+        closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]
+        if closes_abbreviation:
+            break
+        end -= 1
+    while end - start > 1 and text[start] in "|*#":
+        start = _inked(text, start + 1)
+    if end - start > 2 and _QUOTES.get(text[start]) == text[end - 1]:
+        return start + 1, end - 1
+    return start, end

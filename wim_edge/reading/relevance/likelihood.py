@@ -1,0 +1,176 @@
+"""Relevance from the likelihood of the question.
+
+The probability that a language model gives a question after a text tells how well the text answers it (Ponte and
+Croft 1998; Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). No
+token is decoded: a segment takes one small batch, which is rolled back. Scores are log P(question | text), in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+
+import numpy as np
+
+from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.library import SavedReading
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.outlook import Outlook
+from wim_edge.reading.plan import PlannedSegment
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.ranking import Ranking
+from wim_edge.reading.relevance.relevance import Relevance
+
+
+class QuestionLikelihood:
+    """The tokens of the question, as they would follow a text."""
+
+    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
+        before = prompts.before_question()
+        stripped = before.rstrip(" ")
+        self._before = model.tokenize(stripped)
+        self._tokens = model.tokenize(before[len(stripped) :] + query)
+
+    def __len__(self) -> int:
+        return len(self._before) + len(self._tokens)
+
+    def log_likelihood(self, sequence: Sequence) -> float:
+        """Returns log P(question | what the sequence holds), in nats; the sequence is as before."""
+        rows = len(self._tokens)
+        with sequence.fork() as branch:
+            logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
+        logprobs = log_softmax(logits[:-1])
+        return float(logprobs[np.arange(rows), self._tokens].sum())
+
+
+class Likelihood(Relevance):
+    """The likelihood: log P(question | segment alone) - log P(question | nothing).
+
+    Args:
+        alone: True if the reading puts each segment alone after the opening anyway (shallow reading), so
+            that its own sequence serves; else each is evaluated once more, in a short sequence.
+        segment_tokens: the tokens of the longest segment.
+    """
+
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
+    ) -> None:
+        self._model, self._segment_tokens = model, segment_tokens
+        self.needs_sequence = alone
+        self._question = QuestionLikelihood(model, prompts, query)
+        self._opening = chat.opening(model, prompts.system())
+        self._own: Sequence | None = None
+        self._pieces: Seq[PlannedSegment] = ()
+        self._saved: SavedReading | None = None
+        self._nothing = 0.0
+
+    @property
+    def reserved_cells(self) -> int:
+        return len(self._question) + (0 if self.needs_sequence else len(self._opening) + self._segment_tokens)
+
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        return Ranking(n_segments, outlook=outlook)
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._pieces, self._saved = pieces, saved
+        if not self.needs_sequence:
+            self._own = context.sequence()
+
+    def begin_window(self, sequence: Sequence) -> None:
+        if self.needs_sequence and not self._nothing:
+            self._nothing = self._question.log_likelihood(sequence)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        if self._own is None:
+            return self._question.log_likelihood(sequence) - self._nothing
+        own, piece = self._own, self._pieces[index]
+        if not len(own):
+            own.append(self._opening)
+            own.checkpoint()
+            self._nothing = self._question.log_likelihood(own)
+        try:
+            self._put(own, self._model.tokenize(piece.text))
+            return self._question.log_likelihood(own) - self._nothing
+        finally:
+            own.truncate(min(len(own), len(self._opening)))
+
+    def _put(self, own: Sequence, text: list[int]) -> None:
+        """Brings the sequence from the opening to the text's end, which the library may know."""
+        tokens = [*self._opening, *text]
+        known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
+        if known is not None:
+            own.restore(known)
+            return
+        own.append(text)
+        self.evaluated_tokens += len(text)
+        if self._saved is not None:
+            own.checkpoint()
+            self._saved.save(own, [len(self._opening), len(tokens)], aside=True)
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+
+
+class LikelihoodGain(Relevance):
+    """The gain that a segment brings to the question's log-likelihood when it enters the cache, in nats.
+
+    It is scaled by the gain that was still possible (the score after nothing over the score before the
+    segment): later segments, which find the question half expected, are not put behind for it.
+    """
+
+    needs_sequence = True
+
+    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
+        self._question = QuestionLikelihood(model, prompts, query)
+        self._nothing = self._before = 0.0
+
+    @property
+    def reserved_cells(self) -> int:
+        return len(self._question)
+
+    def begin_window(self, sequence: Sequence) -> None:
+        self._nothing = self._nothing or self._question.log_likelihood(sequence)
+        self._before = self._nothing
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        before, self._before = self._before, self._question.log_likelihood(sequence)
+        return (self._before - before) * self._nothing / min(before, -1e-6)
+
+
+class Cascade(Relevance):
+    """The gain as the gate: the likelihood is asked only of segments that are among the first by the gain so far."""
+
+    needs_sequence = True
+
+    def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
+        self._gain, self._likelihood, self._width = gain, likelihood, width
+        self._gains = Ranking(0)
+
+    @property
+    def reserved_cells(self) -> int:
+        return max(self._gain.reserved_cells, self._likelihood.reserved_cells)
+
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        self._gains = self._gain.ranking(n_segments, None)
+        return self._likelihood.ranking(n_segments, None)
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._gain.open(context, pieces, saved)
+        self._likelihood.open(context, pieces, saved)
+
+    def begin_window(self, sequence: Sequence) -> None:
+        self._gain.begin_window(sequence)
+        self._likelihood.begin_window(sequence)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        self._gains.scores[index] = self._gain.score(index, sequence, text)
+        if index not in self._gains.order()[: self._width]:
+            return None
+        score = self._likelihood.score(index, sequence, text)
+        self.evaluated_tokens = self._likelihood.evaluated_tokens
+        return score
+
+    def close(self) -> None:
+        self._gain.close()
+        self._likelihood.close()

@@ -1,0 +1,111 @@
+"""The relevance method that the settings ask for, and the model that scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+
+from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.errors import InvalidRequestError
+from wim_edge.library import SavedReading
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.outlook import Outlook
+from wim_edge.reading.plan import PlannedSegment
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.ranking import Ranking
+from wim_edge.reading.relevance.bm25 import BM25
+from wim_edge.reading.relevance.likelihood import Cascade, Likelihood, LikelihoodGain
+from wim_edge.reading.relevance.relevance import Relevance
+from wim_edge.reading.relevance.verdict import VerdictRelevance
+from wim_edge.reading.resolved_settings import ResolvedSettings
+
+_SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
+_GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% of cases
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The model that scores, with its prompts."""
+
+    model: Model
+    chat: ChatFormat
+    prompts: Prompts
+
+
+def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
+    """Returns the method that was chosen. ``auxiliary``: the scorer is not the model that reads.
+
+    Raises InvalidRequestError for a method that does not go with the other settings.
+    """
+    model, chat, prompts, name = scorer.model, scorer.chat, scorer.prompts, resolved.relevance
+    if name == "bm25":
+        return BM25(query)
+    if name == "verdict":
+        if auxiliary:
+            return SeparateModelRelevance(lambda tokens: VerdictRelevance(model, chat, prompts, query, tokens), model)
+        text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
+        return VerdictRelevance(model, chat, prompts, query, text_tokens)
+    if name not in ("likelihood", "likelihood-gain", "cascade"):
+        raise NotImplementedError(f"no method is made for the relevance {name}")
+    if auxiliary:
+        if name == "likelihood-gain":
+            raise InvalidRequestError(
+                "likelihood-gain is measured in the cache of the model that reads",
+                "With --relevance-model use --relevance likelihood or verdict.",
+            )
+        return SeparateModelRelevance(
+            lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model
+        )
+    # With the question already before the text, the text adds nothing to its likelihood
+    alone = not resolved.pattern.deep and not resolved.settings.query_first
+    likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
+    if name == "likelihood" or alone:
+        return likelihood
+    if resolved.settings.query_first:
+        if name == "cascade":
+            return likelihood
+        raise InvalidRequestError(
+            "likelihood-gain cannot be measured with the question before the context", "Use --relevance likelihood."
+        )
+    gain = LikelihoodGain(model, prompts, query)
+    return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, resolved.max_passages))
+
+
+class SeparateModelRelevance(Relevance):
+    """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
+
+    Args:
+        method: makes the method for texts of at most so many tokens of its own model, not of the reader's.
+    """
+
+    uses_own_model = True
+
+    def __init__(self, method: Callable[[int], Relevance], model: Model) -> None:
+        self._make, self._model, self.name = method, model, model.info.name
+        self._method = method(1)
+        self.context: Context | None = None
+        self.scores_margins = self._method.scores_margins
+
+    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
+        return self._method.ranking(n_segments, outlook)
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
+        self._method = self._make(longest + _SLACK)
+        if self._method.reserved_cells > self._model.info.n_ctx_train:
+            raise InvalidRequestError(
+                f"a segment has {longest:,} tokens of the relevance model, whose context is "
+                f"{self._model.info.n_ctx_train:,}",
+                "Use smaller segments (--segment-tokens) or another --relevance-model.",
+            )
+        self.context = self._model.context(self._method.reserved_cells)
+        self._method.open(self.context, pieces, None)  # a state of this model is no part of the reading
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        return self._method.score(index, sequence, text)
+
+    def close(self) -> None:
+        self._method.close()
+        if self.context is not None:
+            self.context.close()

@@ -1,0 +1,236 @@
+"""A run on disk that can go on later: one file says which run it is, another has a line for each row that is done.
+
+A run that was stopped, or killed while it wrote, goes on where it was; a file never mixes two runs, and one
+process at a time writes to it. Of lines with the same key the last one counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Container, Generator, Hashable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import Field, asdict
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Settings
+from wim_edge.system.atomic_files import replace_file, write_json
+
+RUN, LOCK = "run.json", ".lock"
+
+
+class JournalRow(Protocol):
+    """A dataclass that can be written to the file."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def key(self) -> Hashable: ...
+
+    @property
+    def error(self) -> str | None:
+        """The error, or None; a row that has one is asked again when the run goes on."""
+
+
+R = TypeVar("R", bound=JournalRow)
+R_contra = TypeVar("R_contra", contravariant=True)
+J = TypeVar("J")
+MayChange = Callable[[str, Any, Any], bool]
+
+
+class Watcher(Protocol[R_contra]):
+    """An observer of a run."""
+
+    def begin(self, kept: Sequence[R_contra], total: int) -> None:
+        """Receives, before the first job, the rows that are there and how many there will be."""
+
+    def add(self, row: R_contra) -> None:
+        """Receives the row of a job that was done, or failed."""
+
+
+class Journal(Generic[R]):
+    """The folder of a run, opened to go on with it.
+
+    Args:
+        file: the name of the file of rows.
+        kind: the class of a row; a line of another layout counts as damage.
+        identity: the facts that tell this run from others, as JSON values.
+        may_change: tells whether a value of the identity may differ, given (name, old value, new value).
+
+    Raises InvalidRequestError if the folder holds another run, or damaged rows, or is in use.
+    """
+
+    def __init__(
+        self, folder: Path, file: str, kind: type[R], identity: Mapping[str, Any], may_change: MayChange
+    ) -> None:
+        self.folder, self.path = folder, folder / file
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise InvalidRequestError(f"{folder} is no folder", "Give another --out.") from None
+        self._lock = FileLock(folder / LOCK)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise InvalidRequestError(f"another run is writing to {folder}", "Give another --out.") from None
+        except NotImplementedError:  # a file system without locks
+            pass
+        try:
+            self._identify(json.loads(json.dumps(identity)), may_change)
+            self._rows, sound = _read(self.path, kind)
+            self._file = self.path.open("ab")
+            self._file.truncate(sound)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def rows(self) -> list[R]:
+        """The rows, one for each key."""
+        return list(self._rows.values())
+
+    def run(
+        self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
+        watcher: Watcher[R] | None = None,
+    ) -> None:  # fmt: skip
+        """Does the jobs (by their rows' keys) that have no row yet, or one with an error; ``work`` yields a row for
+        each, in any order, and is closed whatever ends the run."""
+        done = {row.key: row for row in self.rows if row.error is None}
+        if watcher:
+            watcher.begin([done[key] for key in jobs if key in done], len(jobs))
+        with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
+            for row in rows:
+                if row.key in done:  # a machine that was lost may have told before it was
+                    continue
+                self.add(row)
+                if row.error is None:
+                    done[row.key] = row
+                if watcher:
+                    watcher.add(row)
+
+    def add(self, row: R) -> None:
+        """Writes a row; it is on its way to the disk when this returns."""
+        self._file.write(_line(row))
+        self._file.flush()
+        self._rows[row.key] = row
+
+    def write(self, rows: Sequence[R]) -> None:
+        """Writes the file anew, with these rows; all of it changes, or nothing."""
+        self._rows = {row.key: row for row in rows}
+        try:
+            with replace_file(self.path) as part:
+                with part.open("wb") as file:
+                    file.writelines(map(_line, rows))
+                self._file.close()
+        finally:
+            self._file.close()
+            self._file = self.path.open("ab")
+
+    def _identify(self, identity: dict[str, Any], may_change: MayChange) -> None:
+        path = self.folder / RUN
+        if path.exists():
+            _check_same(self.folder, _load(path), identity, may_change)
+        elif self.path.exists():
+            raise InvalidRequestError(f"{self.folder} holds {self.path.name} of an unknown run", "Give another --out.")
+        write_json(path, identity)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._file.close()
+        finally:
+            self._lock.release()
+
+
+def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
+    """Returns the settings that tell one run from another, without those in ``but``; for templates, a digest."""
+    found = {
+        name: value if isinstance(value, bool | int | float | str | None) else str(value)
+        for name, value in asdict(settings).items()
+        if name not in but
+    }
+    if settings.templates is not None:
+        found["templates"] = templates_digest(settings.templates)
+    return found
+
+
+def read_rows(path: Path, kind: type[R]) -> list[R]:
+    """Returns the rows of a run."""
+    return list(_read(path, kind)[0].values())
+
+
+def templates_digest(folder: Path) -> str:
+    """Returns a digest of the templates in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.jinja")):
+        digest.update(path.name.encode("utf-8", "surrogateescape") + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _line(row: JournalRow) -> bytes:
+    return json.dumps(asdict(row), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
+    """Returns the rows by key, and the bytes of the file that they take: a last line that was cut off is left out."""
+    data = path.read_bytes() if path.exists() else b""
+    sound = data.rfind(b"\n") + 1
+    rows: dict[Hashable, R] = {}
+    for number, line in enumerate(data[:sound].splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = _row(json.loads(line), kind)
+        except (ValueError, RecursionError) as error:
+            hint = "Give another --out, or remove the line: it is asked again."
+            raise InvalidRequestError(f"{path}, line {number} is damaged", hint) from error
+        rows.pop(row.key, None)
+        rows[row.key] = row
+    return rows, sound
+
+
+def _row(data: Any, kind: type[R]) -> R:
+    """Returns the data as a row. Raises ValueError for another layout."""
+    row = msgspec.convert(data, kind)
+    if data.keys() - kind.__dataclass_fields__.keys():
+        raise ValueError("it has other fields")
+    return row
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
+        raise InvalidRequestError(f"{path} is damaged", "Give another --out.")
+    return found
+
+
+def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], may_change: MayChange) -> None:
+    there, here = _flat(old), _flat(new)
+    for name in [*there, *(name for name in here if name not in there)]:
+        was, now = there.get(name), here.get(name)
+        if was != now and not may_change(name, was, now):
+            raise InvalidRequestError(
+                f"{folder} holds another run: {name} is {_short(was)} there, {_short(now)} here",
+                "Give another --out, or the options of that run.",
+            )
+
+
+def _flat(identity: dict[str, Any]) -> dict[str, Any]:
+    """Returns the identity with its settings one by one, so that a difference can be named."""
+    return {**{name: value for name, value in identity.items() if name != "settings"}, **identity.get("settings", {})}
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict) and "sha256" in value:
+        return f"{value.get('name')} (sha256 {str(value['sha256'])[:8]})"
+    return str(value)
