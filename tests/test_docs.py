@@ -49,6 +49,8 @@ def test_links_lead_somewhere(page: str) -> None:
 def commands() -> Iterator[tuple[str, list[str]]]:
     """The page and the words of each `wim-edge` command in a block of code."""
     for page, text in PAGES.items():
+        for name, value in re.findall(r'^(\w+)="(.*)"$', text, re.M):
+            text = text.replace(f"${name}", value)
         for block in re.findall(r"^```(?:sh)?\n(.*?)^```", text.replace("\\\n", " "), re.M | re.S):
             for line in block.splitlines():
                 for part in re.split(r"\s+(?:\||&&|&|>)\s+", re.sub(r"\s#.*", "", line) + " "):
