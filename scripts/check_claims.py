@@ -46,7 +46,7 @@ COLUMNS = {
     "first_margin": ("first margin, s", ".1f"), "answered": ("answer, s", ".1f"), "first": ("passage first", ".2f"),
     "f1_of_passage_alone": ("F1, that passage alone", ".2f"), "quoted": ("row quoted", ".2f"),
     "measured_4096_bytes": ("memory, 4,096 cells, MB", "MB"), "ratio_4096": ("estimate / measured", ".3f"),
-    "ratio_8192": ("estimate / measured", ".3f"), "prefill": ("prefill, tokens/s", ".0f"),
+    "ratio_8192": ("the same, 8,192 cells", ".3f"), "prefill": ("prefill, tokens/s", ".0f"),
     "decode": ("decode, tokens/s", ".0f"), "rollback_share": ("rollback / segment", ".4f"),
     "seconds_llm": ("`llm`, s", ".0f"), "seconds_wim": ("`wim`, s", ".0f"),
     "seconds_wim_second": ("`wim` again, s", ".0f"), "llm": ("time / `llm`", ".2f"),
