@@ -140,7 +140,8 @@ def test_a_document_offers_questions_and_their_kind_is_asked_for(
     add(page, tmp_path / "Ferry.md", STORY)
     expect(page.locator("#first")).to_be_hidden()
     expect(page.locator(".chip").first).to_have_text("Summarize this document.")
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 1, 18, 512, 1, "bm25"), finished("two", short="two"))
+    begun = events.ReadingStarted("m", "wim", ("Ferry",), 1, 18, 512, 1, "bm25")
+    script(monkeypatch, begun, finished("two", short="two"))
     with page.expect_request("**/api/questions") as asked:
         page.locator(".chip").first.click()
     assert asked.value.post_data_json["options"] == {"answer": "summary"}
@@ -218,7 +219,7 @@ def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, mon
 
 @REAL_MODEL
 def test_the_example_explains_itself(page: Any) -> None:
-    expect(page.locator("#able")).to_contain_text("smollm2")
+    expect(page.locator("#able")).to_contain_text("SmolLM2")
     page.click("#example")
     expect(page.locator("#title")).to_contain_text("Quay Street")
     expect(page.locator("#question")).to_be_focused()

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, answered, ask, expect, last
+from tests.server.browser import BROWSER, answered, ask, last
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
+LONG = "It was signed by her, as one reads." + " She did." * 12
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 
 
@@ -58,7 +59,7 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
     ("unsure", "Perhaps: Anna Lind\n\n“Anna Lind signed it.”", "Anna Lind", True),
     ("not_found", "The document does not seem to say.\n\nNearest: “Anna Lind signed it.”",
      "The document does not seem to say.", False),
-    ("answered", "It was signed by her, as one reads." + " She did." * 12, "It was signed by her, as one reads." + " She did." * 12, False),
+    ("answered", LONG, LONG, False),
 ])  # fmt: skip
 def test_an_answer_is_shown_in_its_parts(
     page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Any, text: str, shown: str, large: bool

@@ -26,7 +26,7 @@ export async function showMachine() {
     $("pattern").append(...status.patterns.map((name) => new Option(name)));
   }
   const here = models.filter((one) => one.here && !one.embeds), model = status.model ?? status.settings.model?.value ?? here.filter((one) => one.fits).at(-1)?.name;
-  $("able").textContent = here.length ? `Answers come from ${model}.` : "There is no model on this machine yet. Download one under “Models”.";
+  $("able").textContent = here.length ? `Answers come from ${model.split(/[\\/]/).at(-1)}.` : "There is no model on this machine yet. Download one under “Models”.";
   const few = recommended(models), shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model) }));
   if (!fetching) for (const [id, isFew] of [["models", true], ["models-more", false]]) fill($(id), shown.filter((one) => few.has(one.name) === isFew), modelItem, redraw);
   redraw = false;

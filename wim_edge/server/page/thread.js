@@ -33,6 +33,7 @@ export class Thread {
     const at = this.cards.find((card) => card.id === question) ?? this.cards.at(-1);
     for (const card of this.cards.slice(-LOADED)) if (card !== at) this.watch(card);
     if (at) this.select(at);
+    $("pattern").value = at?.told.question.options.pattern ?? "";
     this.toEnd();
   }
 
@@ -101,7 +102,7 @@ export class Thread {
       onLost: (lost) => ($("lost").hidden = !lost),
       onEnd: (ended) => {
         Object.assign(told, { live: false, stopping: "" });
-        card.last = card.watch?.last ?? last;
+        card.last = card.watch.last ?? last;
         Object.assign(card, { watch: null, isWhole: true });
         card.draw();
         this.desk.changed();
@@ -140,6 +141,8 @@ export class Thread {
 
   // Answer once more: as passages are judged now, or after checking on
   async again(card, readOn) {
+    if (card.watch) card.last = card.watch.last;
+    card.watch?.close();
     const toTheEnd = readOn && ($("keep").checked || card.told.answer?.status === "not_found");
     const question = await api(`questions/${card.id}/again?read_on=${readOn}&to_the_end=${toTheEnd}`, { method: "POST" });
     Object.assign(card.told, { question: { ...question, state: "running" }, live: true, phase: "waiting", before: 0, warnings: [] });
