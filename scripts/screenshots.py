@@ -96,8 +96,9 @@ def every_state(page: Any, out: Path) -> None:
         other = Path(folder, "list.md")
         other.write_text(OTHER)
         page.set_input_files("#file", str(other))
-        page.wait_for_function("document.querySelectorAll('#documents li').length === 2")
-        page.evaluate("document.querySelectorAll('#documents input').forEach((one) => one.checked || one.click())")
+        page.wait_for_function("() => document.querySelectorAll('#documents li').length === 2")
+        for number in range(2):
+            page.evaluate(f"document.querySelectorAll('#documents input:not(:checked)')[0]?.click() ?? {number}")
         page.select_option("#kind", "list")
         answer(page, "What does the caretaker bring?")
         shot("9-list-of-two-documents")
@@ -130,8 +131,9 @@ def answer(page: Any, question: str | None) -> None:
 
 def rest(page: Any) -> None:
     """Waits until the last card has its answer."""
-    done = "document.querySelector('.card:last-child .copy').hidden === false"
-    page.wait_for_function(f"{done} && document.querySelector('.card:last-child .stop').hidden", timeout=120_000)
+    last = page.locator(".card").last
+    last.locator(".copy:not([hidden])").wait_for(timeout=120_000)
+    last.locator(".stop").wait_for(state="hidden", timeout=120_000)
 
 
 def photograph(page: Any, path: Path) -> None:
