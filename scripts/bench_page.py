@@ -65,16 +65,14 @@ def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path)
         path = repeated(given.pdf, given.pages, folder / f"{trial}.pdf")
         opened.append(seconds(page, partial(page.set_input_files, "#file", str(path))))
         page.goto("about:blank")
-        page.goto(address + "/")
-        first = page.locator("#documents .link").first
-        reopened.append(seconds(page, first.click))
+        reopened.append(seconds(page, partial(page.goto, address + "/")))  # with the document that was open
     answer(page, given.question)
-    page.wait_for_selector("#quotes .link")
+    page.wait_for_selector(".quotes .link")
     for _ in range(given.trials):
         page.evaluate("document.getElementById('sheets').scrollTop = 0")
         page.wait_for_timeout(300)
         begun = time.perf_counter()
-        page.locator("#quotes .link").first.click()
+        page.locator(".quotes .link").first.click()
         page.wait_for_function("() => document.activeElement.tagName === 'MARK'")
         marked.append(time.perf_counter() - begun)
     drawing = while_reading(browser, page)
@@ -99,7 +97,6 @@ def while_reading(browser: Any, page: Any) -> dict[str, float]:
     page.fill("#question", "What is said of memory?")
     page.press("#question", "Enter")
     page.wait_for_selector(".sheet i", state="attached")
-    page.uncheck("#follow")
     page.evaluate(
         """() => {
           const draw = () => { document.getElementById("sheets").scrollTop += 2; requestAnimationFrame(draw); };

@@ -1,9 +1,8 @@
-"""Photograph the page for the documentation, from a real reading of its example by the embedded model.
+"""Photograph the page, from a real reading of its example by the embedded model.
 
     pip install -e '.[dev]'      and a Chromium
-    python scripts/screenshots.py [--out docs]
-
-Writes page.png (a laptop, light), page-dark.png (less high, a margin rejected) and page-narrow.png (a phone).
+    python scripts/screenshots.py [--out docs]          page.png (a laptop), page-dark.png, page-narrow.png (a phone)
+    python scripts/screenshots.py --all --out FOLDER    every state at four sizes, light and dark
 """
 
 from __future__ import annotations
@@ -26,35 +25,91 @@ from wim_edge import Settings
 from wim_edge.server.app import create_app
 
 ROOT = Path(__file__).resolve().parent.parent
-QUESTION = "How much may the rent be raised?"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SIZES = ((1440, 900), (1024, 768), (768, 1024), (390, 844))
+RENT, ABSENT = "How much may the rent be raised?", "What is the telephone number of the dentist?"
+OTHER = "The caretaker's list\n\nBring these:\n\n- a key\n- a lamp\n- the meter readings\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--all", action="store_true", help="every state at four sizes, light and dark")
     options = parser.parse_args()
-    with serving() as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(address)
-        page.click("#example")
-        page.wait_for_selector("#title:visible")
-        for question in (None, QUESTION):
-            answer(page, question)
-        page.locator("#asked .link").last.click()
-        page.wait_for_selector("#export:not([hidden])")
-        page.click("#quotes .link")
-        photograph(page, options.out / "page.png")
-        page.emulate_media(color_scheme="dark")
-        page.set_viewport_size({"width": 1280, "height": 657})
-        page.click(".margin .down")
-        photograph(page, options.out / "page-dark.png")
-        page.emulate_media(color_scheme="light")
-        page.set_viewport_size({"width": 390, "height": 844})
-        page.click("[data-to=talk]")
-        photograph(page, options.out / "page-narrow.png")
-        browser.close()
+    options.out.mkdir(parents=True, exist_ok=True)
+    shots = [(size, scheme) for size in SIZES for scheme in ("light", "dark")] if options.all else [(SIZES[0], "light")]
+    for size, scheme in shots:
+        with serving() as address, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+            page = browser.new_page(viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme)
+            page.goto(address)
+            if options.all:
+                every_state(page, options.out / f"{size[0]}-{scheme}")
+            else:
+                for_the_documents(page, options.out)
+            browser.close()
+
+
+def for_the_documents(page: Any, out: Path) -> None:
+    """Photographs what the documentation shows."""
+    page.click("#example")
+    page.wait_for_selector("#title:visible")
+    for question in (None, RENT):
+        answer(page, question)
+    page.locator(".card").last.locator(".quotes .link").first.click()
+    photograph(page, out / "page.png")
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 1280, "height": 657})
+    answer(page, ABSENT)
+    photograph(page, out / "page-dark.png")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.click("[data-to=talk]")
+    photograph(page, out / "page-narrow.png")
+
+
+def every_state(page: Any, out: Path) -> None:
+    """Photographs each state of the page, as ``out-state.png``."""
+
+    def shot(state: str) -> None:
+        photograph(page, out.with_name(f"{out.name}-{state}.png"))
+
+    shot("1-start")
+    page.click("#example")
+    page.wait_for_selector("#title", state="attached")
+    shot("2-document")
+    page.press("#question", "Enter")
+    page.wait_for_selector(".card .stop:not([hidden])")
+    shot("3-reading")
+    rest(page)
+    shot("4-unsure")
+    answer(page, "When was the house built?")
+    shot("5-answered")
+    answer(page, ABSENT)
+    shot("6-not-found")
+    page.select_option("#kind", "summary")
+    answer(page, "What is this about?")
+    shot("7-summary")
+    page.evaluate("document.querySelectorAll('.card:last-child details').forEach((one) => (one.open = true))")
+    shot("8-details")
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder, "list.md")
+        other.write_text(OTHER)
+        page.set_input_files("#file", str(other))
+        page.wait_for_function("() => document.querySelectorAll('#documents li').length === 2")
+        for number in range(2):
+            page.evaluate(f"document.querySelectorAll('#documents input:not(:checked)')[0]?.click() ?? {number}")
+        page.select_option("#kind", "list")
+        answer(page, "What does the caretaker bring?")
+        shot("9-list-of-two-documents")
+        wrong = Path(folder, "picture.bin")
+        wrong.write_bytes(b"\0\1\2\3")
+        page.set_input_files("#file", str(wrong))
+        page.wait_for_selector("#alert:not([hidden])")
+        shot("10-error")
+    page.click("#alert button")
+    page.click("#open-settings")
+    shot("11-settings")
 
 
 def find_browser() -> str | None:
@@ -63,12 +118,22 @@ def find_browser() -> str | None:
 
 
 def answer(page: Any, question: str | None) -> None:
-    """Ask, by default what the page proposes, and wait for the answer."""
+    """Asks, by default what the page proposes, and waits for the answer."""
+    cards = page.locator(".card").count()
+    if page.locator("[data-to=talk]").is_visible():
+        page.click("[data-to=talk]")
     if question:
         page.fill("#question", question)
     page.press("#question", "Enter")
-    page.wait_for_selector("#now:not([hidden])")
-    page.wait_for_selector("#now", state="hidden", timeout=120_000)
+    page.wait_for_function("(n) => document.querySelectorAll('.card').length > n", arg=cards)
+    rest(page)
+
+
+def rest(page: Any) -> None:
+    """Waits until the last card has its answer."""
+    last = page.locator(".card").last
+    last.locator(".copy:not([hidden])").wait_for(timeout=120_000)
+    last.locator(".stop").wait_for(state="hidden", timeout=120_000)
 
 
 def photograph(page: Any, path: Path) -> None:

@@ -21,15 +21,29 @@ def expect(what: Any) -> Any:
 
 
 def ask(page: Any, question: str) -> None:
+    """Asks, and waits until the question has a card."""
+    cards = page.locator(".card").count()
     page.fill("#question", question)
     page.press("#question", "Enter")
+    expect(page.locator(".card")).to_have_count(cards + 1)
 
 
-def answered(page: Any) -> str:
-    """Waits until it is; what the page says of it."""
-    expect(page.locator("#told")).to_contain_text("answer", timeout=SECONDS)
-    page.wait_for_selector("#now", state="hidden")
-    return str(page.inner_text("#told"))
+def last(page: Any) -> Any:
+    """Returns the card of the last question."""
+    return page.locator(".card").last
+
+
+def answered(page: Any, card: Any = None) -> str:
+    """Waits until a card, the last one unless one is given, has its answer; returns the line below that."""
+    card = card or last(page)
+    expect(card.locator(".stop")).to_be_hidden(timeout=SECONDS)
+    expect(card.locator(".sum")).to_contain_text("Checked", timeout=SECONDS)
+    return str(card.locator(".sum").inner_text())
+
+
+def details(card: Any) -> str:
+    """Returns the figures of a card."""
+    return str(card.locator(".facts-list").text_content())
 
 
 def choose_pattern(page: Any, name: str) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, REAL_MODEL, add, answered, ask, expect
+from tests.server.browser import BROWSER, REAL_MODEL, add, answered, ask, details, expect, last
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
@@ -38,7 +37,7 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     add(page, tmp_path / "b.txt", "The train leaves at one.")
     for box in page.locator("#documents input").all():
         box.check()
-    expect(page.locator("#go")).to_have_text("Ask 2 documents")
+    expect(page.locator("#asking-of")).to_have_text("Asking the 2 ticked documents")
     quote = events.Quote("The train leaves at one.", "b", None, None, (0, 24))
     script(
         monkeypatch, events.ReadingStarted("m", "wim", ("a", "b"), 2, 18, 512, 1, "bm25"),
@@ -49,15 +48,15 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     answered(page)
     tabs = page.locator("#tabs button")
     expect(tabs).to_have_count(2)
-    expect(page.locator("#quotes .where")).to_have_text("b, characters 0–24")
+    card = last(page)
+    expect(card.locator(".quotes .where")).to_have_text("b, characters 0–24")
 
-    page.locator("#quotes .link").click()
+    card.locator(".quotes .link").click()
     expect(page.locator("mark")).to_have_text("The train leaves at one.")
     expect(tabs.nth(1)).to_have_attribute("aria-pressed", "true")
-    page.click("#next")
+    page.keyboard.press("j")  # the passages besides the quotation: there is one
     expect(page.locator("mark")).to_have_text("The ferry sails at noon.")
-    expect(page.locator("#count")).to_have_text("1 of 2")
-    page.keyboard.press("j")
+    page.keyboard.press("q")
     expect(page.locator("mark")).to_have_text("The train leaves at one.")
     tabs.nth(0).click()
     expect(page.locator("#text")).to_contain_text("ferry")
@@ -74,9 +73,10 @@ def test_a_document_of_which_nothing_was_read_is_named(
     script(monkeypatch, events.ReadingStarted("m", "wim", ("a", "b"), 2, 18, 512, 1, "bm25"),
            *margin(0, "a", (0, 26), "The ferry a sails at noon."), finished("noon", short="noon"))  # fmt: skip
     ask(page, "When does it sail?")
-    assert "1 of 2 segments read, nothing of b, " in answered(page)
+    assert "Checked 1 of 2 passages" in answered(page)
+    assert "Nothing read ofb" in details(last(page))
     with page.expect_download() as saved:
-        page.click("#save")
+        last(page).locator(".save").click()
     assert saved.value.suggested_filename == "When-does-it-sail.json"
     page.locator("#documents button[aria-label='Remove b']").click()  # the other one is ticked still, and shown so
     expect(page.locator("#documents input")).to_be_checked()
@@ -105,30 +105,61 @@ def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
            events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.02, False),)),
            events.AnswerFinished("", "cancelled", "wim", "m", (), USAGE, 1, 2, 0.25))  # fmt: skip
     ask(page, "When does it sail?")
-    expect(page.locator("#told")).to_contain_text("cancelled in 1.0 s · 1 of 2 segments read, 25% likely")
-    assert page.evaluate("document.querySelector('#bar').value") == 0.5
-    expect(page.locator("#told")).to_contain_text("9 of 18 tokens read")
-    expect(page.locator("#on")).to_be_visible()
-    expect(page.locator(".margin .where")).to_contain_text("2%")  # what it is worth now, not when it was written
-    expect(page.locator(".margin.relevant")).to_have_count(0)
-    expect(page.locator("#asked .facts")).to_contain_text("cancelled")
+    card = last(page)
+    expect(card.locator(".word")).to_have_text("Stopped")
+    expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 1.0 s")
+    assert "9" in details(card)
+    expect(card.locator(".keep")).to_be_visible()
+    expect(card.locator(".passage")).to_have_count(1)
 
 
-def test_a_list_of_questions_that_comes_late_replaces_no_later_one(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_conversation_belongs_to_what_is_asked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", "The ferry sails at noon.")
-    late: list[Any] = []  # the first one is held; asked for within the handler, a second one would come in between
-    page.route("**/api/questions?*", lambda route: route.continue_() if late else late.append(route))
     begun = events.ReadingStarted("m", "wim", ("a",), 1, 18, 512, 1, "bm25")
     script(monkeypatch, begun, finished("noon", short="noon"))
     ask(page, "When does it sail?")
-    expect(page.locator("#asked .facts")).to_contain_text("noon")
-    [route] = late
-    with page.expect_response("**/api/questions?*"):
-        route.fulfill(status=200, json=[{**one, "state": "waiting"} for one in route.fetch().json()])
-    page.wait_for_timeout(100)
-    expect(page.locator("#asked .facts")).to_contain_text("noon")
+    answered(page)
+    assert page.input_value("#question") == ""
+    add(page, tmp_path / "b.txt", "The train leaves at one.")
+    expect(page.locator(".card")).to_have_count(0)
+    page.locator("#documents button", has_text="a").first.click()
+    expect(last(page).locator(".asked")).to_have_text("When does it sail?")
+    expect(last(page).locator(".said")).to_have_text("noon")
+    last(page).hover()
+    last(page).locator(".remove").click()
+    expect(page.locator(".card")).to_have_count(0)
+    page.click("#undo button")
+    expect(page.locator(".card")).to_have_count(1)
+
+
+def test_a_document_offers_questions_and_their_kind_is_asked_for(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.click("#go")
+    expect(page.locator("#first")).to_contain_text("Add a document first")
+    add(page, tmp_path / "Ferry.md", STORY)
+    expect(page.locator("#first")).to_be_hidden()
+    expect(page.locator(".chip").first).to_have_text("Summarize this document.")
+    begun = events.ReadingStarted("m", "wim", ("Ferry",), 1, 18, 512, 1, "bm25")
+    script(monkeypatch, begun, finished("two", short="two"))
+    with page.expect_request("**/api/questions") as asked:
+        page.locator(".chip").first.click()
+    assert asked.value.post_data_json["options"] == {"answer": "summary"}
+    expect(last(page).locator(".word")).to_have_text("Summary")
+    expect(page.locator("#offers")).to_be_hidden()
+
+
+def test_an_item_of_a_list_leads_to_its_place(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", "Bring boots. Bring a map.")
+    quotes = tuple(events.Quote(text, "a", None, None, chars) for text, chars in
+                   (("Bring boots.", (0, 12)), ("Bring a map.", (13, 25))))  # fmt: skip
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25"),
+           finished("2 found:\n- boots\n- a map", short="boots; a map", quotes=quotes))  # fmt: skip
+    ask(page, "What to bring?")
+    answered(page)
+    expect(last(page).locator(".items li")).to_have_text(["boots", "a map"])
+    last(page).locator(".items button", has_text="a map").click()
+    expect(page.locator("mark")).to_have_text("Bring a map.")
 
 
 def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +171,7 @@ def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: 
            finished("three", short="three", quotes=(quote,)))  # fmt: skip
     ask(page, "How many ships on Tuesday?")
     answered(page)
-    page.click("#quotes .link")
+    last(page).locator(".quotes .link").click()
     marked = page.evaluate(
         """() => [...document.querySelectorAll("#text .row")].map((row) =>
         [row.textContent.includes("Tuesday"), getComputedStyle(row).backgroundColor === "rgba(0, 0, 0, 0)"])"""
@@ -159,44 +190,43 @@ def test_all_that_a_summary_quotes_is_shown_and_nothing_twice(
            finished(told, short="The ferry sails at noon.", quotes=quotes))  # fmt: skip
     ask(page, "Summarise this")
     answered(page)
-    assert page.locator("#quotes .link").all_inner_texts() == ["“The ferry sails at noon.”", "“It is red.”"]
-    assert page.is_hidden("#short")
+    assert last(page).locator(".quotes .link").all_inner_texts() == ["“The ferry sails at noon.”", "“It is red.”"]
+    expect(last(page).locator(".short")).to_be_hidden()
 
 
-def test_what_was_set_aside_is_not_said_to_be_absent(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
     read = events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25")
     script(monkeypatch, read, *margin(0, "a", (0, 24), "The ferry sails at noon."), finished("noon", short="noon"))
     ask(page, "When does it sail?")
     answered(page)
+    card = last(page)
     script(monkeypatch, read, finished("The document does not seem to say.", status="not_found"))
-    page.click(".margin .down")
-    page.click("#again")
-    expect(page.locator("#verdict")).to_have_text("Nothing else that was read answers it")
+    card.locator(".others summary").click()
+    card.locator("[aria-label='Ignore this passage']").click()
+    card.locator(".again").click()
+    expect(card.locator(".advice")).to_have_text("Nothing else than what you ignore answers it.")
     page.focus("#question")
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.type("Is it red?")
     assert page.input_value("#question") == "Is it red?"
     page.keyboard.press("Enter")
-    expect(page.locator("#verdict")).to_have_text("Not in the document, as far as was read")
-    absent = finished("The document does not seem to say.", status="not_found")
-    script(monkeypatch, read, replace(absent, read_segments=2))
-    ask(page, "Is it blue?")
-    expect(page.locator("#verdict")).to_have_text("Not in the document")
+    expect(page.locator(".card")).to_have_count(2)
+    expect(last(page).locator(".word")).to_have_text("Not found")
+    assert answered(page) == "Checked 1 of 2 passages · 1.0 s"
 
 
 @REAL_MODEL
 def test_the_example_explains_itself(page: Any) -> None:
-    expect(page.locator("#able")).to_contain_text("very small")
+    expect(page.locator("#able")).to_contain_text("SmolLM2")
     page.click("#example")
     expect(page.locator("#title")).to_contain_text("Quay Street")
     expect(page.locator("#question")).to_be_focused()
     page.keyboard.press("Enter")
+    expect(page.locator(".card")).to_have_count(1)
     answered(page)
-    assert page.inner_text("#quotes")
+    assert last(page).locator(".quotes").inner_text()
 
 
 def test_text_is_shown_as_it_was_meant(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +277,7 @@ def test_sentences_of_a_written_answer_cite_their_sources(
     script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"), told)
     ask(page, "What of it?")
     answered(page)
-    expect(page.locator("#text-of-answer")).to_have_text("It is red 🚢.2 It sails at noon.1")
+    expect(last(page).locator(".said")).to_have_text("It is red 🚢.2 It sails at noon.1")
     page.locator(".cite", has_text="2").click()
     expect(page.locator("mark")).to_have_text("It is red.")
 
@@ -275,15 +305,18 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     assert page.evaluate("document.activeElement.id") == "text"
     assert page.locator("#text mark").count() == 0
     script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
-           *margin(0, "Ferry", (9, 33), "The ferry sails at noon."), events.Warning("Take care."),
+           *margin(0, "Ferry", (9, 33), "The ferry sails at noon."), *margin(1, "Ferry", (0, 7), "# Ferry"),
+           events.Warning("Take care."),
            finished("noon", short="noon", status="unsure",
                     quotes=(events.Quote("The ferry sails at noon.", "Ferry", None, "Ferry", (9, 33)),)))  # fmt: skip
     ask(page, "When does it sail?")
     answered(page)
-    page.click("#next")
     check("an answer")
-    page.click(".margin .down")
-    check("a rejected margin")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    last(page).locator("[aria-label='Ignore this passage']").click()
+    last(page).locator(".more summary").click()
+    check("an ignored passage, and details")
     for dialog in ("settings", "keys"):
         page.click(f"#open-{dialog}")
         check(dialog)
@@ -311,7 +344,7 @@ def test_on_a_phone_keys_and_the_way_back_show_the_pane(
     page.click("[data-to=desk]")  # not by the quotation
     expect(page.locator("#text mark")).to_be_in_viewport()
     page.go_back()
-    expect(page.locator("#answer")).to_be_visible()
+    expect(last(page).locator(".said")).to_be_visible()
     page.go_back()
     expect(page.locator("#text")).to_be_visible()
     page.evaluate("document.activeElement.blur()")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, SECONDS, add, answered, ask, expect
+from tests.server.browser import BROWSER, SECONDS, add, answered, ask, expect, last
 from tests.server.conftest import serving
 from wim_edge import Settings
 from wim_edge.documents import Document
@@ -48,26 +48,22 @@ def shelf(browser: Any, smollm2: Path, library: Library, tmp_path: Path) -> Iter
 
 def test_a_library_is_asked_and_what_carries_the_answer_is_shown(shelf: Any, tmp_path: Path) -> None:
     expect(shelf.locator("#libraries")).to_contain_text("port")
-    expect(shelf.locator("#go")).to_be_disabled()
     shelf.locator("#libraries input").check()
-    expect(shelf.locator("#go")).to_have_text("Ask the library")
+    expect(shelf.locator("#asking-of")).to_have_text("Asking the library port")
     ask(shelf, "Which colour is the ferry of Norra?")
     answered(shelf)
     expect(shelf.locator("#text")).to_contain_text("The ferry of Norra is painted red.")
-    shelf.locator("#quotes .link").click()
+    last(shelf).locator(".quotes .link").first.click()
     assert "red" in shelf.inner_text("mark")
-    expect(shelf.locator("#asked")).to_contain_text("Which colour")
 
     shelf.reload()  # the address holds the question
-    expect(shelf.locator("#quotes .link")).to_be_visible()
+    expect(last(shelf).locator(".quotes .link").first).to_be_visible()
     expect(shelf.locator("#text")).to_contain_text("The ferry of Norra is painted red.")
 
     add(shelf, tmp_path / "Boat.txt", "The boat of Sandvik is painted green.")
     shelf.locator("#documents input").check()
     shelf.locator("#libraries input").check()
-    expect(shelf.locator("#asking-of")).to_have_text(
-        "Questions are asked of the ticked document and the library port."
-    )
+    expect(shelf.locator("#asking-of")).to_have_text("Asking the ticked document and the library port")
     ask(shelf, "Which colour is the ferry of Norra?")
     answered(shelf)
     expect(shelf.locator("#tabs")).to_contain_text("Ferry")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, answered, ask, expect
+from tests.server.browser import BROWSER, answered, ask, expect, last
 from tests.server.test_page_desk import finished, script
 from wim_edge import events
 
@@ -57,7 +57,7 @@ def test_a_quotation_is_marked_where_it_stands_on_its_page(ferry: Any, monkeypat
     )  # fmt: skip
     ask(ferry, "When does it sail?")
     answered(ferry)
-    ferry.locator("#quotes .link").click()
+    last(ferry).locator(".quotes .link").click()
     marks = ferry.locator("mark")
     expect(marks).to_have_count(2)
     assert " ".join(marks.all_text_contents()).split() == said.split()

@@ -56,7 +56,7 @@ def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) 
     assert page.is_hidden("#hit-after")
     find(page, "(yet).", "1 of 1")
     expect(page.locator("#text mark")).to_have_text("(yet).")
-    find(page, "zebra", "not there")
+    find(page, "zebra", "No matches")
     find(page, "", "")
     page.click("#open-contents")
     assert page.locator("#sections li").all_inner_texts() == ["Ferry", "Prices", "Dogs 🐕"]

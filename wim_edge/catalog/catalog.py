@@ -185,4 +185,5 @@ def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
         "fits": fits_machine(need),
         "path": str(found) if found else None,
         "embeds": found is not None and is_embedding_model(found),
+        "writes": entry.writes,
     }

@@ -41,6 +41,7 @@ class ModelView(BaseModel):
     fits: bool = Field(description="Whether this machine has so much.")
     here: bool = Field(description="Whether its file is on this disk.")
     embeds: bool = Field(description="Whether that is an embedding model.")
+    writes: bool = Field(description="Whether it words answers; one that only points does not.")
     loaded: bool
 
 

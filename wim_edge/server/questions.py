@@ -18,7 +18,7 @@ from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job
-from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
+from wim_edge.settings import ANSWERS, MARGINS, PATTERNS, RELEVANCES
 from wim_edge.within import PATTERN
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
@@ -49,6 +49,7 @@ class AskOptions(StrictModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     min_p: float | None = Field(default=None, ge=0, lt=1)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
+    answer: Literal[ANSWERS] | None = Field(default=None, description="The kind of answer.")  # type: ignore[valid-type]
 
 
 class AskRequest(StrictModel):

@@ -75,10 +75,10 @@ export class Desk {
     this.pages.redraw();
   }
 
-  read(event, follow) {
+  read(event) {
     if (this.anew) this.show(this.document);  // a question answered again without reading keeps all
     if (this.spots.has(event.segment)) return;
-    this.view.read(event, follow);
+    this.view.read(event);
     const [start, end] = event.chars;
     this.spots.set(event.segment, this.spot("i", start, end, () => this.view.reveal(event.segment)));
   }

@@ -17,15 +17,17 @@ export const span = (text, className = "") => make("span", { className }, text);
 export const item = (...children) =>
   make("li", {}, ...children.map((one) => (typeof one === "string" ? span(one) : one)));
 
-// Draws a list anew where what it shows has changed, so that the keyboard's place in it is not lost every time
-export function list(id, found, made) {
+const drawn = new WeakMap();
+
+// Draws an element's children anew where what they show has changed, so that the keyboard's place in them is not lost
+export function fill(element, found, made, again = false) {
   const shown = JSON.stringify(found);
-  if ($(id).dataset.shown === shown) return;
-  $(id).dataset.shown = shown;
-  const at = [...$(id).querySelectorAll("button, input")].indexOf(document.activeElement);
-  $(id).replaceChildren(...found.map(made));
+  if (drawn.get(element) === shown && !again) return;
+  drawn.set(element, shown);
+  const parts = () => [...element.querySelectorAll("button, input")], at = parts().indexOf(document.activeElement);
+  element.replaceChildren(...found.map(made));
   if (at < 0) return;
-  const left = $(id).querySelectorAll("button, input");
+  const left = parts();
   (left[Math.min(at, left.length - 1)] ?? $("question")).focus();
 }
 
@@ -82,11 +84,12 @@ export function settle() {
 window.addEventListener("pagehide", settle);
 
 export const megabytes = (n) => (n && n < 1e6 ? `${Math.max(1, Math.floor(n / 1e3))} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
+export const plain = (text) => text.split(/\s+/).join(" ");
 export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${Math.round(100 * share)}%`);
 
 // Where something stands, as people say it
 export function place(one) {
-  const where = one.page != null ? `page ${one.page}` : one.line ? `line ${one.line}` : "";
+  const where = one.page != null ? `page ${one.page_label ?? one.page}${one.page_label && one.page_label !== String(one.page) ? ` (${one.page} in the file)` : ""}` : one.line ? `line ${one.line}` : "";
   const sure = one.confidence != null ? `recognised with ${one.confidence.toFixed(2)}` : "";
   return [where, one.section, one.row ? `row ${one.row}` : "", sure].filter(Boolean).join(", ") || "characters " + (one.quote ?? one.chars).join("–");
 }

@@ -1,11 +1,11 @@
-// What the machine does and holds: the model, others that may be fetched, texts that need not be read again.
+// What the machine does and holds: the models, and the documents whose reading is cached.
 
 import { api, streamed } from "./api.js";
-import { $, alertOf, button, doing, item, list, make, megabytes } from "./dom.js";
-import { models as named } from "./progress.js";
+import { $, alertOf, button, doing, fill, item, make, megabytes, span } from "./dom.js";
+import { models as named } from "./told.js";
 
 export const options = {};
-let fetching = false;
+let fetching = false, redraw = false;
 
 $("judge").onchange = () => {
   options.judge = $("judge").value;
@@ -17,7 +17,7 @@ export async function showMachine() {
   const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
   $("machine").textContent = [
     status.model ? named(status) : "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
-    readings.length ? `${readings.length} text${readings.length > 1 ? "s" : ""} kept (${megabytes(kept)})` : "",
+    readings.length ? `${readings.length} cached document${readings.length > 1 ? "s" : ""} (${megabytes(kept)})` : "",
     status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle",
   ].filter(Boolean).join(" · ");
   $("machine").title = `${megabytes(status.memory_free_bytes)} of memory are free`;
@@ -25,12 +25,15 @@ export async function showMachine() {
     $("keep").checked = status.read_on;
     $("pattern").append(...status.patterns.map((name) => new Option(name)));
   }
-  $("able").textContent = able(models, status.model ?? status.settings.model?.value);
-  if (!fetching) list("models", models.map((one) => ({ ...one, asked: one.name === status.model })), modelItem);
+  const here = models.filter((one) => one.here && !one.embeds), model = status.model ?? status.settings.model?.value ?? here.filter((one) => one.fits).at(-1)?.name;
+  $("able").textContent = here.length ? `Answers come from ${model.split(/[\\/]/).at(-1)}.` : "There is no model on this machine yet. Download one under “Models”.";
+  const few = recommended(models), shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model) }));
+  if (!fetching) for (const [id, isFew] of [["models", true], ["models-more", false]]) fill($(id), shown.filter((one) => few.has(one.name) === isFew), modelItem, redraw);
+  redraw = false;
   const usual = status.settings.judge?.value, judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
-  list("judge", [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
+  fill($("judge"), [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
   $("judge").value = options.judge ?? "";
-  list("readings", readings, (one) => {
+  fill($("readings"), readings, (one) => {
     const remove = button("×", doing(async () => {
       await api(`readings/${one.id}`, { method: "DELETE" });
       await showMachine();
@@ -40,26 +43,32 @@ export async function showMachine() {
   });
 }
 
-// What the model at hand can do, and how to get a better one
-function able(models, name) {
-  const here = models.filter((one) => one.here);
-  if (!here.length) return "There is no model on this machine yet: fetch one under “Model and memory”.";
-  name ??= (here.filter((one) => one.fits && !one.embeds).at(-1) ?? here[0]).name;  // as it is chosen when one is asked
-  const small = /smollm2-135m|gemma3-270m/i.test(name);
-  return small
-    ? `The model here, ${name}, is very small: it points at answers that stand in the text, in English, and explains nothing. Larger ones, which write, can be fetched under “Model and memory”.`
-    : `The model here is ${name}; others can be chosen under “Model and memory”.`;
+// What a model is good for, in plain words
+function goodFor({ embeds, writes, parameters, description }) {
+  const billions = parseFloat(parameters) / (/m$/i.test(parameters) ? 1000 : 1);
+  if (embeds || description.includes("--embedding-model")) return "finds passages by their meaning";
+  if (!writes) return "fastest; quotes the document, writes nothing itself";
+  return billions < 1 ? "quick; writes short sentences" : billions < 4 ? "slower; writes and explains better" : "slow here; writes best";
+}
+
+// Three to choose from: the one that quotes, a quick one that writes, and the largest that does not take too long
+function recommended(models) {
+  const fit = models.filter((one) => one.fits).sort((one, other) => one.bytes - other.bytes), writes = fit.filter((one) => one.writes);
+  const found = [models.find((one) => one.name === "smollm2-135m"), writes[0], writes.find((one) => one.bytes > 2 * writes[0].bytes), ...models.filter((one) => one.here && !one.embeds)];
+  return new Set(found.filter(Boolean).slice(0, 5).map((one) => one.name));
 }
 
 function modelItem(one) {
+  const facts = span(`${goodFor(one)} · ${one.parameters}, ${megabytes(one.bytes)}, ${one.licence}`, "facts");
   if (!one.here) {
-    const pull = button(`Fetch (${megabytes(one.bytes)})`, doing(() => fetchModel(one.name, pull)));
+    const pull = button("Download", doing(() => fetchModel(one.name, pull)));
+    pull.setAttribute("aria-label", `Download ${one.name}`);
     pull.disabled = !one.fits;
-    return item(`${one.name} · ${one.parameters}, ${one.licence}${one.fits ? "" : ", does not fit this machine"}`, pull);
+    return item(make("div", {}, one.name, one.fits ? "" : " (does not fit this machine)", facts), pull);
   }
-  const radio = make("input", { type: "radio", name: "model", value: one.name, onchange: () => (options.model = one.name) });
-  radio.checked = options.model === one.name || (!options.model && one.asked);
-  return item(make("label", {}, radio, ` ${one.name} · ${one.parameters}, ${one.licence}${one.loaded ? ", loaded" : ""}`));
+  if (one.embeds) return item(make("div", {}, one.name, facts));
+  const radio = make("input", { type: "radio", name: "model", value: one.name, checked: one.asked, onchange: () => (options.model = one.name) });
+  return item(make("label", {}, radio, ` ${one.name}${one.loaded ? " (in use)" : ""}`, facts));
 }
 
 async function fetchModel(name, shown) {
@@ -72,7 +81,7 @@ async function fetchModel(name, shown) {
     }
   } finally {
     fetching = false;
-    delete $("models").dataset.shown;  // also where it failed, its button is drawn anew
+    redraw = true;  // also where it failed, its button
     await showMachine();
   }
 }

@@ -116,13 +116,12 @@ export class Pages {
     for (const sheet of this.sheets) if (sheet.isNear && sheet.words && start < sheet.end && end > sheet.start) this.tint(sheet);
   }
 
-  read(event, follow) {
+  read(event) {
     const [start, end] = event.chars;
     this.rest();
     this.now = event.segment;
     this.segments.set(event.segment, { start, end, relevance: 0 });
     this.tintNear(event.chars);
-    if (follow) this.reveal(event.segment, "nearest");
   }
 
   rest() {

@@ -85,7 +85,7 @@ export class Places {
     this.at = -1;
     if (!this.hits.length) {
       this.desk.unmark();
-      return this.tell(source && "not there");
+      return this.tell(source && "No matches");
     }
     const { offsets, top } = this.desk.view, here = offsets.unit(top);
     this.reveal(firstOf(this.hits.length, (one) => this.hits[one][0] >= here) % this.hits.length);

@@ -71,7 +71,7 @@ export class Reader {
     return this.offsets.unit(at);
   }
 
-  read(event, follow) {
+  read(event) {
     this.marked = this.marked?.();
     const [start, end] = event.chars;
     const made = window.document.createElement("span");
@@ -80,7 +80,6 @@ export class Reader {
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
     this.segments.set(event.segment, { made, start, end });
-    if (follow) this.reveal(event.segment, "nearest");
   }
 
   reveal(segment, block = "center") {

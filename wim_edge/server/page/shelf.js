@@ -1,14 +1,14 @@
 // The shelf: documents, libraries and files of folders, which of them are asked, and how documents come and go.
 
 import { api, streamed } from "./api.js";
-import { $, alertOf, button, doing, item, list, make, removable, span } from "./dom.js";
+import { $, alertOf, button, doing, fill, item, make, removable, span } from "./dom.js";
 
 const FILES_SHOWN = 8;  // more are found by searching
 
 export class Shelf {
-  // `open(id)` shows a document, `removed(id)` says that it is gone
-  constructor({ open, removed }) {
-    Object.assign(this, { open, removed, documents: [], libraries: [], files: [], library: null, chosen: new Set(),
+  // `open(id)` shows a document, `removed(id)` says that it is gone, `chosenAnew()` that others are asked
+  constructor({ open, removed, chosenAnew }) {
+    Object.assign(this, { open, removed, chosenAnew, documents: [], libraries: [], files: [], library: null, chosen: new Set(),
       going: new Set(), here: null });
     $("search").oninput = () => this.draw();
     $("file").onchange = doing(async () => {
@@ -75,19 +75,18 @@ export class Shelf {
     const shown = there.filter((one) => `${one.title} ${one.file}`.toLowerCase().includes(sought));
     const files = this.files.filter((one) => one.name.toLowerCase().includes(sought));
     $("search").hidden = there.length + this.files.length < 6 && !sought;
-    list("documents", shown.map((one) => ({ ...one, here: one.id === this.here, chosen: this.chosen.has(one.id) })), (one) => this.made(one, there.length > 1 || this.libraries.length > 0));
+    fill($("documents"), shown.map((one) => ({ ...one, here: one.id === this.here, chosen: this.chosen.has(one.id) })), (one) => this.made(one, there.length > 1 || this.libraries.length > 0));
     $("more-libraries").hidden = !this.libraries.length;
-    list("libraries", this.libraries.map((one) => ({ ...one, chosen: one.name === this.library })), (one) => this.madeLibrary(one));
+    fill($("libraries"), this.libraries.map((one) => ({ ...one, chosen: one.name === this.library })), (one) => this.madeLibrary(one));
     $("more-files").hidden = !this.files.length;
-    list("files", files.slice(0, FILES_SHOWN), (one) => this.madeFile(one));
+    fill($("files"), files.slice(0, FILES_SHOWN), (one) => this.madeFile(one));
     $("files-left").hidden = files.length <= FILES_SHOWN;
     $("files-left").textContent = `and ${(files.length - FILES_SHOWN).toLocaleString()} more: search for them`;
     const { documents, library } = this.asked, n = this.chosen.size;
     const of = [n && (n === 1 ? "the ticked document" : `the ${n} ticked documents`), library && `the library ${library}`];
     $("asking-of").hidden = !n && !library;
-    $("asking-of").textContent = `Questions are asked of ${of.filter(Boolean).join(" and ")}.`;
-    $("go").textContent = library && !n ? "Ask the library" : n > 1 ? `Ask ${n} documents` : "Ask";
-    $("go").disabled = !documents.length && !library;
+    $("asking-of").textContent = `Asking ${of.filter(Boolean).join(" and ")}`;
+    this.hasAny = documents.length > 0 || Boolean(library);
   }
 
   // One library is asked at a time
@@ -96,6 +95,7 @@ export class Shelf {
     tick.onchange = () => {
       this.library = tick.checked ? name : null;
       this.draw();
+      this.chosenAnew();
     };
     const label = make("label", {}, tick, ` ${name} `, span(`${documents.toLocaleString()} document${documents === 1 ? "" : "s"}`, "facts"));
     if (!hasFiles) return item(label);
@@ -150,6 +150,7 @@ export class Shelf {
     tick.onchange = () => {
       this.chosen[tick.checked ? "add" : "delete"](one.id);
       this.draw();
+      this.chosenAnew();
     };
     return item(tick, open, remove);
   }
@@ -158,13 +159,13 @@ export class Shelf {
   remove(one) {
     this.going.add(one.id);
     const wasChosen = this.chosen.delete(one.id), wasHere = this.here === one.id;
-    const question = wasHere ? this.removed(one.id) : null;
+    if (wasHere) this.removed(one.id);
     this.draw();
     const back = () => {
       this.going.delete(one.id);
       if (wasChosen) this.chosen.add(one.id);
       this.draw();
-      if (wasHere) doing(() => this.open(one.id, question))();
+      if (wasHere) doing(() => this.open(one.id))();
     };
     removable(one.title, back, async () => {
       try {
@@ -188,7 +189,7 @@ export class Shelf {
         wrong.push(error.message);  // the others may be right
       }
     }
-    $("drop").querySelector("span").textContent = "Drop files here, or choose some";
+    $("drop").querySelector("span").textContent = "Add documents";
     if (wrong.length) throw new Error(wrong.join(" "));
   }
 

@@ -1,0 +1,210 @@
+// A card: one question with its answer. `draw` brings it up to date with its state (told.js); what has not changed is
+// left alone, so that the keyboard's place and what is unfolded stay.
+
+import { button, fill, item, make, place, plain, span } from "./dom.js";
+import { advice, begin, details, hasMore, isBusy, isChanged, labelled, line, markdown, others, own, quoted, share, tell, word } from "./told.js";
+
+export class Card {
+  // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
+  constructor(question, page) {
+    Object.assign(this, { page, told: begin(question), at: null });
+    this.build();
+    this.draw();
+  }
+
+  get id() {
+    return this.told.question.id;
+  }
+
+  tell(event, idOf) {
+    tell(this.told, event, idOf);
+    this.later();
+  }
+
+  // Draw once for all that happens until the next frame
+  later() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  build() {
+    const { question } = this.told, { page } = this, part = (tag, className, ...children) => make(tag, { className }, ...children);
+    const ask = (name) => () => page[name](this);
+    this.parts = {
+      asked: button(question.question, ask("select"), "asked link"), settled: part("p", "settled faint"), word: part("p", "word"),
+      said: part("div", "said"), short: part("p", "short"), near: part("p", "minor", "Closest passages"), quotes: part("ul", "quotes"), advice: part("p", "advice"),
+      bar: make("progress", { "aria-label": "Checking", max: 1 }), line: part("span", "sum"),
+      details: part("dl", "facts-list"), warnings: part("ul", "warnings"), others: part("ol", "passages"),
+    };
+    const { parts } = this, remove = button("×", ask("remove"), "quiet remove");
+    remove.setAttribute("aria-label", `Remove the question ${question.question}`);
+    parts.said.setAttribute("aria-live", "polite");
+    parts.word.setAttribute("role", "status");
+    this.moreFacts = make("details", { className: "more" }, make("summary", {}, "Details"), parts.details);
+    this.othersTitle = make("summary", {});
+    this.othersBox = make("details", { className: "others" }, this.othersTitle, parts.others);
+    this.acts = {
+      now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
+      again: button("Answer again", ask("again"), "again"), load: button("Show the answer", ask("select"), "load"),
+      copy: button("Copy", () => this.copy(), "quiet copy"), save: button("Save", () => this.save(), "quiet save"),
+    };
+    this.acts.copy.title = "Copy the answer with its citations";
+    this.acts.save.title = "Save the answer as JSON";
+    this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
+      make("div", { className: "answer" }, parts.word, parts.said, parts.short, parts.advice, parts.near, parts.quotes, this.othersBox, parts.warnings,
+        parts.bar, make("div", { className: "foot" }, parts.line, this.moreFacts), make("div", { className: "acts" }, ...Object.values(this.acts))));
+  }
+
+  draw() {
+    const { told, parts } = this, { answer, error, provisional, settled } = told;
+    const status = answer?.status ?? (answer ? "answered" : ""), isFound = answer && status !== "not_found";
+    this.element.dataset.state = error ? "failed" : status || (provisional ? "provisional" : "checking");
+    show(parts.settled, settled && settled.asked_as !== settled.question ? `Asked as: ${settled.asked_as}` : "");
+    show(parts.word, word(told));
+    this.drawSaid();
+    const text = answer ? own(answer) : "", short = answer?.short ?? "";
+    const isSaid = !short || plain(text).includes(plain(short)) || text.includes("\n- ") || (answer.quotes ?? []).some((one) => plain(one.text) === plain(short));
+    show(parts.short, isFound && !isSaid ? short : "");
+    show(parts.advice, advice(told));
+    const quotes = answer ? quoted(answer) : provisional ? [provisional.quote] : [];
+    parts.near.hidden = !answer || isFound || !quotes.length;
+    fill(parts.quotes, quotes.map((one) => ({ ...one, labelled: answer && labelled(answer, one), titles: told.titles.size })), (one) => this.quote(one));
+    this.drawOthers();
+    fill(parts.warnings, told.warnings, (one) => item(one));
+    const done = share(told);
+    parts.bar.hidden = done === undefined;
+    done == null ? parts.bar.removeAttribute("value") : (parts.bar.value = done);
+    show(parts.line, line(told));
+    fill(parts.details, details(told), ([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+    this.moreFacts.hidden = !answer && !told.plan;
+    this.drawActs();
+  }
+
+  // The answer itself: large where it is short, a list as a list
+  drawSaid() {
+    const { told, parts } = this, { answer, error, provisional, written, question } = told;
+    const text = error ? `${error.message}. ${error.hint}` : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.answer ?? "");
+    parts.said.classList.toggle("large", Boolean((provisional && !answer) || (answer?.short && answer.status !== "not_found" && text.length <= 120)));
+    fill(parts.said, [{ text, cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
+  }
+
+  said({ text, cites }) {
+    const made = make("div", {});
+    for (const part of cites.length ? [text] : text.split(/\n\n+/)) {
+      const lines = part.split("\n"), items = lines.filter((one) => one.startsWith("- "));
+      if (items.length) {
+        const before = lines.filter((one) => !one.startsWith("- ")).join("\n");
+        made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2)))));
+      } else made.append(make("p", {}, ...(cites.length ? this.cited(part, cites) : [part])));
+    }
+    return made;
+  }
+
+  // An item leads to the quotation that holds it
+  item(text) {
+    const quote = (this.told.answer?.quotes ?? []).find((one) => plain(one.text).includes(plain(text.replace(/ \([^()]*\)$/, ""))));
+    return make("li", {}, quote ? button(text, () => this.page.go(this, quote), "link") : text);
+  }
+
+  // The number of the source stands behind each sentence that one carries
+  cited(text, cites) {
+    const { sources } = this.told.answer, chars = [...text], made = [];
+    let at = 0;
+    for (const [end, number] of cites) {
+      const cite = button(String(number + 1), () => this.page.go(this, sources[number]), "cite");
+      cite.setAttribute("aria-label", `Source ${number + 1}: ${this.where(sources[number])}`);
+      made.push(chars.slice(at, end).join(""), cite);
+      at = end;
+    }
+    return [...made, chars.slice(at).join("")];
+  }
+
+  quote(one) {
+    const made = item(button(one.labelled ?? `“${one.text}”`, () => this.page.go(this, one), "link quoted"), span(this.where(one), "where"));
+    if (one.header && !one.labelled) made.prepend(span(one.header, "where header"));
+    return made;
+  }
+
+  where(one) {
+    const { titles, names } = this.told;
+    return [names.size > 1 || titles.size > 1 ? titles.get(one.document) ?? one.document : "", place(one)].filter(Boolean).join(", ");
+  }
+
+  drawOthers() {
+    const { told, parts } = this, found = others(told), { judged } = told;
+    this.othersBox.hidden = !found.length;
+    this.othersTitle.textContent = `Other passages (${found.length})`;
+    fill(parts.others, found.map(({ segment, text, document, page, line, section, row, quote, chars }) => (
+      { segment, text, document, page, line, section, row, quote, chars, judged: judged[segment] ?? null, at: segment === this.at })), (one) => this.passage(one));
+  }
+
+  passage(one) {
+    const open = button(one.quote ? `“${one.text}”` : one.text || this.where(one), () => this.select(one.segment), "link quoted");
+    const [use, ignore] = [["Use", true], ["Ignore", false]].map(([label, accepted]) => {
+      const made = button(label, () => this.page.judge(this, one.segment, one.judged === accepted ? null : accepted), "quiet");
+      made.setAttribute("aria-label", `${label} this passage`);
+      made.setAttribute("aria-pressed", one.judged === accepted);
+      return made;
+    });
+    const made = make("li", { className: "passage" }, open, make("div", { className: "row" }, span(this.where(one), "where"), use, ignore));
+    made.classList.toggle("ignored", one.judged === false);
+    made.classList.toggle("at", one.at);
+    return made;
+  }
+
+  drawActs() {
+    const { told, acts } = this, busy = isBusy(told), rest = !busy && Boolean(told.answer);
+    acts.now.hidden = !busy || Boolean(told.answer);
+    acts.stop.hidden = !busy;
+    acts.now.disabled = acts.stop.disabled = Boolean(told.stopping);
+    acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
+    acts.more.hidden = !rest || !hasMore(told);
+    acts.again.hidden = !rest || !isChanged(told);
+    acts.copy.hidden = acts.save.hidden = !told.answer?.text;
+    acts.load.hidden = told.live || Boolean(told.answer || told.error);
+  }
+
+  // Go to a passage, which j and k go on from
+  select(segment) {
+    const one = others(this.told).find((found) => found.segment === segment);
+    this.at = segment;
+    this.othersBox.open = true;
+    this.draw();
+    this.page.go(this, one);
+  }
+
+  step(by) {
+    const found = others(this.told), at = found.findIndex((one) => one.segment === this.at);
+    if (found.length) this.select(found[at < 0 ? (by > 0 ? 0 : found.length - 1) : (at + by + found.length) % found.length].segment);
+  }
+
+  judgeAt(accepted) {
+    if (this.at !== null) this.page.judge(this, this.at, this.told.judged[this.at] === accepted ? null : accepted);
+  }
+
+  toQuotation() {
+    this.parts.quotes.querySelector("button")?.click();
+  }
+
+  async copy() {
+    await navigator.clipboard.writeText(markdown(this.told));
+    this.acts.copy.textContent = "Copied";
+    setTimeout(() => (this.acts.copy.textContent = "Copy"), 1500);
+  }
+
+  save() {
+    const { question, answer } = this.told, data = new Blob([JSON.stringify({ question: question.question, ...answer }, null, 2)], { type: "application/json" });
+    const name = question.question.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "answer";
+    const link = make("a", { href: URL.createObjectURL(data), download: `${name}.json` });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+}
+
+// An element with text, which is not there without any
+function show(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+  element.hidden = !text;
+}

@@ -1,0 +1,186 @@
+// The conversation about what is asked: the documents and the library that are ticked, or the document that is open.
+// One card a question; those of before are loaded with it. One card is the one whose passages stand on the desk.
+
+import { api, Watch } from "./api.js";
+import { Card } from "./card.js";
+import { $, alertOf, button, doing, quietly, removable } from "./dom.js";
+
+const SHOWN = 50, LOADED = 3;  // cards of before, and how many of them come with all that was found
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+export class Thread {
+  // `desk` shows what is read: shown(card), go(card, place), told(card, event), idOf(question, name, at), changed()
+  constructor(shelf, desk) {
+    Object.assign(this, { shelf, desk, cards: [], current: null, about: null, gone: new Set() });
+  }
+
+  // Have the thread be about what is asked now, with the cards of before; `question`: the one to stand at
+  async show(question = null) {
+    const { documents, library } = this.shelf.asked, about = { documents: [...documents].sort((one, other) => one - other), library };
+    if (same(about, this.about) && !question) return;
+    this.leave();
+    this.about = about;
+    if (!documents.length && !library) return this.draw();
+    const of = documents.length ? `document=${documents[0]}` : `library=${encodeURIComponent(library)}`;
+    const found = await api(`questions?${of}`);
+    if (this.about !== about) return;  // somebody was faster
+    const isOfThis = (one) => same({ documents: [...one.documents].sort((a, b) => a - b), library: one.library }, about) && !this.gone.has(one.id);
+    const asked = found.filter(isOfThis).slice(0, SHOWN).reverse();
+    this.cards = asked.map((one) => Object.assign(new Card(one, this.page), { isWhole: false }));
+    for (const card of this.cards) card.told.live = false;
+    this.cards.forEach((card) => card.draw());
+    this.draw();
+    const at = this.cards.find((card) => card.id === question) ?? this.cards.at(-1);
+    for (const card of this.cards.slice(-LOADED)) if (card !== at) this.watch(card);
+    if (at) this.select(at);
+    $("pattern").value = at?.told.question.options.pattern ?? "";
+    this.toEnd();
+  }
+
+  leave() {
+    this.cards.forEach((card) => card.watch?.close());
+    Object.assign(this, { cards: [], current: null, about: null });
+    this.draw();
+  }
+
+  draw() {
+    $("thread").replaceChildren(...this.cards.map((card) => card.element));
+    this.desk.changed();
+  }
+
+  // Have the last card in view, from its question on
+  toEnd() {
+    const last = this.cards.at(-1)?.element;
+    if (last) $("thread").scrollTop = Math.min($("thread").scrollHeight, last.offsetTop - $("thread").offsetTop - 16);
+  }
+
+  // What a card's buttons do
+  get page() {
+    return {
+      select: (card) => this.select(card),
+      go: (card, one) => quietly(async () => {
+        this.select(card, false);
+        await this.desk.go(card, one);
+      })(),
+      judge: doing(async (card, segment, accepted) => {
+        const question = await api(`questions/${card.id}/margins/${segment}`, { method: "PUT", body: { accepted } });
+        card.told.judged = question.judged;
+        card.draw();
+      }),
+      now: doing((card) => this.end(card, "answer-now", "Answering from what was checked")),
+      stop: doing((card) => this.end(card, "cancel", "Stopping")),
+      more: doing((card) => this.again(card, true)),
+      again: doing((card) => this.again(card, false)),
+      remove: (card) => this.remove(card),
+    };
+  }
+
+  // Have a card be the one whose passages stand on the desk
+  select(card, isShown = true) {
+    if (this.current !== card) {
+      this.current?.element.removeAttribute("aria-current");
+      this.current = card;
+      card.element.setAttribute("aria-current", "true");
+      if (card.isWhole) this.desk.shown(card);
+    }
+    if (!card.isWhole && !card.watch) this.watch(card);
+    if (isShown) this.desk.changed();
+  }
+
+  // All events of a question from the first one on, or from `last`: those of the past come at once
+  watch(card, last = -1) {
+    const { told } = card;
+    if (last < 0) told.live = told.question.state === "waiting" || told.question.state === "running";
+    const isNew = told.live;
+    told.lost = false;
+    card.watch = new Watch(card.id, last, {
+      onEvent: (event) => {
+        card.tell(event, (name, at) => this.desk.idOf(told.question, name, at));
+        if (card === this.current) this.desk.told(card, event, isNew);
+        if (event.type === "answer.finished" && isNew && card === this.cards.at(-1)) requestAnimationFrame(() => this.toEnd());
+      },
+      onLost: (lost) => ($("lost").hidden = !lost),
+      onEnd: (ended) => {
+        Object.assign(told, { live: false, stopping: "" });
+        card.last = card.watch.last ?? last;
+        Object.assign(card, { watch: null, isWhole: true });
+        card.draw();
+        this.desk.changed();
+        if (!ended) alertOf("The connection was lost. Reload the page to go on.");
+      },
+    });
+  }
+
+  get running() {
+    return this.cards.find((card) => card.told.live && card.watch);
+  }
+
+  // Ask what is typed; the one before may be what it refers to
+  async ask(body) {
+    const before = this.cards.at(-1), { running } = this;
+    if (running?.told.answer) await api(`questions/${running.id}/cancel`, { method: "POST" });  // it checks on in the background
+    const question = await api("questions", { method: "POST", body: { ...body, ...(before ? { follows: before.id } : {}) } });
+    const card = new Card(question, this.page);
+    this.cards.push(card);
+    $("thread").append(card.element);
+    this.select(card);
+    this.toEnd();
+  }
+
+  async end(card, how, stopping) {
+    card.told.stopping = stopping;
+    card.draw();
+    try {
+      await api(`questions/${card.id}/${how}`, { method: "POST" });
+    } catch (error) {
+      card.told.stopping = "";
+      card.draw();
+      throw error;
+    }
+  }
+
+  // Answer once more: as passages are judged now, or after checking on
+  async again(card, readOn) {
+    if (card.watch) card.last = card.watch.last;
+    card.watch?.close();
+    const toTheEnd = readOn && ($("keep").checked || card.told.answer?.status === "not_found");
+    const question = await api(`questions/${card.id}/again?read_on=${readOn}&to_the_end=${toTheEnd}`, { method: "POST" });
+    Object.assign(card.told, { question: { ...question, state: "running" }, live: true, phase: "waiting", before: 0, warnings: [] });
+    if (!readOn) Object.assign(card.told, { answer: null, written: "" });
+    this.select(card);
+    this.watch(card, card.last);
+    card.draw();
+  }
+
+  remove(card) {
+    const at = this.cards.indexOf(card), { about } = this;
+    this.gone.add(card.id);
+    card.watch?.close();
+    card.watch = null;
+    this.cards = this.cards.filter((one) => one !== card);
+    if (this.current === card) {
+      this.current = null;
+      if (this.cards.length) this.select(this.cards.at(-1));
+      else this.desk.shown(null);
+    }
+    this.draw();
+    removable(`“${card.told.question.question}”`, () => {
+      this.gone.delete(card.id);
+      if (this.about !== about) return;
+      this.cards.splice(at, 0, card);
+      this.draw();
+    }, () => api(`questions/${card.id}`, { method: "DELETE", keepalive: true }));
+  }
+}
+
+// Questions that a document's own headings and tables offer
+export function offered({ text = "", marks = [], title = "" }) {
+  const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
+  const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at % third === 0).slice(0, 2);
+  const table = /^\|([^|\n]+)\|([^|\n]+)\|[^\n]*\n\|[\s|:-]+\n\|([^|\n]+)\|/m.exec(text), cells = table?.slice(1).map((one) => one.trim());
+  const ofTable = cells?.every(Boolean) ? [`What does the table say about ${cells[2]}?`] : [];
+  return [{ question: "Summarize this document.", kind: "summary" }, ...ofTable.map((question) => ({ question })),
+    ...found.map((section) => ({ question: `What does “${section.replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
+}
+
+export const chip = ({ question, kind }, ask) => button(question, () => ask(question, kind), "chip");

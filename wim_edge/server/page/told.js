@@ -1,0 +1,197 @@
+// One question's events folded into one state, and what the page says of it. A card is drawn from this alone, so that
+// its sentences agree with each other at every moment.
+
+import { percent, place, plain } from "./dom.js";
+
+const WINDOW_MS = 8000;
+const ENDS = { length: "cut at its longest", repeated: "ended where it repeated itself", early_exit: "stopped early" };
+
+export const begin = (question) => ({
+  question, judged: question.judged ?? {}, answeredAs: question.judged ?? {}, phase: "waiting", live: true, before: 0,
+  names: new Map(),  // the names of its documents in events -> their numbers, or paths of a library's in the API
+  titles: new Map(), read: new Map(), scores: new Map(), passages: new Map(),
+  warnings: [], written: "", nRead: 0, samples: [], answer: null, provisional: null, plan: null, settled: null, error: null,
+});
+
+// Changes the state as an event says. `idOf(name, at)` names a document that an event calls by its name
+export function tell(told, event, idOf) {
+  switch (event.type) {
+    case "queued": Object.assign(told, { phase: "waiting", before: event.before }); break;
+    case "question.settled": told.settled = event; break;
+    case "recall.started": Object.assign(told, { phase: "recalling", recall: event }); break;
+    case "recall.passages": event.passages.forEach((one) => told.titles.set(one.document, one.title)); break;
+    case "reading.started": started(told, event, idOf); break;
+    case "segments.embedded": Object.assign(told, { phase: "comparing", compared: event }); break;
+    case "reading.progress": progressed(told, event); break;
+    case "segment.read":
+      told.phase = "reading";
+      told.read.set(event.segment, event);
+      break;
+    case "segment.scored":
+      told.nRead += 1;
+      scored(told, event.segment, event.relevance);
+      break;
+    case "margin.judged":
+      if (event.text) told.passages.set(event.segment, { ...event });
+      break;
+    case "reading.ranked": event.ranking.forEach((one) => scored(told, one.segment, one.relevance, one.chosen)); break;
+    case "answer.provisional": if (!told.answer) told.provisional = event; break;
+    case "answer.revised": Object.assign(told, { answer: null, written: "", provisional: null }); break;
+    case "answer.delta":
+      if (told.answer) Object.assign(told, { answer: null, written: "" });
+      told.phase = "writing";
+      told.written += event.text;
+      break;
+    case "warning": told.warnings.push(event.text); break;
+    case "answer.finished": Object.assign(told, { answer: event, provisional: null, phase: "done", nRead: event.read_segments, answeredAs: told.judged }); break;
+    case "error": Object.assign(told, { error: event, phase: "failed" });
+  }
+}
+
+function started(told, event, idOf) {
+  event.documents.forEach((name, at) => told.names.set(name, idOf(name, at)));
+  if (!event.read_segments) {  // read anew; read on, the answer may stand
+    told.read.clear();
+    Object.assign(told, { answer: null, written: "", provisional: null });
+    for (const segment of told.passages.keys()) if (!(segment in told.judged)) told.passages.delete(segment);
+  }
+  Object.assign(told, { plan: event, phase: "reading", nRead: event.read_segments, tokens: null, samples: [] });
+}
+
+// What was restored comes at once: the speed is that of the last seconds alone
+function progressed(told, { tokens, of }) {
+  const at = performance.now(), { samples } = told;
+  told.tokens = { tokens, of };
+  samples.push({ tokens, at });
+  while (samples.length > 2 && at - samples[0].at > WINDOW_MS) samples.shift();
+}
+
+function scored(told, segment, relevance, chosen) {
+  told.scores.set(segment, relevance);
+  const passage = told.passages.get(segment);
+  if (passage) Object.assign(passage, { relevance }, chosen === undefined ? {} : { relevant: chosen });
+}
+
+// ---- What is said
+
+// It chooses what it reads, so that nobody knows how much that will be
+const chooses = ({ plan }) => plan.within === "auto" || plan.read_segments > 0;
+const many = (n, noun) => `${n.toLocaleString()} ${noun}${n === 1 ? "" : "s"}`;
+export const isChanged = (told) => JSON.stringify(told.judged) !== JSON.stringify(told.answeredAs);
+export const hasMore = ({ answer }) => Boolean(answer) && answer.read_segments < answer.segments;
+export const isBusy = (told) => told.live && (!told.answer || told.phase === "reading");
+export const models = ({ model, judge }) => (judge ? `${model}, judged by ${judge}` : model);
+
+// The one word of a card
+export function word(told) {
+  if (told.error) return "Failed";
+  if (told.answer?.finish_reason === "cancelled") return "Stopped";
+  if (told.answer && told.question.options.answer === "summary") return "Summary";
+  if (told.answer) return { answered: "Found", unsure: "Check this", not_found: "Not found" }[told.answer.status ?? "answered"];
+  return told.provisional ? "So far" : told.written ? "Writing" : "Checking";
+}
+
+// The quiet line below an answer: how much was checked, and how long it took; while it reads, how far it is
+export function line(told) {
+  const { answer, plan } = told;
+  if (told.error) return "";
+  if (told.live && told.stopping) return told.stopping;
+  if (answer && !(told.live && told.phase === "reading")) return summed(answer);
+  const still = answer || told.provisional ? "Still checking" : "Checking";
+  switch (told.phase) {
+    case "waiting": return told.before ? `Waiting behind ${many(told.before, "other question")}` : "Starting";
+    case "recalling": return `Looking through ${many(told.recall.documents, "document")} of ${told.recall.library}`;
+    case "comparing": return `Comparing ${told.compared.segments} of ${many(told.compared.of, "passage")}`;
+    case "writing": return "Writing the answer";
+  }
+  if (chooses(told)) return `${still} likely passages: ${told.nRead} of ${plan.segments.toLocaleString()}`;
+  return told.tokens ? `${still}: ${percent(told.tokens.tokens / told.tokens.of)}${left(told)}` : `${still} ${many(plan.segments, "passage")}`;
+}
+
+function summed({ read_segments: read, segments, usage, finish_reason: end }) {
+  const { total } = usage.seconds, part = read < segments ? `${read.toLocaleString()} of ${many(segments, "passage")}` : many(segments, "passage");
+  return [`Checked ${part}`, total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
+}
+
+function left({ samples, tokens: { tokens, of } }) {
+  const [first] = samples, seconds = (samples.at(-1).at - first.at) / 1000, rate = (tokens - first.tokens) / seconds;
+  if (seconds < 1.5 || !(rate > 0)) return "";
+  const rest = (of - tokens) / rate;
+  return `, about ${rest < 90 ? `${Math.ceil(rest)} s` : `${Math.ceil(rest / 60)} min`} left`;
+}
+
+// The share of the bar that is done; null: not known, undefined: there is no bar
+export function share(told) {
+  if (!isBusy(told)) return undefined;
+  return told.phase === "reading" && !chooses(told) && told.tokens ? told.tokens.tokens / told.tokens.of : null;
+}
+
+// What to make of an answer, besides its word
+export function advice({ answer, judged }) {
+  if (!answer) return "";
+  const { status, unsupported = [] } = answer, isAside = Object.values(judged).includes(false);
+  return [
+    status === "unsure" ? "Not certain. Check the quotation." : "",
+    status === "not_found" && isAside ? "Nothing else than what you ignore answers it." : "",
+    unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
+  ].filter(Boolean).join(" ");
+}
+
+// The figures, for whoever opens them
+export function details(told) {
+  const { answer, plan, question } = told, rows = [];
+  if (told.settled) rows.push(["Asked as", told.settled.asked_as]);
+  const from = answer ?? plan;
+  if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
+  if (answer?.support != null) rows.push(["The documents answer this", percent(answer.support)]);
+  const unread = answer?.unread_probability;
+  if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
+  if (answer) {
+    const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
+    rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
+    const seen = new Set([...told.read.values()].map((one) => one.document)), unseen = [...told.names.keys()].filter((name) => !seen.has(name));
+    if (hasMore(told) && seen.size && unseen.length) rows.push(["Nothing read of", unseen.slice(0, 3).join(", ") + (unseen.length > 3 ? ` and ${unseen.length - 3} more` : "")]);
+  }
+  rows.push(["Asked", new Date(1000 * question.asked).toLocaleString([], { dateStyle: "short", timeStyle: "short" })]);
+  return rows;
+}
+
+// The quotations that carry an answer: of a summary there are several; where nothing was found, those that come nearest
+export function quoted({ text, status, quotes = [] }) {
+  return status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || carries(text, one));
+}
+
+export const carries = (text, quote) => plain(text).includes(`“${plain(quote.text)}”`);
+
+// The paragraph of an answer that shows a row of a table with its labels, if there is one
+export function labelled(answer, { text, header }) {
+  const cells = header ? text.split(/\s*(?<!\\)\|\s*|\t/).filter(Boolean) : [];
+  return cells.length ? answer.text.split("\n\n").find((one) => one.includes(" · ") && cells.every((cell) => one.includes(cell))) : undefined;
+}
+
+// The text of an answer without the quotations that are shown below it
+export function own(answer) {
+  const { text, quotes = [] } = answer, isShown = (part) => quotes.some((one) => carries(part, one) || labelled(answer, one) === part);
+  return text.split("\n\n").filter((part) => !isShown(part)).join("\n\n").replace(/^Perhaps: /, "") || text;
+}
+
+// The passages besides those that are quoted already, in the document's order
+export function others({ answer, passages }) {
+  const shown = new Set(answer ? quoted(answer).map((one) => plain(one.text)) : []);
+  const sources = new Map((answer?.sources ?? []).map((one) => [one.segment, { ...one, text: one.margin }]));
+  const found = new Map([...sources, ...passages]);
+  return [...found.values()].filter((one) => !shown.has(plain(one.text))).sort((one, other) => one.segment - other.segment);
+}
+
+// The answer as Markdown, with its citations
+export function markdown({ answer, question, titles }) {
+  const { status, quotes = [], sources = [] } = answer, isFound = status !== "not_found", seen = new Set(), notes = [];
+  const cited = [...quotes.map((one) => [one, one.text]), ...sources.map((one) => [one, one.quote && one.margin])];
+  for (const [one, said] of cited) {
+    if (!said || seen.has(plain(said))) continue;
+    seen.add(plain(said));
+    notes.push(`${notes.length + 1}. “${plain(said)}” (${[titles.get(one.document) ?? one.document, place(one)].filter(Boolean).join(", ")})`);
+  }
+  const text = own(answer), said = isFound && notes.length && text !== answer.text ? `${text} [1]` : text;
+  return [`**${question.question}**`, said, isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
+}
