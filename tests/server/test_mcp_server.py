@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,22 @@ def test_a_folder_is_listed_alone_and_a_text_part_by_part(model: Slow, folder: P
         over = (await client.call_tool("get_text", {"path": "two.txt", "start": 40_000})).structured_content
         assert (over["text"], over["characters"]) == ("", [30_000, 30_000])
         assert (await client.call_tool("get_text", {"path": str(folder.parent / "secret.txt")})).is_error
+
+    using(model, folder, use)
+
+
+def test_a_file_whose_name_is_not_utf8_is_listed_and_asked(model: Slow, folder: Path) -> None:
+    (folder / "b.txt").write_text("Words.")
+    try:
+        Path(os.fsdecode(os.path.join(os.fsencode(folder), b"a\xfc.txt"))).write_text(TEXT)
+    except OSError:
+        pytest.skip("the file system refuses such a name")
+
+    async def use(client: Any) -> None:
+        odd, plain = (await client.call_tool("list_files", {})).structured_content["result"]
+        assert (odd, plain) == (str(folder / r"a\xfc.txt"), str(folder / "b.txt"))
+        found = await client.call_tool("ask_document", {"path": odd, "question": "Which colour?"})
+        assert found.structured_content["sources"][0]["document"] == r"a\xfc"
 
     using(model, folder, use)
 

@@ -54,13 +54,17 @@ def test_a_question_goes_on_alone_and_can_be_watched_from_anywhere(client: Clien
     assert client.asked(number)["events"] == len(whole)
 
 
-def test_a_question_that_goes_on_from_another_is_completed_by_it(make: Callable[..., Any], client: Client) -> None:
+def test_a_question_that_goes_on_from_another_is_completed_by_it(
+    make: Callable[..., Any], client: Client, model: Slow
+) -> None:
     client.upload()
     asked = {"documents": [1], "question": "Who may copy the licence in 2021?", "options": {}}
     first = client.ok(client.post("/api/questions", json=asked))["id"]
     client.wait(first)
+    model.seconds = 0.05
     later = client.ok(client.post("/api/questions", json={**asked, "question": "and in 2022?", "follows": first}))
     assert later["question"] == later["asked_as"] == "and in 2022?"
+    model.seconds = 0.0
     client.wait(later["id"])
     later = client.asked(later["id"])
     assert later["asked_as"] == "Who may copy the licence in 2021? and in 2022?"

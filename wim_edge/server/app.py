@@ -20,6 +20,7 @@ from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, libraries, models, pages, questions, readings, status
+from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
@@ -65,7 +66,7 @@ def create_app(
     if token is None and not is_loopback(host):
         raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
     settings = settings or Settings.from_environment()
-    store = Uploads(folders, settings)
+    store = Uploads(AllowedFolders(folders), settings)
     service = Service(settings, store, History(store.folder / "questions"), read_on)
 
     @asynccontextmanager

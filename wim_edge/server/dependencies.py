@@ -34,7 +34,7 @@ from wim_edge.server.uploads import LIBRARY, Uploads
 from wim_edge.settings import ITSELF, Paths, Settings
 
 T = TypeVar("T")
-_WRITERS, _MOST_WRITING = 2, 32
+_WRITERS, _MAX_WRITING = 2, 32
 _MOST_FIELDS = 64
 _SHELF_CHARS = 200
 
@@ -58,7 +58,7 @@ class Service:
         """Returns the result of ``work``, which runs in one of few threads of its own, so that a slow or locked disk
         keeps nobody else waiting. Raises BusyError."""
         waiting = self._writers.statistics().tasks_waiting
-        if waiting >= _MOST_WRITING:
+        if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
         return await to_thread.run_sync(partial(work, *given), limiter=self._writers)
 
@@ -78,7 +78,7 @@ class Service:
         with self.lock:
             if name not in self._shelves:
                 digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()  # a name may hold anything
-                store = Uploads(self.store.folders.paths, self.settings, f"{LIBRARY}.{digest}")
+                store = Uploads(self.store.folders, self.settings, f"{LIBRARY}.{digest}")
                 self._shelves[name] = replace(self, store=store, history=History(store.folder / "questions"))
                 self._shelves[name].queue = self.queue
             return self._shelves[name]

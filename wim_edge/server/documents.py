@@ -12,8 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.library.library import StoredDocument
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
+from wim_edge.server.upload_names import UploadRoute, upload_name
 
-router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS)
+router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS, route_class=UploadRoute)
 UPLOAD_BYTES = 64 * 1024**2
 
 
@@ -69,7 +70,7 @@ async def upload_document(
 ) -> DocumentCreated:
     """Keeps an uploaded file. The same file under the same name is kept once."""
     data = await file.read()
-    kept, notes = await served.writing(served.store.upload, file.filename or "document", data)
+    kept, notes = await served.writing(served.store.upload, upload_name(file), data)
     return DocumentCreated(**vars(_listed(kept)), notes=list(notes))
 
 

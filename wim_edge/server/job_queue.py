@@ -78,6 +78,8 @@ class Job:
     on: Callable[[Runtime], Iterator[Event]] | None = None
     """Reads on where not all was read; is stopped when another job comes."""
     state: JobState = "waiting"
+    model: str | None = None
+    """The model's name, once it is loaded."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Events as JSON objects; a question that is answered again goes on after the earlier ones."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
@@ -268,6 +270,7 @@ class JobQueue:
     def _do(self, job: Job) -> JobState:
         try:
             runtime = self._runtime(job.settings)
+            job.model = self.model
             if job._wish is Decision.CANCEL:  # while the model was loaded
                 job.tell(_NOT_BEGUN)
                 return "cancelled"

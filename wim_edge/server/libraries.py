@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -13,12 +12,12 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 
-from wim_edge.documents.document import well_formed
 from wim_edge.errors import LibraryError
 from wim_edge.library.folders import known_libraries
 from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library
 from wim_edge.reading.events import Event
+from wim_edge.server.allowed_files import FileView
 from wim_edge.server.dependencies import ERRORS, Served
 from wim_edge.server.documents import DocumentDetail, detail_of
 from wim_edge.server.uploads import LIBRARY
@@ -52,12 +51,6 @@ class SyncFinished(Event):
     type = "sync.finished"
     files: dict[str, int]
     """The number of files of each state, the unchanged ones too."""
-
-
-class FileView(BaseModel):
-    path: str = Field(description="As POST /api/documents/named takes it.")
-    folder: str = Field(description="The folder that was named when the server was started.")
-    name: str = Field(description="Its path in that folder.")
 
 
 @router.get("/libraries")
@@ -107,17 +100,7 @@ async def get_library_document(
 @router.get("/files")
 async def list_files(served: Served) -> list[FileView]:
     """Lists files of the folders that were named when the server was started, at most 1,000."""
-
-    def found() -> list[FileView]:
-        folders = served.store.folders
-        files = []
-        for path in map(Path, folders.files()):
-            folder = next(one for one in folders.paths if path.is_relative_to(one))
-            name = path.relative_to(folder).as_posix()
-            files.append(FileView(path=well_formed(str(path)), folder=well_formed(str(folder)), name=well_formed(name)))
-        return files
-
-    return await run_in_threadpool(found)
+    return await run_in_threadpool(served.store.folders.files)
 
 
 def _libraries() -> list[LibraryView]:

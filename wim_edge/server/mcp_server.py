@@ -28,12 +28,14 @@ from pydantic import BaseModel, Field
 
 import wim_edge
 from wim_edge.documents import Document
+from wim_edge.documents.document import well_formed
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.library import Library
 from wim_edge.reading.events import Event
 from wim_edge.runtime import Runtime
+from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.server.job_queue import Job, JobQueue
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
@@ -140,11 +142,12 @@ class AssistantTools:
         self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str],
         open_runtime: Callable[[Settings], Runtime],
     ) -> None:  # fmt: skip
-        self._settings, self._open, self._store = settings, open_runtime, Uploads(folders, settings)
+        self._settings, self._open = settings, open_runtime
+        self._store = Uploads(AllowedFolders(folders), settings)
         self._libraries = {name: Library(name) for name in libraries}
         self._queue: JobQueue | None = None
         self.about = _ABOUT.format(
-            folders=", ".join(map(str, self._store.folders.paths)) or "none", libraries=", ".join(libraries) or "none"
+            folders=", ".join(self._store.folders.paths) or "none", libraries=", ".join(libraries) or "none"
         )
 
     @asynccontextmanager
@@ -194,7 +197,7 @@ class AssistantTools:
         self, folder: Annotated[str, Field(description="A folder in them, to list what is in it alone.")] = ""
     ) -> list[str]:
         """Lists the files of the folders that can be asked about, the first thousand of them."""
-        return await asyncio.to_thread(self._store.folders.files, folder)
+        return [file.path for file in await asyncio.to_thread(self._store.folders.files, folder)]
 
     async def list_libraries(self) -> list[AllowedLibrary]:
         """Lists the libraries that can be asked."""
@@ -294,4 +297,4 @@ def _answer_view(last: dict[str, Any]) -> AnswerView:
 
 
 def _failure(message: str, hint: str) -> ToolError:
-    return ToolError(f"{message}. {hint}".strip())
+    return ToolError(well_formed(f"{message}. {hint}".strip()))

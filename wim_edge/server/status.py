@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from wim_edge.documents.document import well_formed
 from wim_edge.engine import available_memory
 from wim_edge.roles import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served
@@ -47,6 +46,6 @@ async def status(served: Served) -> ServerStatus:
         memory_bytes=psutil.Process().memory_info().rss, memory_free_bytes=available_memory.available(),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,
-        folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
+        folders=served.store.folders.paths, patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), retrievers=list(RETRIEVERS), settings=settings,
     )  # fmt: skip

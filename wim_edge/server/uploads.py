@@ -24,11 +24,9 @@ from wim_edge.system.atomic_files import replace_file
 
 LIBRARY = "given"
 _UPLOAD = "upload:"
-_NAME_CHARS = 60  # a name's bytes, four a character, must not be more than a disk takes
+_NAME_BYTES = 255  # as file systems allow
 MOST_CHARS = 64_000_000
 """The most characters of all documents that are asked together."""
-_ESCAPED = (("%22", '"'), ("%0D", " "), ("%0A", " "))
-"""The escapes that browsers send for characters that cannot stand in the name of an uploaded file."""
 _UNUSUAL = re.compile(r"[^\w .()-]")
 
 
@@ -39,8 +37,10 @@ class Uploads:
     Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
     """
 
-    def __init__(self, folders: Sequence[Path] = (), limits: Limits = DEFAULTS, library: str = LIBRARY) -> None:
-        self.folders = AllowedFolders(folders)
+    def __init__(
+        self, folders: AllowedFolders | None = None, limits: Limits = DEFAULTS, library: str = LIBRARY
+    ) -> None:
+        self.folders = folders or AllowedFolders(())
         self._limits = limits
         self._lock = threading.Lock()
         self._library = Library(library, create=True)
@@ -52,9 +52,8 @@ class Uploads:
 
     def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
         """Keeps a file that was sent, under its name, and returns it with its notes. The same file is kept once."""
-        for escaped, char in _ESCAPED:
-            name = name.replace(escaped, char)
-        name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")[-_NAME_CHARS:] or "document"
+        name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")
+        name = name.encode()[-_NAME_BYTES:].decode(errors="ignore") or "document"  # keeps the ending
         source = f"{_UPLOAD}{hashlib.blake2b(data, digest_size=8).hexdigest()}/{name}"
         known = self._known(source)
         if known:

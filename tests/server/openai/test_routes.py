@@ -56,6 +56,57 @@ def test_a_chat_goes_straight_to_the_model(api: Any, model: Slow) -> None:
     assert again.usage.prompt_tokens_details.cached_tokens >= found.usage.prompt_tokens - 1
 
 
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"town": "Oslo"}'}}
+CALLED = [*user("How cold is it?"), {"role": "assistant", "content": None, "tool_calls": [CALL]},
+          {"role": "tool", "tool_call_id": "1", "content": "12 degrees"}]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "status", "said"), [
+    ({"tools": [WEATHER], "tool_choice": "none"}, 200, ""), ({"functions": [{}], "function_call": "none"}, 200, ""),
+    ({"modalities": ["text"], "logit_bias": {}, "presence_penalty": 0, "frequency_penalty": 0.0}, 200, ""),
+    ({"tools": [WEATHER]}, 400, "tools is not"), ({"tools": [WEATHER], "tool_choice": "auto"}, 400, "tools is not"),
+    ({"tools": [WEATHER], "tool_choice": "required"}, 400, "tools is not"),
+    ({"tools": [WEATHER], "tool_choice": WEATHER}, 400, "tools is not"),
+    ({"presence_penalty": 0.1}, 400, "presence_penalty is not"), ({"modalities": ["text", "audio"]}, 400, "modalities"),
+    ({"messages": user([{"type": "image_url", "image_url": {"url": "data:,"}}])}, 400, "pictures and sound cannot"),
+])  # fmt: skip
+def test_fields_that_change_nothing_pass(client: Client, fields: dict[str, Any], status: int, said: str) -> None:
+    response = client.post("/v1/chat/completions", json={"messages": user("a?"), "max_tokens": 2, **fields})
+    assert response.status_code == status, response.text
+    assert not said or said in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("more", [[], [{"role": "assistant", "content": "It is 12."}, *user("And tomorrow?")],
+                                  [{"role": "function", "name": "weather", "content": "13"}]])  # fmt: skip
+def test_calls_and_results_of_tools_are_text_of_the_conversation(api: Any, model: Slow, more: list[Any]) -> None:
+    seen: list[str] = []
+    model.reply = lambda prompt: (seen.append(prompt), "It is cold.")[1]  # type: ignore[func-returns-value]
+    found = api.chat.completions.create(model="default", messages=[*CALLED, *more])
+    assert found.choices[0].message.content == "It is cold."
+    told = ["How cold is it?", 'weather({"town": "Oslo"})', "12 degrees", *(one["content"] for one in more)]
+    assert [text for text in told if text not in seen[-1]] == []
+    assert sorted(told, key=seen[-1].index) == told
+    assert seen[-1].count("<|im_start|>user") == 2 + len(more) // 2
+
+
+def test_a_long_result_of_a_tool_is_read_and_the_users_question_asked(api: Any) -> None:
+    found = api.chat.completions.create(
+        model="", messages=[*CALLED[:2], {**CALLED[2], "content": f"{TEXT * 4}\n\nWho wrote this?"}]
+    )
+    assert found.wim_edge["sources"]
+    assert "question" not in found.wim_edge
+    assert found.choices[0].message.content.startswith("an answer with")
+
+
+@pytest.mark.parametrize("text", ["Count.", f"{TEXT * 4}\n\nWhich colour?"])
+def test_all_chunks_and_the_answer_name_the_same_model(api: Any, text: str) -> None:
+    options: dict[str, Any] = {"model": "default", "messages": user(text), "extra_body": {"return_progress": True}}
+    chunks = api.chat.completions.create(**options, stream=True, stream_options={"include_usage": True})
+    whole = api.chat.completions.create(**options)
+    assert {chunk.model for chunk in chunks} == {whole.model} == {"fake"}
+
+
 def test_a_stream_has_the_same_text_and_its_usage(api: Any, model: Slow) -> None:
     model.reply = lambda prompt: "One two three four."
     options: dict[str, Any] = {"model": "default", "messages": user("Count."), "stream": True}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -28,11 +29,12 @@ from wim_edge.server.openai.schemas import (
     ChatRequest,
     CompletionReply,
     CompletionRequest,
+    ContentPart,
     TextRequest,
 )
 from wim_edge.settings import Paths, Settings
 
-_MOST_FILES = 64
+_MAX_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "The completion; with `stream`, chunks as Server-Sent Events.",
@@ -137,7 +139,7 @@ async def _answer(
     if asked.stream:
         return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")
     async for event in follow_while_connected(served, request, job):
-        told.chunks(event)
+        told.chunks(event, job.model)
     if told.error is None:
         return JSONResponse(told.whole())
     return error_response(told.error)
@@ -146,7 +148,7 @@ async def _answer(
 async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: bool) -> AsyncIterator[str]:
     try:
         async for _, event in job.follow():
-            for chunk in told.chunks(event):
+            for chunk in told.chunks(event, job.model):
                 yield f"data: {json.dumps(chunk)}\n\n"
         if with_usage and told.error is None:
             yield f"data: {json.dumps(told.usage_chunk())}\n\n"
@@ -157,31 +159,22 @@ async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: 
 
 def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
     """Returns the messages as turns. Raises InvalidRequestError, DocumentError, LibraryError."""
-    files = [part.file for message in messages if isinstance(message.content, list) for part in message.content
-             if part.file is not None]  # fmt: skip
-    if len(files) > _MOST_FILES:
-        raise InvalidRequestError(f"{len(files):,} files in one request", f"{_MOST_FILES} at most.")
-    known: dict[str, MessagePart] = {}
-    return [_turn(served, message, known) for message in messages]
+    n_files = sum(part.file is not None for message in messages for part in message.parts)
+    if n_files > _MAX_FILES:
+        raise InvalidRequestError(f"{n_files:,} files in one request", f"{_MAX_FILES} at most.")
+    load = cache(partial(file_part, served.store))  # each file once
 
-
-def _turn(served: Service, message: ChatMessage, known: dict[str, MessagePart]) -> MessageTurn:
-    """Returns a message as a turn. ``known``: files by their ids, each loaded once."""
-    role = "system" if message.role == "developer" else message.role
-    if not isinstance(message.content, list):
-        return MessageTurn(role, (MessagePart(message.content or ""),))
-    parts = []
-    for part in message.content:
-        if part.type == "text":
-            parts.append(MessagePart(part.text))
-        elif part.file is None:
+    def read(part: ContentPart) -> MessagePart:
+        if part.type in ("text", "refusal"):
+            return MessagePart(part.text or part.refusal)
+        if part.type != "file":
+            raise InvalidRequestError(
+                f"a part of type {part.type}: pictures and sound cannot be read in messages",
+                "Send text, or a document as a part of type file.",
+            )
+        if part.file is None:
             raise InvalidRequestError("a part of type file holds no file", "Send file_data or file_id in it.")
-        else:
-            number = part.file.file_id
-            found = known.get(number or "")
-            if found is None:
-                found = file_part(served.store, part.file.filename, part.file.file_data, number)
-            if number is not None:
-                known[number] = found
-            parts.append(found)
-    return MessageTurn(role, tuple(parts))
+        return load(part.file.filename, part.file.file_data, part.file.file_id)
+
+    roles = {"developer": "system", "function": "tool"}
+    return [MessageTurn(roles.get(one.role, one.role), tuple(map(read, one.parts))) for one in messages]

@@ -102,29 +102,34 @@ def as_request(
     documents, None if only long ones are. ``asks_library``: True if a library is asked, with or without documents.
     ``question``: the question, so that it is not looked for; the long texts are documents as they stand. Raises
     InvalidRequestError without a question."""
-    if not turns or turns[-1].role != "user":
+    if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
+    at = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
+    if at < 0:
+        raise InvalidRequestError("no message is the user's", "Send what is asked.")
+    before, last = [*turns[:at], *turns[at + 1 :]], turns[at]  # results of tools may follow what is asked
 
     def is_long(text: str) -> bool:
         return count(text[:_ENOUGH]) > LONG
 
     documents: list[Document] = []
     short: list[str] = []
-    for turn in turns[:-1]:
+    for turn in before:
         for part in turn.parts:
             if part.document is not None:
                 documents.append(part.document)
             elif read is not False and is_long(part.text):
-                before = find_question(part.text)  # of its turn: the text is the same without it
-                documents.append(_document(before.body if asks(before.question) else part.text, len(documents)))
+                own = find_question(part.text)  # of its turn: the text is the same without it
+                is_asked = turn.role != "tool" and asks(own.question)
+                documents.append(_document(own.body if is_asked else part.text, len(documents)))
             elif part.text.strip():
                 short.append(part.text)
-    others = _others(turns)
-    texts = [part for part in turns[-1].parts if part.document is None and part.text.strip()]
+    others = _others(before)
+    texts = [part for part in last.parts if part.document is None and part.text.strip()]
     long = [part for part in texts if read or (read is None and is_long(part.text))]
     beside = [part.text.strip() for part in texts if part not in long]
     found: FoundQuestion | None = None
-    for part in turns[-1].parts:
+    for part in last.parts:
         if part.document is not None:
             documents.append(part.document)
         elif part in long and question:
@@ -136,21 +141,34 @@ def as_request(
             else:
                 beside.append(part.text.strip())
     if not documents and not asks_library:
-        return RoutedRequest(messages=[(turn.role, turn.text) for turn in turns])
+        return RoutedRequest(messages=_messages(turns))
     asked = FoundQuestion(question) if question else _question("\n\n".join(beside), found, others)
     if not asked.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
     left_out = sum(asked.question not in text for text in (*short, *(beside if question else ())))
     return RoutedRequest(
-        documents=with_unique_names(documents), question=asked.question, after=last_turn(_talk(turns, is_long)),
-        unsure=asked.unsure, source=asked.source, left_out=left_out,
+        documents=with_unique_names(documents), question=asked.question, unsure=asked.unsure, source=asked.source,
+        after=last_turn(_talk([*before, last], is_long)), left_out=left_out,
     )  # fmt: skip
+
+
+def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
+    """Returns the turns for the model, to which results of tools come as the user's: in one turn where several meet, as
+    templates want roles to alternate."""
+    messages: list[Message] = []
+    for turn, previous in zip(turns, [None, *turns], strict=False):
+        role = "user" if turn.role == "tool" else turn.role
+        if previous and messages[-1][0] == role and "tool" in (turn.role, previous.role):
+            messages[-1] = (role, f"{messages[-1][1]}\n\n{turn.text}")
+        else:
+            messages.append((role, turn.text))
+    return messages
 
 
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
     """Returns the texts besides the last message that may ask: system messages, then the user's, the latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
-    before = [("an earlier message", turn.text) for turn in turns[:-1] if turn.role == "user" and len(turn.text) < LONG]
+    before = [("an earlier message", turn.text) for turn in turns if turn.role == "user" and len(turn.text) < LONG]
     return [*system, *reversed(before)][:_MOST_OTHERS]
 
 
@@ -165,7 +183,8 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Iterator[Turn]:
     """Yields the questions before the last message, with their answers."""
     system = _others([turn for turn in turns if turn.role == "system"])
-    for turn, reply in pairwise(turns[:-1]):
+    spoken = [turn for turn, after in pairwise(turns) if "tool" not in (turn.role, after.role)]  # no calls, no results
+    for turn, reply in pairwise(spoken):
         if turn.role != "user" or reply.role != "assistant":
             continue
         texts = [part.text for part in turn.parts if part.text.strip()]

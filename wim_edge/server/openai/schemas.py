@@ -21,6 +21,10 @@ from wim_edge.within import PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
+_NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
+"""Values that change nothing, besides empty ones and 0."""
+_CHOICES = {"tools": "tool_choice", "functions": "function_call"}
+"""Fields that turn another one off with "none"."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
                "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
@@ -43,14 +47,38 @@ class FileData(StrictModel):
 
 
 class ContentPart(BaseModel):
-    type: Literal["text", "file"]
+    type: str = Field(max_length=100, description="text or file; others are refused.")
     text: str = ""
+    refusal: str = ""
     file: FileData | None = None
 
 
+class FunctionCall(BaseModel):
+    name: str = Field(max_length=200)
+    arguments: str = ""
+
+
+class ToolCall(BaseModel):
+    function: FunctionCall | None = None
+
+
 class ChatMessage(BaseModel):
-    role: Literal["system", "developer", "user", "assistant"]
+    """A message of a conversation. The model sees calls and results of tools, which others ran, as text."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
+    tool_calls: Annotated[list[ToolCall], Field(fail_fast=True, max_length=100)] | None = None
+    function_call: FunctionCall | None = None
+
+    @property
+    def parts(self) -> list[ContentPart]:
+        """The parts of its content, and its calls of tools as a model would write them."""
+        content = self.content or []
+        calls = [*(call.function for call in self.tool_calls or ()), self.function_call]
+        texts = [content] if isinstance(content, str) else []
+        texts += [f"{call.name}({call.arguments})" for call in calls if call is not None]
+        own = content if isinstance(content, list) else []
+        return [*own, *(ContentPart(type="text", text=text) for text in texts)]
 
 
 class JSONSchemaFormat(StrictModel):
@@ -112,8 +140,10 @@ class CompletionRequest(BaseModel):
 
     def options(self) -> dict[str, Any]:
         """Returns the request's fields as those of `Settings`. Raises InvalidRequestError for what cannot be done."""
+        extra = self.model_extra or {}
         for name in _UNSUPPORTED:
-            if (self.model_extra or {}).get(name):
+            is_off = extra.get(_CHOICES.get(name, "")) == "none"
+            if extra.get(name) and extra[name] != _NEUTRAL.get(name) and not is_off:
                 raise InvalidRequestError(f"{name} is not supported here", "Leave it out.")
         found: dict[str, Any] = {
             "model": None if self.model in DEFAULTS else self.model, "answer_tokens": self.max_tokens,
@@ -183,9 +213,9 @@ class CompletionReply:
         self.id = ("chatcmpl-" if self.chat else "cmpl-") + uuid.uuid4().hex
         self.created = int(time.time())
 
-    def chunks(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """Returns the chunks that an event makes, perhaps none."""
-        kind = event["type"]
+    def chunks(self, event: dict[str, Any], model: str | None = None) -> list[dict[str, Any]]:
+        """Returns the chunks that an event makes, perhaps none. ``model``: the name of the model, once it is loaded."""
+        kind, self.model = event["type"], model or self.model
         if kind == "reading.progress":
             return self._progress(event)
         if kind in ("completion.delta", "answer.delta"):
@@ -203,9 +233,7 @@ class CompletionReply:
             self.error = event
             return [{"error": _error(event)}]
         if kind in _FORWARDED:
-            if kind == "reading.started":
-                self.model = event["model"]
-            elif kind == "question.settled":
+            if kind == "question.settled":
                 self.reading[_FORWARDED[kind]] = event
             elif _FORWARDED[kind]:
                 self.reading.setdefault(_FORWARDED[kind], []).append(event)
@@ -256,7 +284,7 @@ class CompletionReply:
     def _finish(self, event: dict[str, Any]) -> str:
         """Takes the last event; returns the lines below the answer's text, for clients that show nothing else."""
         below = _below(event, self.reading.get("question")) if event["type"] == "answer.finished" else ""
-        self.text, self.model = event["text"] + below, event["model"]
+        self.text = event["text"] + below
         is_cut = ("length", "repeated") if event["type"] == "completion.finished" else ("length",)
         self.finish_reason = "length" if event["finish_reason"] in is_cut else "stop"
         if event["type"] == "completion.finished":
