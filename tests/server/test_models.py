@@ -75,7 +75,7 @@ def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: 
             raise
 
     monkeypatch.setattr(catalog, "fetch", fetch)
-    monkeypatch.setattr(models, "_SOON", 0.3)
+    monkeypatch.setattr(models, "_GRACE", 0.3)
     host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
     with socket.create_connection((host, int(port))) as gone:
         gone.sendall(f"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())

@@ -95,9 +95,7 @@ async def remove_document(served: Served, document: int) -> None:
     there = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):
         if not there.intersection(question.documents):
-            if question.job is not None:
-                served.queue.cancel(question.job)
-            served.history.remove(question)
+            served.forget(question)
 
 
 def detail_of(kept: StoredDocument, *, page_images: bool) -> DocumentDetail:
