@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Client, serving
-from tests.server.slow import Slow
+from tests.server.slow import Slow, until
 from wim_edge import Runtime
 from wim_edge.server import dependencies
 
@@ -78,8 +77,7 @@ def test_a_locked_library_keeps_no_one_else_out(
     threads = [threading.Thread(target=upload, args=(number,)) for number in range(7)]
     for thread in threads:
         thread.start()
-    while not codes:  # the line is full, or one has waited for the lock in vain
-        time.sleep(0.01)
+    until(lambda: codes)  # the line is full, or one has waited for the lock in vain
     client.ok(client.get("/v1/models"))
     assert len(codes) < len(threads)  # answered while uploads wait
     db.execute("ROLLBACK")
@@ -100,8 +98,7 @@ def test_a_client_that_names_its_shelf_sees_no_other(client: Client) -> None:
     assert client.get("/api/documents/1", headers=other).status_code == 404
 
     asked = client.ok(client.post("/api/questions", json={"documents": [1], "question": "Whose?"}, headers=mine))
-    while client.ok(client.get(f"/api/questions/{asked['id']}", headers=mine))["state"] != "done":
-        time.sleep(0.01)
+    until(lambda: client.ok(client.get(f"/api/questions/{asked['id']}", headers=mine))["state"] == "done")
     assert client.ok(client.get("/api/questions")) == []
     for path in ("", "/events"):
         assert client.get(f"/api/questions/{asked['id']}{path}").status_code == 404

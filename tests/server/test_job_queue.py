@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from tests.reading.mill import MILL, SURE
 from tests.server.conftest import ALONE, PARTS, Client, parsed, serving, types
-from tests.server.slow import TEXT, Slow
+from tests.server.slow import TEXT, Slow, until
 from wim_edge import Document, Runtime, Settings, events, loaded_models
 from wim_edge.catalog import ResolvedModel
 from wim_edge.server.job_queue import Job, JobQueue
@@ -49,8 +48,7 @@ def test_who_comes_does_not_wait_for_what_is_read_on(client: Client, model: Slow
     model.seconds = 0.05
     body = {"documents": [1], "question": "Which bicycle?", "options": ALONE, "read_on": True}
     number = client.ok(client.post("/api/questions", json=body))["id"]
-    while client.asked(number)["answer"] is None:
-        time.sleep(0.02)
+    until(lambda: client.asked(number)["answer"] is not None)
     answer = client.asked(number)["answer"]
     assert client.asked(number)["state"] == "running"
     assert client.ok(client.get("/api/status"))["waiting"] == 0
@@ -77,8 +75,7 @@ def test_a_full_line_says_when_to_come_back(client: Client, model: Slow) -> None
     client.upload()
     model.seconds = 0.05
     asked = [client.question(f"Question {n}?") for n in range(4)]  # one is answered, three wait
-    while client.asked(asked[0]["id"])["state"] == "waiting":
-        time.sleep(0.01)
+    client.wait(asked[0]["id"], "running", "done")
     for path in ("/api/questions", "/api/ask"):
         for _ in range(2):
             response = client.post(path, json={"documents": [1], "question": "Now?"})
@@ -143,8 +140,7 @@ def test_the_judge_is_loaded_first_and_the_writer_when_it_is_asked(
     try:
         for begin, loaded in ((nothing, ["smollm2-135m"]), (ask, ["smollm2-135m", "house"])):
             job = queue.submit(Job(begin, queue.settings))
-            while not job.is_finished:
-                time.sleep(0.01)
+            until(lambda: job.is_finished)  # noqa: B023
             assert job.state == "done", job.events[-1]
             assert (opened, sorted(queue.in_memory)) == (loaded, sorted(loaded))
             assert (queue.model, queue.judge_name) == ("house", "smollm2-135m")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -11,12 +10,13 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Client, parsed, types
+from tests.server.slow import until
+from wim_edge import catalog
+from wim_edge.errors import DownloadError
+from wim_edge.server import models
 
 
 def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge import catalog
-    from wim_edge.errors import DownloadError
-
     stopped: list[bool] = []
 
     def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
@@ -39,11 +39,7 @@ def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pyt
     assert client.post("/api/models/nothing/pull").status_code == 404
     with client.stream("POST", "/api/models/qwen3-4b/pull") as response:
         next(parsed(response))
-    for _ in range(6000):
-        if stopped:
-            break
-        time.sleep(0.01)
-    assert stopped
+    until(lambda: stopped)
 
 
 def test_what_goes_wrong_inside_a_download_is_in_the_log(
@@ -59,9 +55,6 @@ def test_what_goes_wrong_inside_a_download_is_in_the_log(
 
 
 def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge import catalog
-    from wim_edge.server import models
-
     stopped, going = threading.Event(), threading.Event()
 
     def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
@@ -76,18 +69,14 @@ def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: 
 
     monkeypatch.setattr(catalog, "fetch", fetch)
     monkeypatch.setattr(models, "_GRACE", 0.3)
-    host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
-    with socket.create_connection((host, int(port))) as gone:
-        gone.sendall(f"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    with client.connect() as gone:
+        gone.sendall(b"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert going.wait(60)
     assert stopped.wait(60)
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_judge_and_scout_come_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
-    from wim_edge import catalog
-    from wim_edge.errors import DownloadError
-
     def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
         if fails and entry.name == "smollm2-135m":
             raise DownloadError("no network", "Connect.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.server.conftest import ALONE, PARTS, Client, parsed, serving, types
-from tests.server.slow import Slow
+from tests.server.slow import Slow, until
 
 
 def test_asking_streams_the_same_events_as_everywhere(client: Client) -> None:
@@ -85,10 +84,7 @@ def test_answer_now_and_cancel(client: Client, model: Slow) -> None:
     refused = client.post(f"/api/questions/{second['id']}/answer-now")
     assert refused.status_code == 400
     assert "nothing has been read" in refused.json()["error"]["message"]
-    for _ in range(6000):
-        if client.asked(first["id"])["events"] > 12:
-            break
-        time.sleep(0.01)
+    until(lambda: client.asked(first["id"])["events"] > 12)
     client.ok(client.post(f"/api/questions/{second['id']}/cancel"))
     assert client.asked(second["id"])["state"] == "cancelled"
     assert types(client.events(f"/api/questions/{second['id']}/events")) == ["queued", "error"]

@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
@@ -32,7 +32,8 @@ from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads
-from wim_edge.settings import ITSELF, Paths, Settings
+from wim_edge.settings import ITSELF, PATTERNS, RELEVANCES, Paths, Settings
+from wim_edge.within import PATTERN as WITHIN
 
 T = TypeVar("T")
 _WRITERS, _MAX_WRITING = 2, 32
@@ -123,6 +124,21 @@ class StrictModel(BaseModel):
         if isinstance(given, dict) and len(given) > _MAX_FIELDS:
             raise ValueError(f"{len(given):,} fields")
         return given
+
+
+class ReadingChoices(StrictModel):
+    """The options of a reading that all APIs take. The defaults are those of the server, or of the model."""
+
+    judge: str | None = Field(
+        default=None, max_length=200, description="The model that decides which passages answer; self: the model."
+    )
+    first: bool | None = Field(default=None, description="Stop reading at the first sure answer.")
+    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
+    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
+    within: str | None = Field(
+        default=None, max_length=24, pattern=WITHIN, description="The most to read: auto, 20s, 5m, 10% or all."
+    )
+    max_passages: int | None = Field(default=None, ge=1, le=64)
 
 
 class ErrorDetail(BaseModel):

@@ -83,7 +83,7 @@ class Job:
     """Events as JSON objects; a repeated question appends to the earlier ones."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
     """Called with each event, in the thread that adds it."""
-    on_end: Callable[[Job], None] = lambda job: None
+    on_end: Callable[[Job], object] = lambda job: None
     """Called in the queue's thread when the job is over."""
     yields: bool = False
     """True once the job is answered, and continues only while no other one waits."""

@@ -16,32 +16,21 @@ from wim_edge.library.library import open_library
 from wim_edge.reading import events
 from wim_edge.reading.events import AnswerStatus
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
+from wim_edge.server.dependencies import BUSY, ERRORS, ReadingChoices, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job, JobState
-from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
-from wim_edge.within import PATTERN
+from wim_edge.settings import MARGINS
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
 _MAX_TOKENS = 8192
 _JUDGEABLE = ("segment.read", "segment.scored", "margin.judged")
 
 
-class AskOptions(StrictModel):
-    """Options of a question. The defaults are those of the server, or of the model in models.toml."""
+class AskOptions(ReadingChoices):
+    """The options of a question."""
 
     model: str | None = Field(default=None, max_length=200, description="The name of a model on this machine.")
-    judge: str | None = Field(
-        default=None, max_length=200, description="The model that decides which passages answer; self: the model."
-    )
-    first: bool | None = Field(default=None, description="Stop reading at the first sure answer.")
-    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
-    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]
-    within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="The most to read: auto, 20s, 5m, 10% or all."
-    )
-    max_passages: int | None = Field(default=None, ge=1, le=64)
     relevance_threshold: float | None = Field(default=None, ge=0, le=1)
     segment_tokens: int | None = Field(default=None, ge=16, le=_MAX_TOKENS)
     margin_tokens: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)

@@ -1,4 +1,4 @@
-"""Routes: the machine's state, and the values that may be chosen."""
+"""Routes: the state of the machine, and the values of options."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class ExplainedSetting(BaseModel):
 
 
 class ServerStatus(BaseModel):
-    model: str | None = Field(description="The one that questions were last put to; null: none yet.")
-    judge: str | None = Field(description="The model that judges which passages answer; null: that one itself.")
-    waiting: int = Field(description="Requests in line, the one that is done among them.")
-    memory_bytes: int = Field(description="What the server holds.")
+    model: str | None = Field(description="The model of the last question; null: none yet.")
+    judge: str | None = Field(description="The model that judges which passages answer; null: the same one.")
+    waiting: int = Field(description="Requests in line, including the running one.")
+    memory_bytes: int = Field(description="The memory of the server.")
     memory_free_bytes: int
     cpu_cores: int
-    read_on: bool = Field(description="Whether questions are read on after their answers, unless a request says.")
-    folders: list[str] = Field(description="Those whose files may be named.")
+    read_on: bool = Field(description="True to read on after answers, unless a request says otherwise.")
+    folders: list[str] = Field(description="The allowed folders.")
     patterns: list[str]
     relevances: list[str]
     margins: list[str]
     retrievers: list[str]
-    settings: dict[str, ExplainedSetting] = Field(description="With which a question is answered that sets none.")
+    settings: dict[str, ExplainedSetting] = Field(description="The defaults of a question.")
 
 
 @router.get("/status")
 async def status(served: Served) -> ServerStatus:
-    """Returns the machine's state, and the values that may be chosen."""
+    """Returns the state of the machine, and the values of options."""
     resolved = await run_in_threadpool(resolved_settings, served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return ServerStatus(

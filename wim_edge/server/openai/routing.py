@@ -1,9 +1,8 @@
-"""The routing of the OpenAI-compatible API: some requests are read as documents, some go straight to the model.
+"""The routing of the OpenAI-compatible API: some requests are read as documents, others go straight to the model.
 
-A file, and a text of more than `LONG` tokens, is a document; it is read with margins, and the rest of the last user
-message is the question. Where the last message itself is long, or does not ask, `question.py` says where the question
-is looked for. One that refers to the turn before it is restated. Everything else goes straight to
-the model, turn by turn.
+A file, and a text of more than `LONG` tokens, is a document. It is read with margins, and the rest of the last user
+message is the question. If the last message itself is long, or does not ask, `find_question` finds the question. A
+question that refers to the turn before it is restated. Everything else goes straight to the model, turn by turn.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from wim_edge.server.uploads import Uploads
 
 LONG = 1024
 """The most tokens of a text that goes straight to the model."""
-_ENOUGH = 64 * LONG  # characters, to see whether a text is long: counting all of a book would keep others waiting
-_MOST_OTHERS = 8
+_ENOUGH = 64 * LONG  # characters that show whether a text is long: counting a whole book would block other requests
+_MAX_OTHERS = 8
 """The most messages in which a question is looked for."""
 _UNSURE = "Perhaps: "
-"""The beginning of an answer to a text that may not be the question."""
+"""The beginning of an unsure answer."""
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
@@ -53,7 +52,7 @@ class MessageTurn:
 
 @dataclass(frozen=True)
 class RoutedRequest:
-    """A request as routed: either messages for the model, or documents with a question."""
+    """Either messages for the model, or documents with a question."""
 
     messages: list[Message] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
@@ -61,27 +60,27 @@ class RoutedRequest:
     after: Turn | None = None
     """The turn before the question."""
     source: str = ""
-    """The place where the question stood."""
+    """The place of the question."""
     unsure: bool = False
     """True if another text may have been meant as the question."""
     left_out: int = 0
-    """The number of short messages that the model does not see, because it reads documents."""
+    """The number of short messages that the model does not see because it reads documents."""
 
     @property
     def why(self) -> str:
-        """The reason why the question may be another one; empty where it is clear."""
+        """The reason why the question may be another one; empty if it is clear."""
         return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> MessagePart:
-    """Returns a file that came as a data URL, or by the id of a document that was given before.
+    """Returns a file from a data URL, or from the id of an uploaded document.
 
     Raises InvalidRequestError, DocumentError, LibraryError.
     """
     if number is not None:
         found = _FILE_ID.fullmatch(number)
         if not found:
-            raise InvalidRequestError(f"{number!r} is no file", "file-N, where N is a document's id (/api/documents).")
+            raise InvalidRequestError(f"{number!r} is no file", "Send file-N, with a document's id (/api/documents).")
         return MessagePart(document=store.document(int(found[1])).document)
     if data is None:
         raise InvalidRequestError("a file has neither file_data nor file_id", "Send one of them.")
@@ -89,7 +88,7 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
     try:
         raw = base64.b64decode(body if comma else head, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidRequestError(f"{name}: its data is no base64", "data:TYPE;base64,DATA") from None
+        raise InvalidRequestError(f"{name}: its data is not base64", "Send data:TYPE;base64,DATA.") from None
     kept, _ = store.upload(name, raw)
     return MessagePart(document=kept.document)
 
@@ -98,10 +97,17 @@ def as_request(
     turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False,
     question: str | None = None,
 ) -> RoutedRequest:  # fmt: skip
-    """Returns the request of these turns. ``count``: counts the tokens of a text. ``read``: True if texts are read as
-    documents, None if only long ones are. ``asks_library``: True if a library is asked, with or without documents.
-    ``question``: the question, so that it is not looked for; the long texts are documents as they stand. Raises
-    InvalidRequestError without a question."""
+    """Returns the request of these turns.
+
+    Args:
+        turns: the conversation; its roles are system, user, assistant and tool (a result).
+        count: counts the tokens of a text.
+        read: True to read texts as documents; None: only long ones.
+        asks_library: True if a library is asked, with or without documents.
+        question: the question, so that it is not looked for; long texts are then documents as they are.
+
+    Raises InvalidRequestError without a question.
+    """
     if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
     at = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
@@ -119,7 +125,7 @@ def as_request(
             if part.document is not None:
                 documents.append(part.document)
             elif read is not False and is_long(part.text):
-                own = find_question(part.text)  # of its turn: the text is the same without it
+                own = find_question(part.text)  # removed, so that the text is the same as in its turn
                 is_asked = turn.role != "tool" and asks(own.question)
                 documents.append(_document(own.body if is_asked else part.text, len(documents)))
             elif part.text.strip():
@@ -153,8 +159,8 @@ def as_request(
 
 
 def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
-    """Returns the turns for the model, to which results of tools come as the user's: in one turn where several meet, as
-    templates want roles to alternate."""
+    """Returns the turns for the model, with results of tools as the user's. Results join the user's turn beside them:
+    templates want alternating roles."""
     messages: list[Message] = []
     for turn, previous in zip(turns, [None, *turns], strict=False):
         role = "user" if turn.role == "tool" else turn.role
@@ -166,10 +172,10 @@ def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
 
 
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
-    """Returns the texts besides the last message that may ask: system messages, then the user's, the latest first."""
+    """Returns the texts besides the last message that may ask: system messages, then user messages, latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
     before = [("an earlier message", turn.text) for turn in turns if turn.role == "user" and len(turn.text) < LONG]
-    return [*system, *reversed(before)][:_MOST_OTHERS]
+    return [*system, *reversed(before)][:_MAX_OTHERS]
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
@@ -194,7 +200,7 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
 
 
 def short_answer(text: str) -> str:
-    """Returns the short answer at the head of a reply; empty where it says that nothing was found."""
+    """Returns the short answer at the head of a reply; empty if it says that nothing was found."""
     line = text.strip().split("\n")[0].strip().removeprefix(_UNSURE)
     return "" if line.startswith((NOT_SAID, MAY_NOT_SAY)) else line.rstrip(".")
 

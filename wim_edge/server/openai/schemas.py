@@ -15,9 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server.dependencies import StrictModel
-from wim_edge.settings import PATTERNS, RELEVANCES
-from wim_edge.within import PATTERN
+from wim_edge.server.dependencies import ReadingChoices, StrictModel
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
@@ -102,7 +100,7 @@ class ResponseFormat(StrictModel):
         return self.json_schema.schema_ if self.json_schema else {"type": "object"}
 
 
-class ReadingOptions(StrictModel):
+class ReadingOptions(ReadingChoices):
     """Options for reading documents; an extension of wim-edge."""
 
     read: bool | None = Field(default=None, description="True to read texts as documents; null: long ones.")
@@ -110,14 +108,6 @@ class ReadingOptions(StrictModel):
         default=None, min_length=1, max_length=4000,
         description="The question; null: found in the last message by its marks and blank lines.",
     )  # fmt: skip
-    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
-    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
-    within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="The most to read: auto, 20s, 5m, 10% or all."
-    )
-    max_passages: int | None = Field(default=None, ge=1, le=64)
-    judge: str | None = Field(default=None, max_length=200, description="A model on this disk, or self.")
-    first: bool | None = Field(default=None, description="Stop reading at the first sure answer.")
 
 
 class CompletionRequest(BaseModel):
