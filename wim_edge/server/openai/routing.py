@@ -118,18 +118,7 @@ def as_request(
     def is_long(text: str) -> bool:
         return count(text[:_ENOUGH]) > LONG
 
-    documents: list[Document] = []
-    short: list[str] = []
-    for turn in before:
-        for part in turn.parts:
-            if part.document is not None:
-                documents.append(part.document)
-            elif read is not False and is_long(part.text):
-                own = find_question(part.text)  # removed, so that the text is the same as in its turn
-                is_asked = turn.role != "tool" and asks(own.question)
-                documents.append(_document(own.body if is_asked else part.text, len(documents)))
-            elif part.text.strip():
-                short.append(part.text)
+    documents, short = _earlier(before, is_long if read is not False else lambda _: False)
     others = _others(before)
     texts = [part for part in last.parts if part.document is None and part.text.strip()]
     long = [part for part in texts if read or (read is None and is_long(part.text))]
@@ -156,6 +145,23 @@ def as_request(
         documents=with_unique_names(documents), question=asked.question, unsure=asked.unsure, source=asked.source,
         after=last_turn(_talk([*before, last], is_long)), left_out=left_out,
     )  # fmt: skip
+
+
+def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tuple[list[Document], list[str]]:
+    """Returns the documents and the short texts of the turns besides the one that asks."""
+    documents: list[Document] = []
+    short: list[str] = []
+    for turn in turns:
+        for part in turn.parts:
+            if part.document is not None:
+                documents.append(part.document)
+            elif is_long(part.text):
+                own = find_question(part.text)  # removed, so that the text is the same as in its turn
+                is_asked = turn.role != "tool" and asks(own.question)
+                documents.append(_document(own.body if is_asked else part.text, len(documents)))
+            elif part.text.strip():
+                short.append(part.text)
+    return documents, short
 
 
 def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
