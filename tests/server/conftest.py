@@ -92,6 +92,10 @@ class Client(httpx.Client):
         """A connection of its own."""
         return socket.create_connection(("127.0.0.1", self.base_url.port or 0), timeout=25)
 
+    def told(self, number: str, after: int = -1, **more: Any) -> list[dict[str, Any]]:
+        """A question's events, once the last one is there."""
+        return self.events(f"/api/questions/{number}/events", params={"after": after}, **more)
+
     def events(self, path: str, method: str = "GET", **more: Any) -> list[dict[str, Any]]:
         with self.stream(method, path, **more) as response:
             assert response.status_code == 200, response.read()

@@ -88,7 +88,7 @@ def test_a_file_whose_name_is_not_utf8_has_a_name_to_use(client: Client, folder:
     assert [one["file"] for one in client.ok(client.get("/api/documents"))] == [r"d\xfc.txt"]
     asked = client.question(documents=tuple(ids))
     assert client.wait(asked["id"])["state"] == "done"
-    assert client.events(f"/api/questions/{asked['id']}/events")[-1]["sources"][0]["path"] == file["path"]
+    assert client.told(asked["id"])[-1]["sources"][0]["path"] == file["path"]
     assert AllowedFolders([folder]).files(r"f\xff") == AllowedFolders([folder]).files()[1:] != []
 
 

@@ -21,13 +21,11 @@ def test_options_change_the_reading_and_only_that_one(client: Client) -> None:
 
     def pattern(**options: Any) -> str:
         number = client.question("Which?", **options)["id"]
-        client.wait(number)
-        return str(client.events(f"/api/questions/{number}/events")[-1]["pattern"])
+        return str(client.told(number)[-1]["pattern"])
 
     assert [pattern(pattern="rag"), pattern(), pattern(pattern="llm"), pattern()] == ["rag", "wim", "llm", "wim"]
     number = client.question(answer_tokens=2)["id"]
-    client.wait(number)
-    assert client.events(f"/api/questions/{number}/events")[-1]["finish_reason"] == "length"
+    assert client.told(number)[-1]["finish_reason"] == "length"
     for wrong in ({"pattern": "best"}, {"colour": "blue"}, {"answer_tokens": 0}, {"seed": -1}):
         body = {"documents": [1], "question": "a?", "options": wrong}
         assert client.post("/api/questions", json=body).status_code == 422

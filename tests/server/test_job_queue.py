@@ -34,7 +34,7 @@ def test_it_is_read_on_while_nobody_waits(client: Client) -> None:
     body = {"documents": [1], "question": "Which bicycle?", "options": ALONE, "read_on": True}
     number = client.ok(client.post("/api/questions", json=body))["id"]
     assert client.wait(number)["state"] == "done"
-    told = client.events(f"/api/questions/{number}/events")
+    told = client.told(number)
     starts = [event["read_segments"] for event in told if event["type"] == "reading.started"]
     ends = [event for event in told if event["type"] == "answer.finished"]
     assert len(starts) == len(ends) >= 2
@@ -56,9 +56,9 @@ def test_who_comes_does_not_wait_for_what_is_read_on(client: Client, model: Slow
     assert client.wait(other)["state"] == "done"
     first = client.asked(number)
     assert (first["state"], first["answer"]) == ("done", answer)
-    last = client.events(f"/api/questions/{number}/events")[-1]
+    last = client.told(number)[-1]
     assert last["read_segments"] < last["segments"]
-    assert client.events(f"/api/questions/{other}/events")[0]["before"] == 0
+    assert client.told(other)[0]["before"] == 0
 
 
 def test_a_server_may_read_on_by_itself(make: Callable[..., Any]) -> None:
@@ -66,8 +66,7 @@ def test_a_server_may_read_on_by_itself(make: Callable[..., Any]) -> None:
         client.upload(text=PARTS)
         assert client.ok(client.get("/api/status"))["read_on"] is True
         number = client.question("Which bicycle?", **ALONE)["id"]
-        client.wait(number)
-        last = client.events(f"/api/questions/{number}/events")[-1]
+        last = client.told(number)[-1]
         assert last["read_segments"] == last["segments"]
 
 
@@ -104,13 +103,13 @@ def test_what_fails_is_the_last_event_and_the_next_one_is_served(client: Client,
     client.upload("long.txt", TEXT * 40)
     failed = client.question(pattern="llm")["id"]
     assert client.wait(failed)["state"] == "failed"
-    last = client.events(f"/api/questions/{failed}/events")[-1]
+    last = client.told(failed)[-1]
     assert (last["type"], last["error"]) == ("error", "ContextOverflowError")
     assert last["hint"]
     model.reply = lambda prompt: 1 / 0  # type: ignore[assignment,return-value]
     broken = client.question("What breaks?")["id"]
     assert client.wait(broken)["state"] == "failed"
-    last = client.events(f"/api/questions/{broken}/events")[-1]
+    last = client.told(broken)[-1]
     assert last["message"] == "something is wrong inside wim-edge"
     model.reply = lambda prompt: "fine"
     assert client.wait(client.question("And now?", pattern="rag")["id"])["answer"] == "fine"
