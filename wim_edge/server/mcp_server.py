@@ -43,11 +43,14 @@ there is one; prefer the quotations to the answer's own words. With the status n
 answer."""
 
 
-class Cited(BaseModel):
-    document: str
+class Placed(BaseModel):
     page: int | None
     section: str | None
     characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
+
+
+class Cited(Placed):
+    document: str
 
 
 class SourceView(Cited):
@@ -92,12 +95,9 @@ class PassageView(Cited):
     score: float = Field(description="How well it suits the question, compared with the other passages.")
 
 
-class TextView(BaseModel):
+class TextView(Placed):
     text: str
-    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
     of: int = Field(description="The characters of the whole text; if there are more, ask for the next start.")
-    page: int | None
-    section: str | None
 
 
 class AllowedLibrary(BaseModel):
