@@ -7,25 +7,19 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.conftest import ROOT
-from tests.server.slow import COMMAND, SMALL, TEXT, Slow
+from tests.server.slow import COMMAND, SMALL, TEXT, Slow, until
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError
 from wim_edge.library import ReadingStore
 from wim_edge.reading.control import Decision
 from wim_edge.worker import Worker
-
-
-@pytest.fixture
-def command() -> list[str]:
-    return COMMAND
 
 
 @pytest.fixture
@@ -67,10 +61,10 @@ def test_a_worker_killed_in_the_middle_of_a_line() -> None:
 
 
 @pytest.mark.real
-def test_a_worker_answers_as_the_runtime_does(command: list[str], story: Path) -> None:
+def test_a_worker_answers_as_the_runtime_does(story: Path) -> None:
     with Runtime(SMALL.with_changes(save=False), model=Slow()) as runtime:  # else the worker knows the text
         expected = list(runtime.stream(story, "Which colour?"))
-    with Worker(command=command) as worker:
+    with Worker(command=COMMAND) as worker:
         found = list(worker.stream(story, "Which colour?"))
         assert [type(event) for event in found] == [type(event) for event in expected]
         assert found[-1].text == expected[-1].text  # type: ignore[attr-defined]
@@ -100,10 +94,10 @@ def test_a_worker_stops_at_the_first_sure_answer_and_passes_it_on(tmp_path: Path
 
 
 @pytest.mark.real
-def test_a_worker_reads_on(command: list[str]) -> None:
+def test_a_worker_reads_on() -> None:
     text = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
     alone = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}
-    with Worker(command=command, **alone) as worker:
+    with Worker(command=COMMAND, **alone) as worker:
         first = worker.ask(Document("d", text), "Which bicycle?")
         rest = worker.ask(Document("d", text), "Which bicycle?", read_on=True)
     assert first.read_segments < rest.read_segments == rest.segments == first.segments
@@ -111,24 +105,23 @@ def test_a_worker_reads_on(command: list[str]) -> None:
 
 
 @pytest.mark.real
-def test_what_the_runtime_raises_the_worker_raises(command: list[str], story: Path) -> None:
-    with Worker(command=command) as worker:
+def test_what_the_runtime_raises_the_worker_raises(story: Path) -> None:
+    with Worker(command=COMMAND) as worker:
         with pytest.raises(DocumentError, match=r"nothing\.txt"):
             worker.ask("nothing.txt", "Which?")
         with pytest.raises(InvalidRequestError, match="empty"):
             worker.ask(story, " ")
         assert worker.ask(story, "Which?").text
-    with Worker(command=command, colour="blue") as wrong, pytest.raises(InvalidRequestError, match="no such setting"):
+    with Worker(command=COMMAND, colour="blue") as wrong, pytest.raises(InvalidRequestError, match="no such setting"):
         wrong.ask(story, "Which?")
-    with Worker(command=command, answer_tokens=2) as short:
+    with Worker(command=COMMAND, answer_tokens=2) as short:
         assert short.ask(story, "Which?").finish_reason == "length"
 
 
 @pytest.mark.real
-def test_a_worker_is_stopped_from_another_thread(command: list[str], story: Path, monkeypatch: pytest.MonkeyPatch
-                                                 ) -> None:  # fmt: skip
+def test_a_worker_is_stopped_from_another_thread(story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOW", "0.02")
-    with Worker(command=command) as worker:
+    with Worker(command=COMMAND) as worker:
         found = []
         for event in worker.stream(story, "Which colour?"):
             found.append(event)
@@ -149,10 +142,9 @@ def test_a_worker_is_stopped_from_another_thread(command: list[str], story: Path
 
 @pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_worker_that_crashes_is_started_again(command: list[str], story: Path, monkeypatch: pytest.MonkeyPatch
-                                                ) -> None:  # fmt: skip
+def test_a_worker_that_crashes_is_started_again(story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOW", "0.02")
-    with Worker(command=command) as worker:
+    with Worker(command=COMMAND) as worker:
         stream = worker.stream(story, "Which colour?")
         next(stream)
         assert worker._process is not None
@@ -165,14 +157,14 @@ def test_a_worker_that_crashes_is_started_again(command: list[str], story: Path,
         os.kill(process.pid, signal.SIGKILL)  # between two questions nobody notices
         process.wait()
         assert worker.ask(story, "Which colour?").text
-    command = [sys.executable, "-c", "raise SystemExit(3)"]
-    with Worker(command=command) as broken, pytest.raises(EngineError, match="exit code 3"):
+    ends = [sys.executable, "-c", "raise SystemExit(3)"]
+    with Worker(command=ends) as broken, pytest.raises(EngineError, match="exit code 3"):
         broken.ask(story, "Which?")
 
 
 @pytest.mark.real
-def test_a_worker_reads_ahead_and_changes_settings_for_one_question(command: list[str], story: Path) -> None:
-    with Worker(command=command, pattern="llm") as worker:
+def test_a_worker_reads_ahead_and_changes_settings_for_one_question(story: Path) -> None:
+    with Worker(command=COMMAND, pattern="llm") as worker:
         *_, last = worker.read(story)
         assert isinstance(last, events.ReadingFinished)
         assert last.saved_tokens == last.tokens
@@ -184,7 +176,7 @@ def test_a_worker_reads_ahead_and_changes_settings_for_one_question(command: lis
 @pytest.mark.real
 @pytest.mark.parametrize(("wish", "reason"), [(Decision.ANSWER, "early_exit"), (Decision.CANCEL, "cancelled")])
 def test_a_workers_margins_are_judged_by_a_policy(
-    command: list[str], story: Path, monkeypatch: pytest.MonkeyPatch, wish: Decision, reason: str
+    story: Path, monkeypatch: pytest.MonkeyPatch, wish: Decision, reason: str
 ) -> None:
     monkeypatch.setenv("SLOW", "0.05")
     asked: list[int] = []
@@ -193,33 +185,31 @@ def test_a_workers_margins_are_judged_by_a_policy(
         asked.append(margin.segment)
         return wish if len(asked) == 1 else Decision.CONTINUE
 
-    with Worker(command=command, pattern="wim") as worker:
+    with Worker(command=COMMAND, pattern="wim") as worker:
         assert worker.ask(story, "Which colour?", on_margin=policy).finish_reason == reason
     assert asked
 
 
 @pytest.mark.real
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_worker_ends_with_its_parent(command: list[str], story: Path) -> None:
-    asked = [sys.executable, "-c", _PARENT, str(story), *command]
+def test_a_worker_ends_with_its_parent(story: Path) -> None:
+    asked = [sys.executable, "-c", _PARENT, str(story), *COMMAND]
     killed = subprocess.run(asked, env={**os.environ, "SLOW": "1"}, stdout=subprocess.PIPE, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     worker = int(killed.stdout)
-    for _ in range(3000):
+
+    def has_ended() -> bool:
         try:
-            if psutil.Process(worker).status() == psutil.STATUS_ZOMBIE:  # nobody waits for it
-                break
+            return psutil.Process(worker).status() == psutil.STATUS_ZOMBIE  # nobody waits for it
         except psutil.NoSuchProcess:
-            break
-        time.sleep(0.01)
-    else:
-        os.kill(worker, signal.SIGKILL)
-        pytest.fail("it lives on")
+            return True
+
+    until(has_ended)
 
 
 @pytest.mark.real
-def test_a_worker_that_is_closed_ends(command: list[str], story: Path) -> None:
-    worker = Worker(command=command)
+def test_a_worker_that_is_closed_ends(story: Path) -> None:
+    worker = Worker(command=COMMAND)
     stream = worker.stream(story, "Which colour?")
     next(stream)
     process = worker._process

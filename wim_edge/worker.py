@@ -1,12 +1,12 @@
-"""The runtime in a process of its own: whatever happens to it, the host application lives on.
+"""The runtime in a process of its own: a crash there does not end the host application.
 
 >>> from wim_edge.worker import Worker
 >>> with Worker(model="smollm2-135m") as worker:                       # doctest: +SKIP
 ...     for event in worker.stream(["contract.pdf"], "Who may end the contract?"):
 ...         print(event)
 
-A worker that crashed, or was killed, is started again with the next request; the one under way raises EngineError.
-The other half, with the messages between the two, is `wim_edge.server.worker_protocol`.
+A worker that crashes, or is killed, restarts with the next request; the current one raises EngineError. The other half,
+with the messages between the two, is `wim_edge.server.worker_protocol`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from wim_edge.reading import events
 from wim_edge.reading.control import Decision, Policy
 from wim_edge.system import subprocesses
 
-_SECONDS = 10.0  # in which a worker that is let go must end by itself
+_SECONDS = 10.0  # for a closed worker to end by itself
 _PATIENCE = 5.0
+_Given = str | Path | Document | Iterable[str | Path | Document]
+_Events = Generator[events.Event, None, None]
 
 
 class Worker:
     """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
 
-    One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. The process starts with
-    the first request. ``command``: the command to start instead of ``wim-edge worker``.
+    It serves one request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. The process
+    starts with the first request. ``command``: the command to start instead of ``wim-edge worker``.
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
@@ -47,32 +49,28 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self._number: int | None = None
-        """The number of the request under way."""
+        """The number of the current request."""
         self._writing = threading.Lock()
         self._cancelled: float | None = None
-        """The time at which cancelling was first asked for."""
+        """The time of the first call of `cancel`."""
 
     def stream(
-        self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, *,
-        library: str | None = None, on_margin: Policy | None = None, verdicts: Mapping[int, bool] | None = None,
-        read_on: bool = False, settings: Mapping[str, Any] | None = None,
-    ) -> Generator[events.Event, None, None]:  # fmt: skip
-        """Does what `Runtime.stream` does. Closing the iterator cancels. ``settings`` change for this question alone.
-        Raises what the runtime raises, and EngineError if the process ended."""
+        self, documents: _Given, question: str, *, library: str | None = None, on_margin: Policy | None = None,
+        verdicts: Mapping[int, bool] | None = None, read_on: bool = False, settings: Mapping[str, Any] | None = None,
+    ) -> _Events:  # fmt: skip
+        """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings`` change for this question
+        alone. Raises the errors of the runtime, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},
         )  # fmt: skip
         return found if on_margin is None else self._asking(on_margin, found)
 
-    def read(
-        self, documents: str | Path | Document | Iterable[str | Path | Document]
-    ) -> Generator[events.Event, None, None]:
-        """Does what `Runtime.read` does."""
+    def read(self, documents: _Given) -> _Events:
+        """Yields the events of `Runtime.read`."""
         return self._events(do="read", documents=_all_shown(documents), settings=self._settings)
 
-    def ask(self, documents: str | Path | Document | Iterable[str | Path | Document], question: str, **more: Any
-            ) -> events.AnswerFinished:  # fmt: skip
+    def ask(self, documents: _Given, question: str, **more: Any) -> events.AnswerFinished:
         """Returns the last event of `stream`."""
         *_, last = self.stream(documents, question, **more)
         assert isinstance(last, events.AnswerFinished)
@@ -80,16 +78,16 @@ class Worker:
 
     @property
     def running(self) -> bool:
-        """True while there is a process; one that has crashed is started with the next request."""
+        """True while there is a process. The next request restarts a crashed one."""
         return self._process is not None and self._process.poll() is None
 
     def answer_now(self) -> None:
-        """Ends the reading and answers from what has been read."""
+        """Stops reading, and answers from what has been read."""
         self._control(do="answer_now")
 
     def cancel(self) -> None:
-        """Stops reading or answering. Called again after five seconds, ends the process, which may wait for ever for a
-        machine that is lost."""
+        """Stops reading or answering. A second call after five seconds kills the process, which may wait for ever for a
+        lost machine."""
         now = time.monotonic()
         if self._cancelled is None:
             self._cancelled = now
@@ -102,7 +100,7 @@ class Worker:
         self._control(do="judge", segment=segment, accepted=accepted)
 
     def close(self) -> None:
-        """Ends the process; a request under way is cancelled."""
+        """Cancels the current request, and ends the process."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -122,10 +120,8 @@ class Worker:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _asking(
-        self, policy: Policy, found: Generator[events.Event, None, None]
-    ) -> Generator[events.Event, None, None]:
-        """Yields the events, and asks the policy after each margin while the process goes on."""
+    def _asking(self, policy: Policy, found: _Events) -> _Events:
+        """Yields the events, and asks the policy after each margin while the process continues."""
         with closing(found):
             for event in found:
                 yield event
@@ -135,7 +131,7 @@ class Worker:
                 elif wish is Decision.CANCEL:
                     self.cancel()
 
-    def _events(self, **request: Any) -> Generator[events.Event, None, None]:
+    def _events(self, **request: Any) -> _Events:
         if self._number is not None:
             raise InvalidRequestError("this worker is answering another question", "Finish or close its stream.")
         number = self._number = next(self._numbers)
@@ -146,10 +142,10 @@ class Worker:
             assert child.stdout is not None
             for line in child.stdout:
                 if not line.endswith("\n"):
-                    break  # it was killed while it wrote
+                    break  # killed while it wrote
                 told = json.loads(line)
                 if told.pop("id") != number or told["type"] == "queued":
-                    continue  # of one that was given up
+                    continue  # an event of an abandoned request
                 over = told["type"] in ("answer.finished", "reading.finished", "error")
                 if told["type"] == "error":
                     raise errors.from_dict(told)
@@ -160,7 +156,7 @@ class Worker:
             lost = self._settings.get("rpc")
             raise EngineError(
                 f"the worker process ended ({self._end(child)}){f': {lost} may be lost' if lost else ''}",
-                "What was saved of the reading is kept; ask again, and it goes on there.",
+                "The saved part of the reading is kept. Ask again to continue there.",
             )
         finally:
             if not over:
@@ -185,7 +181,7 @@ class Worker:
                 process.stdin.write(json.dumps(request) + "\n")
                 process.stdin.flush()
             except (OSError, ValueError):
-                pass  # it has ended, which reading from it tells
+                pass  # it has ended, as the next read from it shows
 
     def _control(self, **request: Any) -> None:
         if self._number is not None:
@@ -198,18 +194,18 @@ class Worker:
 
 
 def _verbosity() -> list[str]:
-    """Returns the option for llama.cpp's log if it is wanted here."""
+    """Returns the option for llama.cpp's log if this process logs it."""
     return ["--debug"] if logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG) else []
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings as plain data for JSON, without those that are None, which stay at their default."""
+    """Returns the settings as plain data for JSON, without those that are None, which mean the default."""
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
-def _all_shown(documents: str | Path | Document | Iterable[str | Path | Document]) -> list[Any]:
+def _all_shown(documents: _Given) -> list[Any]:
     given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
-    return [_shown(read_document("-") if one == "-" else one) for one in given]  # its standard input is another
+    return [_shown(read_document("-") if one == "-" else one) for one in given]  # the process has its own stdin
 
 
 def _shown(document: str | Path | Document) -> Any:

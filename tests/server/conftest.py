@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import pytest
 import uvicorn
 
 from tests.server.browser import BROWSER, SECONDS
-from tests.server.slow import SMALL, TEXT, Slow
+from tests.server.slow import SMALL, TEXT, Slow, until
 from wim_edge import Runtime, Settings
 from wim_edge.server.app import create_app
 from wim_edge.server.timeouts import HeaderTimeoutProtocol
@@ -84,12 +85,16 @@ class Client(httpx.Client):
 
     def wait(self, number: str, *states: str) -> dict[str, Any]:
         wanted = states or ("done", "failed", "cancelled")
-        for _ in range(6000):
-            found = self.asked(number)
-            if found["state"] in wanted:
-                return found
-            time.sleep(0.01)
-        raise AssertionError(f"still {found['state']}")
+        until(lambda: self.asked(number)["state"] in wanted)
+        return self.asked(number)
+
+    def connect(self) -> socket.socket:
+        """A connection of its own."""
+        return socket.create_connection(("127.0.0.1", self.base_url.port or 0), timeout=25)
+
+    def told(self, number: str, after: int = -1, **more: Any) -> list[dict[str, Any]]:
+        """A question's events, once the last one is there."""
+        return self.events(f"/api/questions/{number}/events", params={"after": after}, **more)
 
     def events(self, path: str, method: str = "GET", **more: Any) -> list[dict[str, Any]]:
         with self.stream(method, path, **more) as response:

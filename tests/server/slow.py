@@ -3,12 +3,16 @@ than a worker takes for its work."""
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wim_edge import Settings
+from wim_edge import Runtime, Settings
+from wim_edge.server.worker_protocol import serve
 from wim_edge.testing import FakeModel
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(40))
@@ -35,6 +39,27 @@ class Slow(FakeModel):
         made = super().context(n_ctx, n_sequences=n_sequences)
         made.on_append = lambda _: time.sleep(self.seconds)
         return made
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Waits until something has happened, a minute at most."""
+    end = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def answers_to(lines: Iterable[str], *, finished: int = 0, model: Slow | None = None, out: io.StringIO | None = None
+               ) -> list[dict[str, Any]]:  # fmt: skip
+    """Returns the worker's answers to these lines; its input stays open until so many requests are finished."""
+    out = out or io.StringIO()
+
+    def held() -> Iterator[str]:
+        yield from lines
+        until(lambda: out.getvalue().count('.finished"') >= finished)
+
+    serve(held(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=model or Slow()))
+    return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
 _WORKER = """

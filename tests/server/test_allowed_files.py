@@ -67,22 +67,35 @@ def test_no_other_file_is_read_whatever_is_swapped_meanwhile(
         folders.read("sub/a.txt")
 
 
-def test_names_that_are_no_utf8(client: Client, folder: Path) -> None:
-    odd = os.path.join(os.fsencode(folder), b"b\xffd.txt")
+@pytest.fixture
+def odd(folder: Path) -> Path:
+    """A file in a folder, whose names are not UTF-8."""
+    path = Path(os.fsdecode(os.path.join(os.fsencode(folder), b"f\xff", b"d\xfc.txt")))
     try:
-        with open(odd, "wb") as file:
-            file.write(b"Some text.")
+        path.parent.mkdir()
+        path.write_text("Some text.")
     except OSError:
         pytest.skip("the file system refuses such a name")
-    (folder / "good.txt").symlink_to(os.fsdecode(odd))
-    assert client.post("/api/documents/named", json={"path": str(folder / "good.txt")}).status_code == 400
+    return path
 
 
-def test_a_folder_whose_name_is_no_utf8(make: Callable[..., Any], tmp_path: Path) -> None:
-    odd = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"f\xff")))
-    try:
-        odd.mkdir()
-    except OSError:
-        pytest.skip("the file system refuses such a name")
-    with serving(make(folders=[odd])) as address, Client(base_url=address) as client:
-        assert "\ufffd" in client.ok(client.get("/api/status"))["folders"][0]
+def test_a_file_whose_name_is_not_utf8_has_a_name_to_use(client: Client, folder: Path, odd: Path) -> None:
+    (folder / "good.txt").symlink_to(odd)
+    (link, file) = client.ok(client.get("/api/files"))
+    assert (file["name"], link["name"]) == (r"f\xff/d\xfc.txt", "good.txt")
+    ids = {client.ok(client.post("/api/documents/named", json={"path": path}))["id"]
+           for path in (file["path"], file["name"], link["path"])}  # fmt: skip
+    assert [one["file"] for one in client.ok(client.get("/api/documents"))] == [r"d\xfc.txt"]
+    asked = client.question(documents=tuple(ids))
+    assert client.wait(asked["id"])["state"] == "done"
+    assert client.told(asked["id"])[-1]["sources"][0]["path"] == file["path"]
+    assert AllowedFolders([folder]).files(r"f\xff") == AllowedFolders([folder]).files()[1:] != []
+
+
+def test_a_folder_whose_name_is_not_utf8(make: Callable[..., Any], odd: Path) -> None:
+    with serving(make(folders=[odd.parent])) as address, Client(base_url=address) as client:
+        (folder,) = client.ok(client.get("/api/status"))["folders"]
+        (file,) = client.ok(client.get("/api/files"))
+        assert (folder, file["folder"], file["name"]) == (folder, folder, r"d\xfc.txt")
+        assert client.ok(client.post("/api/documents/named", json={"path": file["name"]}))["chars"] == 10
+        assert folder in client.post("/api/documents/named", json={"path": "nothing"}).json()["error"]["hint"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Client, serving
-from tests.server.slow import Slow
+from tests.server.slow import Slow, until
 from wim_edge import Runtime
+from wim_edge.server import dependencies
 
 
 def test_options_change_the_reading_and_only_that_one(client: Client) -> None:
@@ -21,13 +21,11 @@ def test_options_change_the_reading_and_only_that_one(client: Client) -> None:
 
     def pattern(**options: Any) -> str:
         number = client.question("Which?", **options)["id"]
-        client.wait(number)
-        return str(client.events(f"/api/questions/{number}/events")[-1]["pattern"])
+        return str(client.told(number)[-1]["pattern"])
 
     assert [pattern(pattern="rag"), pattern(), pattern(pattern="llm"), pattern()] == ["rag", "wim", "llm", "wim"]
     number = client.question(answer_tokens=2)["id"]
-    client.wait(number)
-    assert client.events(f"/api/questions/{number}/events")[-1]["finish_reason"] == "length"
+    assert client.told(number)[-1]["finish_reason"] == "length"
     for wrong in ({"pattern": "best"}, {"colour": "blue"}, {"answer_tokens": 0}, {"seed": -1}):
         body = {"documents": [1], "question": "a?", "options": wrong}
         assert client.post("/api/questions", json=body).status_code == 422
@@ -60,7 +58,10 @@ def test_unknown_fields_by_the_thousand(client: Client) -> None:
     assert "fields" in response.json()["error"]["message"]
 
 
-def test_a_locked_library_keeps_no_one_else_out(client: Client, tmp_path: Path) -> None:
+def test_a_locked_library_keeps_no_one_else_out(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dependencies, "_MAX_WRITING", 2)
     client.upload()
     (path,) = tmp_path.glob("home/libraries/given/documents.sqlite")
     db = sqlite3.connect(path, isolation_level=None)
@@ -71,11 +72,10 @@ def test_a_locked_library_keeps_no_one_else_out(client: Client, tmp_path: Path) 
         with Client(base_url=client.base_url, timeout=60) as other:
             codes.append(other.post("/api/documents", files={"file": (f"{number}.txt", b"text")}).status_code)
 
-    threads = [threading.Thread(target=upload, args=(number,)) for number in range(45)]
+    threads = [threading.Thread(target=upload, args=(number,)) for number in range(7)]
     for thread in threads:
         thread.start()
-    while not codes:  # the line is full, or one has waited for the lock in vain
-        time.sleep(0.01)
+    until(lambda: codes)  # the line is full, or one has waited for the lock in vain
     client.ok(client.get("/v1/models"))
     assert len(codes) < len(threads)  # answered while uploads wait
     db.execute("ROLLBACK")
@@ -96,8 +96,7 @@ def test_a_client_that_names_its_shelf_sees_no_other(client: Client) -> None:
     assert client.get("/api/documents/1", headers=other).status_code == 404
 
     asked = client.ok(client.post("/api/questions", json={"documents": [1], "question": "Whose?"}, headers=mine))
-    while client.ok(client.get(f"/api/questions/{asked['id']}", headers=mine))["state"] != "done":
-        time.sleep(0.01)
+    until(lambda: client.ok(client.get(f"/api/questions/{asked['id']}", headers=mine))["state"] == "done")
     assert client.ok(client.get("/api/questions")) == []
     for path in ("", "/events"):
         assert client.get(f"/api/questions/{asked['id']}{path}").status_code == 404

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server.slow import COMMAND, SMALL, TEXT, Slow
+from tests.server.slow import COMMAND, SMALL, TEXT, Slow, until
 from wim_edge import Runtime
 
 pytestmark = pytest.mark.real  # the worker is a process
@@ -28,11 +27,6 @@ def example(heading: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def command() -> list[str]:
-    return COMMAND
-
-
-@pytest.fixture
 def story(tmp_path: Path) -> Path:
     path = tmp_path / "story.txt"
     path.write_text(TEXT)
@@ -44,10 +38,10 @@ def test_the_asyncio_example(story: Path) -> None:
         assert asyncio.run(example("asyncio")["main"](runtime, str(story), "Which colour?")).startswith("an answer")
 
 
-def test_the_process_example(command: list[str], story: Path) -> None:
+def test_the_process_example(story: Path) -> None:
     main = example("A process of its own")["main"]
-    assert main(str(story), "Which colour?", command=command).startswith("an answer")
-    assert main("nothing.txt", "Which colour?", command=command).startswith("error: ")
+    assert main(str(story), "Which colour?", command=COMMAND).startswith("an answer")
+    assert main("nothing.txt", "Which colour?", command=COMMAND).startswith("error: ")
 
 
 def test_the_window_example(story: Path) -> None:
@@ -58,10 +52,5 @@ def test_the_window_example(story: Path) -> None:
         pytest.skip(f"no display: {error}")
     with Runtime(SMALL, model=Slow()) as runtime:
         window = example("A window (Tk; Qt alike)")["Window"](root, runtime, str(story), "Which colour?")
-        for _ in range(6000):
-            root.update()
-            time.sleep(0.01)
-            if "an answer" in window.text.get("1.0", "end"):
-                break
-        assert "an answer" in window.text.get("1.0", "end")
+        until(lambda: (root.update(), "an answer" in window.text.get("1.0", "end"))[1])
     root.destroy()

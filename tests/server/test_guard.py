@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.server.conftest import Client, serving
@@ -18,20 +16,15 @@ from wim_edge.server import documents, guard
 from wim_edge.server.guard import COOKIE, hosts_of
 
 
-def port_of(client: httpx.Client) -> int:
-    assert client.base_url.port
-    return client.base_url.port
-
-
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example", "", "[::1", "a b",
                                   "127.0.0.1@evil.example", "localhost:{port}/x"])  # fmt: skip
 def test_another_host_is_refused(client: Client, host: str) -> None:
-    response = client.get("/api/status", headers={"host": host.format(port=port_of(client))})
+    response = client.get("/api/status", headers={"host": host.format(port=client.base_url.port)})
     assert response.status_code in (400, 403)
 
 
 def test_our_own_names_are_fine(client: Client) -> None:
-    for host in ("localhost", f"127.0.0.1:{port_of(client)}", "LOCALHOST:99", "[::1]:8321"):
+    for host in ("localhost", f"127.0.0.1:{client.base_url.port}", "LOCALHOST:99", "[::1]:8321"):
         assert client.get("/api/status", headers={"host": host}).status_code == 200
 
 
@@ -40,7 +33,7 @@ def test_another_site_is_refused(client: Client) -> None:
         response = client.post("/api/documents", files={"file": ("a.txt", b"words")}, headers={"origin": origin})
         assert response.status_code == 403, origin
         assert "access-control-allow-origin" not in response.headers
-    own = f"http://127.0.0.1:{port_of(client)}"
+    own = f"http://127.0.0.1:{client.base_url.port}"
     client.ok(client.post("/api/documents", files={"file": ("a.txt", b"words")}, headers={"origin": own}))
     assert client.options("/api/documents", headers={"origin": own}).status_code == 405
     assert client.ok(client.get("/api/documents"))[0]["chars"] == 5
@@ -97,7 +90,7 @@ def test_bodies_have_limits(client: Client, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_body_that_dawdles_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "_BODY_SECONDS", 0.3)
-    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=25) as slow:
+    with client.connect() as slow:
         slow.sendall(b"POST /api/questions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                      b"Content-Length: 50\r\n\r\n{")  # fmt: skip
         answer = slow.recv(4096)
@@ -108,7 +101,7 @@ def test_a_body_that_dawdles_is_let_go(client: Client, monkeypatch: pytest.Monke
 def test_a_path_of_the_page_leads_nowhere_else(client: Client) -> None:
     for path in ("/../app.py", "/..%2fapp.py", "/%2e%2e/app.py", "/..%5capp.py", "//etc/passwd",
                  "/style.css/../../app.py"):  # fmt: skip
-        with socket.create_connection(("127.0.0.1", port_of(client)), timeout=25) as raw:
+        with client.connect() as raw:
             raw.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             answer = b""
             while part := raw.recv(65536):

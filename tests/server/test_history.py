@@ -22,16 +22,16 @@ def test_what_was_asked_is_there_after_a_restart(make: Callable[..., Any], clien
     client.upload()
     number = client.question()["id"]
     done = client.wait(number)
-    used = [s["segment"] for s in client.events(f"/api/questions/{number}/events")[-1]["sources"]]
+    used = [s["segment"] for s in client.told(number)[-1]["sources"]]
     client.ok(client.put(f"/api/questions/{number}/margins/{used[0]}", json={"accepted": False}))
     with serving(make()) as address, Client(base_url=address, timeout=30) as later:
         found = later.asked(number)
         assert (found["answer"], found["state"]) == (done["answer"], "done")
-        old = later.events(f"/api/questions/{number}/events")
+        old = later.told(number)
         assert {"reading.started", "segment.read", "margin.judged", "answer.finished"} <= set(types(old))
         later.ok(later.post(f"/api/questions/{number}/again"))
         assert later.wait(number)["answer"] != done["answer"]
-        new = later.events(f"/api/questions/{number}/events")
+        new = later.told(number)
         assert new[: len(old)] == old
         assert used[0] not in [source["segment"] for source in new[-1]["sources"]]
         (later_question,) = later.ok(later.get("/api/questions?document=1"))
@@ -97,18 +97,8 @@ def test_a_server_that_is_killed_loses_no_question(make: Callable[..., Any]) -> 
         for number in unanswered:
             found = later.asked(number)
             assert (found["state"], found["answer"]) == ("failed", None)
-            last = later.events(f"/api/questions/{number}/events?after=500")
+            last = later.told(number, 500)
             assert [event["message"] for event in last] == ["the server ended before it was answered"]
-
-
-def test_questions_go_with_the_last_of_their_documents(client: Client) -> None:
-    client.upload()
-    client.upload("other.txt", "Other words.")
-    number = client.question(documents=(1, 2))["id"]
-    client.wait(number)
-    for document in (1, 2):
-        assert client.delete(f"/api/documents/{document}").status_code == 204
-    assert client.get(f"/api/questions/{number}").status_code == 404
 
 
 def test_a_question_that_the_disk_does_not_let_go_of_is_still_there(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from tests.reading.mill import MILL, SURE
 from tests.server.conftest import ALONE, PARTS, Client, parsed, serving, types
-from tests.server.slow import TEXT, Slow
+from tests.server.slow import TEXT, Slow, until
 from wim_edge import Document, Runtime, Settings, events, loaded_models
 from wim_edge.catalog import ResolvedModel
 from wim_edge.server.job_queue import Job, JobQueue
@@ -35,7 +34,7 @@ def test_it_is_read_on_while_nobody_waits(client: Client) -> None:
     body = {"documents": [1], "question": "Which bicycle?", "options": ALONE, "read_on": True}
     number = client.ok(client.post("/api/questions", json=body))["id"]
     assert client.wait(number)["state"] == "done"
-    told = client.events(f"/api/questions/{number}/events")
+    told = client.told(number)
     starts = [event["read_segments"] for event in told if event["type"] == "reading.started"]
     ends = [event for event in told if event["type"] == "answer.finished"]
     assert len(starts) == len(ends) >= 2
@@ -49,8 +48,7 @@ def test_who_comes_does_not_wait_for_what_is_read_on(client: Client, model: Slow
     model.seconds = 0.05
     body = {"documents": [1], "question": "Which bicycle?", "options": ALONE, "read_on": True}
     number = client.ok(client.post("/api/questions", json=body))["id"]
-    while client.asked(number)["answer"] is None:
-        time.sleep(0.02)
+    until(lambda: client.asked(number)["answer"] is not None)
     answer = client.asked(number)["answer"]
     assert client.asked(number)["state"] == "running"
     assert client.ok(client.get("/api/status"))["waiting"] == 0
@@ -58,9 +56,9 @@ def test_who_comes_does_not_wait_for_what_is_read_on(client: Client, model: Slow
     assert client.wait(other)["state"] == "done"
     first = client.asked(number)
     assert (first["state"], first["answer"]) == ("done", answer)
-    last = client.events(f"/api/questions/{number}/events")[-1]
+    last = client.told(number)[-1]
     assert last["read_segments"] < last["segments"]
-    assert client.events(f"/api/questions/{other}/events")[0]["before"] == 0
+    assert client.told(other)[0]["before"] == 0
 
 
 def test_a_server_may_read_on_by_itself(make: Callable[..., Any]) -> None:
@@ -68,8 +66,7 @@ def test_a_server_may_read_on_by_itself(make: Callable[..., Any]) -> None:
         client.upload(text=PARTS)
         assert client.ok(client.get("/api/status"))["read_on"] is True
         number = client.question("Which bicycle?", **ALONE)["id"]
-        client.wait(number)
-        last = client.events(f"/api/questions/{number}/events")[-1]
+        last = client.told(number)[-1]
         assert last["read_segments"] == last["segments"]
 
 
@@ -77,8 +74,7 @@ def test_a_full_line_says_when_to_come_back(client: Client, model: Slow) -> None
     client.upload()
     model.seconds = 0.05
     asked = [client.question(f"Question {n}?") for n in range(4)]  # one is answered, three wait
-    while client.asked(asked[0]["id"])["state"] == "waiting":
-        time.sleep(0.01)
+    client.wait(asked[0]["id"], "running", "done")
     for path in ("/api/questions", "/api/ask"):
         for _ in range(2):
             response = client.post(path, json={"documents": [1], "question": "Now?"})
@@ -107,13 +103,13 @@ def test_what_fails_is_the_last_event_and_the_next_one_is_served(client: Client,
     client.upload("long.txt", TEXT * 40)
     failed = client.question(pattern="llm")["id"]
     assert client.wait(failed)["state"] == "failed"
-    last = client.events(f"/api/questions/{failed}/events")[-1]
+    last = client.told(failed)[-1]
     assert (last["type"], last["error"]) == ("error", "ContextOverflowError")
     assert last["hint"]
     model.reply = lambda prompt: 1 / 0  # type: ignore[assignment,return-value]
     broken = client.question("What breaks?")["id"]
     assert client.wait(broken)["state"] == "failed"
-    last = client.events(f"/api/questions/{broken}/events")[-1]
+    last = client.told(broken)[-1]
     assert last["message"] == "something is wrong inside wim-edge"
     model.reply = lambda prompt: "fine"
     assert client.wait(client.question("And now?", pattern="rag")["id"])["answer"] == "fine"
@@ -143,8 +139,7 @@ def test_the_judge_is_loaded_first_and_the_writer_when_it_is_asked(
     try:
         for begin, loaded in ((nothing, ["smollm2-135m"]), (ask, ["smollm2-135m", "house"])):
             job = queue.submit(Job(begin, queue.settings))
-            while not job.is_finished:
-                time.sleep(0.01)
+            until(lambda: job.is_finished)  # noqa: B023
             assert job.state == "done", job.events[-1]
             assert (opened, sorted(queue.in_memory)) == (loaded, sorted(loaded))
             assert (queue.model, queue.judge_name) == ("house", "smollm2-135m")

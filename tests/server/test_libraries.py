@@ -40,7 +40,7 @@ def test_a_library_is_asked_and_what_was_recalled_is_shown(client: Client) -> No
     asked = client.ok(client.post("/api/questions", json=body))
     assert asked["library"] == "port"
     assert client.wait(asked["id"])["state"] == "done"
-    told = client.events(f"/api/questions/{asked['id']}/events")
+    told = client.told(asked["id"])
     assert types(told).index("recall.passages") < types(told).index("reading.started")
     (name,) = next(event for event in told if event["type"] == "reading.started")["documents"][:1]
     whole = client.ok(client.get("/api/libraries/port/document", params={"name": name}))
@@ -56,7 +56,7 @@ def test_a_library_is_asked_together_with_documents(client: Client) -> None:
     body = {"documents": [number], "library": "port", "question": "Which colour is the ferry of Norra?"}
     asked = client.ok(client.post("/api/questions", json=body))
     assert client.wait(asked["id"])["state"] == "done"
-    started = next(e for e in client.events(f"/api/questions/{asked['id']}/events") if e["type"] == "reading.started")
+    started = next(e for e in client.told(asked["id"]) if e["type"] == "reading.started")
     assert started["documents"][0] == "story"
     assert "Ferry" in started["documents"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,27 @@ from wim_edge.library.ingest import add
 from wim_edge.library.library import Library
 
 
-def text_of(result: Any) -> str:
-    return "".join(part.text for part in result.content)
+class Assistant:
+    """Calls tools, and returns what they answer."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    async def __call__(self, tool: str, given: dict[str, Any] | None = None, **more: Any) -> Any:
+        found = await self.client.call_tool(tool, given or {}, **more)
+        assert not found.is_error, found
+        return found.structured_content.get("result", found.structured_content)
+
+    async def error(self, tool: str, given: dict[str, Any]) -> str:
+        found = await self.client.call_tool(tool, given)
+        assert found.is_error
+        return "".join(part.text for part in found.content)
+
+    async def tools(self) -> dict[str, Any]:
+        return {tool.name: tool for tool in (await self.client.list_tools()).tools}
 
 
-def using(model: Slow, folder: Path, use: Callable[[Any], Any], libraries: tuple[str, ...] = ()) -> Any:
+def using(model: Slow, folder: Path, use: Callable[[Assistant], Any], libraries: tuple[str, ...] = ()) -> Any:
     from mcp.client.client import Client
 
     from wim_edge.server.mcp_server import make_server
@@ -29,7 +46,7 @@ def using(model: Slow, folder: Path, use: Callable[[Any], Any], libraries: tuple
 
     async def run() -> Any:
         async with Client(server) as client:
-            return await use(client)
+            return await use(Assistant(client))
 
     return asyncio.run(run())
 
@@ -42,30 +59,26 @@ def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
     async def progress(at: float, of: float | None, message: str | None) -> None:
         told.append((at, of, message))
 
-    async def use(client: Any) -> None:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    async def use(call: Assistant) -> None:
+        tools = await call.tools()
         assert set(tools) == {"ask_document", "get_text", "read_document", "list_files", "list_readings"}
-        assert (await client.call_tool("list_files", {})).structured_content == {"result": [str(path)]}
         assert all(tool.description for tool in tools.values())
-        assert (await client.call_tool("list_readings", {})).structured_content == {"result": []}
-        read = await client.call_tool("read_document", {"path": str(path)})
-        assert read.structured_content["kept_tokens"] == read.structured_content["tokens"] > 100
-        asked = await client.call_tool(
-            "ask_document", {"path": "story.txt", "question": "Which colour?"}, progress_callback=progress
-        )
-        assert not asked.is_error
-        found = asked.structured_content
+        assert await call("list_files") == [str(path)]
+        assert await call("list_readings") == []
+        read = await call("read_document", {"path": str(path)})
+        assert read["kept_tokens"] == read["tokens"] > 100
+        asked = {"path": "story.txt", "question": "Which colour?"}
+        found = await call("ask_document", asked, progress_callback=progress)
         assert found["answer"].startswith("an answer")
         assert (found["model"], found["judge"]) == ("fake", None)
         assert (found["status"], found["unsupported"], found["quotes"]) == ("answered", [], [])  # margins are free here
         start, end = found["sources"][0]["characters"]
         assert TEXT[start:end].strip()
         assert found["sources"][0]["opens"] == f"{path}:1"
-        part = await client.call_tool("get_text", {"path": "story.txt", "start": start, "characters": end - start})
-        assert part.structured_content == {
+        assert await call("get_text", {"path": "story.txt", "start": start, "characters": end - start}) == {
             "text": TEXT[start:end], "characters": [start, end], "of": len(TEXT), "page": None, "section": None,
         }  # fmt: skip
-        (kept,) = (await client.call_tool("list_readings", {})).structured_content["result"]
+        (kept,) = await call("list_readings")
         assert kept["tokens"] == kept["of_tokens"]
 
     using(model, folder, use)
@@ -78,20 +91,35 @@ def test_a_folder_is_listed_alone_and_a_text_part_by_part(model: Slow, folder: P
     (folder / "a" / "b" / "one.md").write_text("# One\n\nThe first.\n")
     (folder / "two.txt").write_text("x" * 30_000)
 
-    async def use(client: Any) -> None:
+    async def use(call: Assistant) -> None:
         for given in ("a", str(folder / "a"), "a/b"):
-            found = await client.call_tool("list_files", {"folder": given})
-            assert found.structured_content == {"result": [str(folder / "a" / "b" / "one.md")]}
-        assert (await client.call_tool("list_files", {"folder": ".."})).structured_content == {"result": []}
-        one = (await client.call_tool("get_text", {"path": "a/b/one.md"})).structured_content
+            assert await call("list_files", {"folder": given}) == [str(folder / "a" / "b" / "one.md")]
+        assert await call("list_files", {"folder": ".."}) == []
+        one = await call("get_text", {"path": "a/b/one.md"})
         assert (one["text"].split(), one["section"]) == (["#", "One", "The", "first."], "One")
-        first = (await client.call_tool("get_text", {"path": "two.txt"})).structured_content
+        first = await call("get_text", {"path": "two.txt"})
         assert (first["characters"], first["of"]) == ([0, 20_000], 30_000)
-        rest = (await client.call_tool("get_text", {"path": "two.txt", "start": 20_000})).structured_content
+        rest = await call("get_text", {"path": "two.txt", "start": 20_000})
         assert len(first["text"] + rest["text"]) == 30_000
-        over = (await client.call_tool("get_text", {"path": "two.txt", "start": 40_000})).structured_content
+        over = await call("get_text", {"path": "two.txt", "start": 40_000})
         assert (over["text"], over["characters"]) == ("", [30_000, 30_000])
-        assert (await client.call_tool("get_text", {"path": str(folder.parent / "secret.txt")})).is_error
+        await call.error("get_text", {"path": str(folder.parent / "secret.txt")})
+
+    using(model, folder, use)
+
+
+def test_a_file_whose_name_is_not_utf8_is_listed_and_asked(model: Slow, folder: Path) -> None:
+    (folder / "b.txt").write_text("Words.")
+    try:
+        Path(os.fsdecode(os.path.join(os.fsencode(folder), b"a\xfc.txt"))).write_text(TEXT)
+    except OSError:
+        pytest.skip("the file system refuses such a name")
+
+    async def use(call: Assistant) -> None:
+        odd, plain = await call("list_files")
+        assert (odd, plain) == (str(folder / r"a\xfc.txt"), str(folder / "b.txt"))
+        found = await call("ask_document", {"path": odd, "question": "Which colour?"})
+        assert found["sources"][0]["document"] == r"a\xfc"
 
     using(model, folder, use)
 
@@ -102,28 +130,24 @@ def test_libraries_that_were_named_are_listed_read_and_asked(model: Slow, folder
     for name in ("papers", "secret"):
         list(add(Library(name, create=True), [tmp_path / "kept"]))
 
-    async def use(client: Any) -> None:
-        tools = {tool.name for tool in (await client.list_tools()).tools}
-        assert {"ask_library", "find_passages", "list_libraries", "list_documents"} < tools
-        libraries = await client.call_tool("list_libraries", {})
-        assert libraries.structured_content == {"result": [{"name": "papers", "documents": 1}]}
+    async def use(call: Assistant) -> None:
+        assert {"ask_library", "find_passages", "list_libraries", "list_documents"} < set(await call.tools())
+        assert await call("list_libraries") == [{"name": "papers", "documents": 1}]
         asked = {"library": "papers", "question": "When does the tide turn?"}
-        documents = (await client.call_tool("list_documents", {"library": "papers"})).structured_content["result"]
-        assert [(one["name"], one["characters"]) for one in documents] == [("tide", 23)]
-        (passage,) = (await client.call_tool("find_passages", asked)).structured_content["result"]
+        (document,) = await call("list_documents", {"library": "papers"})
+        assert (document["name"], document["characters"]) == ("tide", 23)
+        (passage,) = await call("find_passages", asked)
         assert (passage["document"], passage["text"].strip()) == ("tide", "The tide turns at six.")
-        text = await client.call_tool("get_text", {"path": "tide", "library": "papers"})
-        assert text.structured_content["text"] == "The tide turns at six.\n"
-        answer = (await client.call_tool("ask_library", asked)).structured_content
+        text = await call("get_text", {"path": "tide", "library": "papers"})
+        assert text["text"] == "The tide turns at six.\n"
+        answer = await call("ask_library", asked)
         assert answer["answer"].startswith("an answer")
         assert answer["sources"][0]["opens"] == f"{tmp_path / 'kept' / 'tide.txt'}:1"
         for tool, given in (("ask_library", asked), ("find_passages", asked), ("list_documents", {}),
                             ("get_text", {"path": "tide"})):  # fmt: skip
-            refused = await client.call_tool(tool, {**given, "library": "secret"})
-            assert refused.is_error
-            assert "none that may be asked. Libraries: papers." in text_of(refused)
-        gone = await client.call_tool("get_text", {"path": "none", "library": "papers"})
-        assert "has no document none" in text_of(gone)
+            said = await call.error(tool, {**given, "library": "secret"})
+            assert "none that may be asked. Libraries: papers." in said
+        assert "has no document none" in await call.error("get_text", {"path": "none", "library": "papers"})
 
     using(model, folder, use, ("papers",))
 
@@ -135,46 +159,43 @@ def test_a_library_that_is_not_there_is_an_error_at_once(folder: Path) -> None:
         make_server(SMALL, [folder], ["papers"])
 
 
-def test_what_goes_wrong_is_told_and_no_other_file_is_read(model: Slow, folder: Path, tmp_path: Path) -> None:
+def test_errors_say_why_and_no_other_file_is_read(model: Slow, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "empty.txt").write_text(" ")
+    (folder / "a.txt").write_text("words")
 
-    async def use(client: Any) -> None:
-        for path, why in ((tmp_path / "secret.txt", "no file of a folder"),
-                          (folder / ".." / "secret.txt", "no file of a folder"), (folder / "empty.txt", "empty")):
-            found = await client.call_tool("ask_document", {"path": str(path), "question": "a?"})
-            assert found.is_error
-            assert why in text_of(found)
-        (folder / "a.txt").write_text("words")
-        found = await client.call_tool("ask_document", {"path": str(folder / "a.txt"), "question": " "})
-        assert "question is empty" in text_of(found)
+    async def use(call: Assistant) -> None:
+        for path, question, why in (
+            (tmp_path / "secret.txt", "a?", "no file of a folder"), ("../secret.txt", "a?", "no file of a folder"),
+            ("empty.txt", "a?", "empty"), ("a.txt", " ", "question is empty"),
+        ):  # fmt: skip
+            assert why in await call.error("ask_document", {"path": str(path), "question": question})
 
     using(model, folder, use)
 
 
-def test_one_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
+def test_a_request_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
     (folder / "story.txt").write_text(TEXT)
     model.seconds = 1.0
 
-    async def use(client: Any) -> None:
+    async def use(call: Assistant) -> None:
         arguments = {"path": str(folder / "story.txt"), "question": "Which?"}
         begun = asyncio.Event()
 
         async def progress(*_: Any) -> None:
             begun.set()
 
-        task = asyncio.create_task(client.call_tool("ask_document", arguments, progress_callback=progress))
+        task = asyncio.create_task(call("ask_document", arguments, progress_callback=progress))
         await asyncio.wait_for(begun.wait(), 20)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         for _ in range(2000):
-            kept = (await client.call_tool("list_readings", {})).structured_content["result"]
+            kept = await call("list_readings")
             if kept and kept[0]["tokens"]:
                 break
             await asyncio.sleep(0.01)
         assert 0 < kept[0]["tokens"] < kept[0]["of_tokens"]
         model.seconds = 0.0
-        found = await asyncio.wait_for(client.call_tool("ask_document", arguments), 20)
-        assert not found.is_error
+        await asyncio.wait_for(call("ask_document", arguments), 20)
 
     using(model, folder, use)

@@ -2,69 +2,53 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from tests.server.conftest import Client, parsed, types
+from wim_edge import catalog
+from wim_edge.errors import DownloadError
+from wim_edge.server import models
+
+Progress = Callable[[int, int | None], None]
 
 
-def test_models_are_fetched_while_it_is_watched(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge import catalog
-    from wim_edge.errors import DownloadError
-
-    stopped: list[bool] = []
-
-    def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
-        if entry.name == "gemma3-270m":
-            raise DownloadError("no network", "Connect.")
-        for n in range(1, 20_000 if entry.name == "qwen3-4b" else 200):
-            try:
-                progress(n << 20, 200 << 20)
-            except BaseException:
-                stopped.append(True)
-                raise
-            time.sleep(0 if entry.name == "smollm2-135m" else 0.02)
+def test_a_model_is_fetched_with_its_progress(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+        for n in range(1, 200):
+            progress(n << 20, 200 << 20)
 
     monkeypatch.setattr(catalog, "fetch", fetch)
     found = client.events("/api/models/smollm2-135m/pull", "POST")
     assert types(found)[-1] == "pull.finished"
     assert found[5]["bytes"] > found[4]["bytes"]
-    found = client.events("/api/models/gemma3-270m/pull", "POST")
-    assert (found[-1]["error"], found[-1]["hint"]) == ("DownloadError", "Connect.")
     assert client.post("/api/models/nothing/pull").status_code == 404
-    with client.stream("POST", "/api/models/qwen3-4b/pull") as response:
-        next(parsed(response))
-    for _ in range(6000):
-        if stopped:
-            break
-        time.sleep(0.01)
-    assert stopped
 
 
-def test_what_goes_wrong_inside_a_download_is_in_the_log(
-    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("error", "hint"), [
+    (DownloadError("no network", "Connect."), "Connect."), (RuntimeError("a bug"), "See the server's log."),
+])  # fmt: skip
+def test_a_download_that_fails_says_why(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, hint: str
 ) -> None:
-    def fetch(*_: object) -> None:
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr("wim_edge.catalog.fetch", fetch)
+    monkeypatch.setattr(catalog, "fetch", Mock(side_effect=error))
     found = client.events("/api/models/smollm2-135m/pull", "POST")
-    assert (found[-1]["error"], found[-1]["hint"]) == ("DownloadError", "See the server's log.")
-    assert "RuntimeError: a bug" in caplog.text
+    assert (found[-1]["error"], found[-1]["hint"]) == ("DownloadError", hint)
+    assert ("RuntimeError: a bug" in caplog.text) == isinstance(error, RuntimeError)
 
 
-def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge import catalog
-    from wim_edge.server import models
-
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_a_download_that_nobody_follows_stops(
+    client: Client, monkeypatch: pytest.MonkeyPatch, is_followed: bool
+) -> None:
     stopped, going = threading.Event(), threading.Event()
 
-    def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
+    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
         going.set()
         try:
             while True:
@@ -75,20 +59,20 @@ def test_a_download_that_nobody_ever_watched_stops(client: Client, monkeypatch: 
             raise
 
     monkeypatch.setattr(catalog, "fetch", fetch)
-    monkeypatch.setattr(models, "_SOON", 0.3)
-    host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
-    with socket.create_connection((host, int(port))) as gone:
-        gone.sendall(f"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    monkeypatch.setattr(models, "_GRACE", 60 if is_followed else 0.3)
+    if is_followed:
+        with client.stream("POST", "/api/models/qwen3-4b/pull") as response:
+            next(parsed(response))
+    else:
+        with client.connect() as gone:
+            gone.sendall(b"POST /api/models/qwen3-4b/pull HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert going.wait(60)
     assert stopped.wait(60)
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_judge_and_scout_come_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
-    from wim_edge import catalog
-    from wim_edge.errors import DownloadError
-
-    def fetch(entry: Any, paths: Any, progress: Callable[[int, int | None], None]) -> None:
+    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
         if fails and entry.name == "smollm2-135m":
             raise DownloadError("no network", "Connect.")
         progress(5 << 20, 10 << 20)

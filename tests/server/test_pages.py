@@ -94,5 +94,5 @@ def test_a_disk_that_takes_no_file_is_told_and_the_text_is_there(
 
     monkeypatch.setattr("wim_edge.server.uploads.replace_file", full)
     given = client.upload("ferry.pdf", FERRY)
-    assert any("cannot be shown" in note for note in given["notes"])
+    assert any("cannot be shown as images" in note for note in given["notes"])
     assert "ferry" in client.ok(client.get(f"/api/documents/{given['id']}"))["text"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.server.conftest import ALONE, PARTS, Client, parsed, serving, types
-from tests.server.slow import Slow
+from tests.server.slow import Slow, until
 
 
 def test_asking_streams_the_same_events_as_everywhere(client: Client) -> None:
@@ -46,25 +45,30 @@ def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
 def test_a_question_goes_on_alone_and_can_be_watched_from_anywhere(client: Client) -> None:
     client.upload()
     number = client.question()["id"]
-    whole = client.events(f"/api/questions/{number}/events")
+    whole = client.told(number)
     assert types(whole)[-1] == "answer.finished"
-    assert client.events(f"/api/questions/{number}/events") == whole
-    assert client.events(f"/api/questions/{number}/events", headers={"last-event-id": "4"}) == whole[5:]
-    assert client.events(f"/api/questions/{number}/events?after=6") == whole[7:]
+    assert client.told(number) == whole
+    assert client.told(number, headers={"last-event-id": "4"}) == whole[5:]
+    assert client.told(number, 6) == whole[7:]
     assert client.asked(number)["events"] == len(whole)
 
 
-def test_a_question_that_goes_on_from_another_is_completed_by_it(make: Callable[..., Any], client: Client) -> None:
+def test_a_question_that_goes_on_from_another_is_completed_by_it(
+    make: Callable[..., Any], client: Client, model: Slow
+) -> None:
     client.upload()
     asked = {"documents": [1], "question": "Who may copy the licence in 2021?", "options": {}}
     first = client.ok(client.post("/api/questions", json=asked))["id"]
     client.wait(first)
+    model.seconds = 0.05
+    client.question("Is it busy?")  # so that the next one waits
     later = client.ok(client.post("/api/questions", json={**asked, "question": "and in 2022?", "follows": first}))
     assert later["question"] == later["asked_as"] == "and in 2022?"
+    model.seconds = 0.0
     client.wait(later["id"])
     later = client.asked(later["id"])
     assert later["asked_as"] == "Who may copy the licence in 2021? and in 2022?"
-    settled = client.events(f"/api/questions/{later['id']}/events")[1]
+    settled = client.told(later["id"])[1]
     assert (settled["type"], settled["asked_as"]) == ("question.settled", later["asked_as"])
     with serving(make()) as address, Client(base_url=address, timeout=30) as again:
         assert again.asked(later["id"])["asked_as"] == later["asked_as"]
@@ -81,17 +85,14 @@ def test_answer_now_and_cancel(client: Client, model: Slow) -> None:
     refused = client.post(f"/api/questions/{second['id']}/answer-now")
     assert refused.status_code == 400
     assert "nothing has been read" in refused.json()["error"]["message"]
-    for _ in range(6000):
-        if client.asked(first["id"])["events"] > 12:
-            break
-        time.sleep(0.01)
+    until(lambda: client.asked(first["id"])["events"] > 12)
     client.ok(client.post(f"/api/questions/{second['id']}/cancel"))
     assert client.asked(second["id"])["state"] == "cancelled"
-    assert types(client.events(f"/api/questions/{second['id']}/events")) == ["queued", "error"]
+    assert types(client.told(second["id"])) == ["queued", "error"]
     client.ok(client.post(f"/api/questions/{first['id']}/answer-now"))
     model.seconds = 0.0
     assert client.wait(first["id"])["answer"]
-    assert client.events(f"/api/questions/{first['id']}/events")[-1]["finish_reason"] == "early_exit"
+    assert client.told(first["id"])[-1]["finish_reason"] == "early_exit"
     model.seconds = 0.03
     third = client.question("And then?")
     client.wait(third["id"], "running")
@@ -104,7 +105,7 @@ def test_margins_are_judged_and_it_is_answered_again_without_reading(client: Cli
     client.upload()
     number = client.question()["id"]
     done = client.wait(number)
-    whole = client.events(f"/api/questions/{number}/events")
+    whole = client.told(number)
     used = [source["segment"] for source in whole[-1]["sources"]]
     shown = client.ok(client.put(f"/api/questions/{number}/margins/{used[0]}", json={"accepted": False}))
     assert shown["judged"] == {str(used[0]): False}
@@ -113,7 +114,7 @@ def test_margins_are_judged_and_it_is_answered_again_without_reading(client: Cli
     assert client.put(f"/api/questions/{number}/margins/999", json={"accepted": True}).status_code == 400
     client.ok(client.post(f"/api/questions/{number}/again"))
     assert client.wait(number)["answer"] != done["answer"]
-    more = client.events(f"/api/questions/{number}/events?after={len(whole) - 1}")
+    more = client.told(number, len(whole) - 1)
     assert types(more)[0] == "queued"
     assert "segment.read" not in types(more)
     assert more[-1]["usage"]["prefilled_tokens"] == 0
@@ -123,12 +124,10 @@ def test_margins_are_judged_and_it_is_answered_again_without_reading(client: Cli
 def test_a_reading_goes_on_after_its_answer(client: Client) -> None:
     client.upload(text=PARTS)
     number = client.question("Which bicycle?", **ALONE)["id"]
-    client.wait(number)
-    first = client.events(f"/api/questions/{number}/events")
+    first = client.told(number)
     assert first[-1]["read_segments"] < first[-1]["segments"]
     client.ok(client.post(f"/api/questions/{number}/again?read_on=true"))
-    client.wait(number)
-    more = client.events(f"/api/questions/{number}/events?after={len(first) - 1}")
+    more = client.told(number, len(first) - 1)
     (started,) = [event for event in more if event["type"] == "reading.started"]
     assert started["read_segments"] == first[-1]["read_segments"]
     assert more[-1]["read_segments"] == more[-1]["segments"]

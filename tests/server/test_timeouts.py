@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import socket
 import time
 
-import httpx
 import pytest
 
 from tests.server.conftest import Client
 from wim_edge.server import timeouts
 
 
-def port_of(client: httpx.Client) -> int:
-    assert client.base_url.port
-    return client.base_url.port
-
-
-def test_half_a_head_is_not_waited_for_on_a_kept_connection(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_head_is_not_waited_for_on_a_kept_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "SECONDS", 0.5)
-    host, port = str(client.base_url).removeprefix("http://").rstrip("/").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as held:
+    with client.connect() as held:
         held.sendall(b"GET /api/status HTTP/1.1\r\nHost: evil\r\n\r\n")
         assert b"403" in held.recv(65536)
         begun = time.monotonic()
@@ -34,9 +24,9 @@ def test_half_a_head_is_not_waited_for_on_a_kept_connection(
 
 def test_silent_connections_are_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "SECONDS", 0.3)
-    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=25) as silent:
+    with client.connect() as silent:
         assert silent.recv(1) == b""
-    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=25) as slow:
+    with client.connect() as slow:
         slow.sendall(b"GET /api/status HTTP/1.1\r\nHost: local")
         assert slow.recv(1) == b""
     assert client.get("/api/status").status_code == 200

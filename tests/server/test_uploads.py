@@ -17,7 +17,7 @@ def test_a_document_is_loaded_once_however_often_it_is_named(client: Client) -> 
     number = client.upload()["id"]
     asked = client.question(documents=(number,) * 60)
     assert client.wait(asked["id"])["state"] == "done"
-    started = next(e for e in client.events(f"/api/questions/{asked['id']}/events") if e["type"] == "reading.started")
+    started = next(e for e in client.told(asked["id"]) if e["type"] == "reading.started")
     assert len(started["documents"]) == 1
     part = {"type": "file", "file": {"file_id": f"file-{number}"}}
     body = {"messages": [{"role": "user", "content": [part] * 100}]}

@@ -6,22 +6,14 @@ import io
 import json
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.server.slow import SMALL, TEXT, Slow
-from wim_edge import Runtime
-from wim_edge.server.worker_protocol import serve
+from tests.server.slow import TEXT, Slow, answers_to
 
-
-@pytest.fixture
-def story(tmp_path: Path) -> Path:
-    path = tmp_path / "story.txt"
-    path.write_text(TEXT)
-    return path
+ASK = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})
 
 
 @pytest.mark.parametrize("line", ["[" * 200_000, "[]", '{"id":1,"do":"judge","segment":Infinity,"accepted":true}',
@@ -31,36 +23,16 @@ def story(tmp_path: Path) -> Path:
                                   ])  # fmt: skip
 def test_the_worker_lives_on_after_any_line(model: Slow, line: str) -> None:
     model.seconds = 0.01
-    ask = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})
-    out = io.StringIO()
-
-    def lines() -> Any:
-        yield ask
-        yield line
-        yield ask.replace('"id": 1', '"id": 2')
-        while not any(json.loads(told)["id"] == 2 and "finished" in told for told in out.getvalue().splitlines()):
-            time.sleep(0.01)
-
-    serve(lines(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=model))
-    told = [json.loads(one) for one in out.getvalue().splitlines()]
+    told = answers_to([ASK, line, ASK.replace('"id": 1', '"id": 2')], finished=2, model=model)
     assert any(one["type"] == "error" and one["error"] == "InvalidRequestError" for one in told)
     assert [one["id"] for one in told if one["type"] == "answer.finished"] == [1, 2]
 
 
-def test_lines_that_are_no_requests_are_answered(story: Path) -> None:
+def test_lines_that_are_no_requests_are_answered() -> None:
     asked = [{"id": 1, "do": "ask"}, {"id": 2, "do": "dance"}, {"id": 9, "do": "cancel"},
              {"id": 3, "do": "ask", "documents": [{}], "question": "a?"},
              {"id": 4, "do": "complete", "prompt": "Once"}]  # fmt: skip
-    requests = ["no json", "[]", "3", *map(json.dumps, asked)]
-    out = io.StringIO()
-
-    def lines() -> Any:
-        yield from requests
-        while '"completion.finished"' not in out.getvalue():
-            time.sleep(0.01)
-
-    serve(lines(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
+    told = answers_to(["no json", "[]", "3", *map(json.dumps, asked)], finished=1)
     errors = [(one["id"], one["error"]) for one in told if one["type"] == "error"]
     assert errors == [(number, "InvalidRequestError") for number in (None, None, None, 1, 2, 3)]
     assert {one["id"] for one in told if one["type"].startswith("completion")} == {4}
@@ -77,25 +49,14 @@ def test_lines_that_are_no_requests_are_answered(story: Path) -> None:
     ({"do": "complete", "prompt": "Once", "top_logprobs": 21}, "top_logprobs is 21"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_request_is_named(request_: dict[str, Any], message: str) -> None:
-    out = io.StringIO()
-    line = json.dumps({"id": 1, **request_})
-    serve([line], out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
-    (told,) = map(json.loads, out.getvalue().splitlines())
+    (told,) = answers_to([json.dumps({"id": 1, **request_})])
     assert (told["id"], told["error"], told["message"]) == (1, "InvalidRequestError", message)
     assert told["hint"]
 
 
-def test_what_is_null_is_as_by_default() -> None:
-    out = io.StringIO()
+def test_null_is_the_default() -> None:
     asked = {"do": "complete", "prompt": "Once", "top_logprobs": None, "settings": None, "judged": None, "more": 1}
-
-    def lines() -> Any:
-        yield json.dumps({"id": 1, **asked})
-        while '"completion.finished"' not in out.getvalue():
-            time.sleep(0.01)
-
-    serve(lines(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
-    assert "error" not in {json.loads(line)["type"] for line in out.getvalue().splitlines()}
+    assert "error" not in {one["type"] for one in answers_to([json.dumps({"id": 1, **asked})], finished=1)}
 
 
 class FullPipe(io.StringIO):
@@ -124,28 +85,16 @@ class Counted(Slow):
 
 
 def test_a_host_that_takes_nothing_holds_the_reading_up_and_loses_nothing() -> None:
-    ask = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})
     out, model = FullPipe(), Counted()
-
-    def lines() -> Iterator[str]:
-        yield ask
-        end = time.monotonic() + 60
-        while '"answer.finished"' not in out.getvalue() and time.monotonic() < end:
-            time.sleep(0.01)
-
-    serving = threading.Thread(
-        target=serve, args=(lines(), out, SMALL), kwargs={"open_runtime": lambda given: Runtime(given, model=model)},
-        daemon=True,
-    )  # fmt: skip
-    serving.start()
-    try:
-        assert out.is_full.wait(60)
-        batches = model.batches
-        time.sleep(0.2)  # in which it would be done
-        assert model.batches == batches
-    finally:
-        out.taken.set()
-    serving.join(60)
+    with ThreadPoolExecutor() as pool:
+        answers = pool.submit(answers_to, [ASK], finished=1, model=model, out=out)
+        try:
+            assert out.is_full.wait(60)
+            batches = model.batches
+            time.sleep(0.2)  # in which it would be done
+            assert model.batches == batches
+        finally:
+            out.taken.set()
+        told = answers.result()
     assert model.batches > 2 * batches
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [one["segment"] for one in told if one["type"] == "segment.read"] == list(range(told[-1]["segments"]))

@@ -1,4 +1,4 @@
-"""The application: routes, errors, limits and the page, around one `JobQueue`."""
+"""The application: routes, errors, limits and the page, with one `JobQueue`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -20,6 +20,7 @@ from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
 from wim_edge.server import documents, libraries, models, pages, questions, readings, status
+from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
@@ -33,13 +34,13 @@ from wim_edge.system.addresses import is_loopback
 
 BODY_BYTES = 8 * 1024**2
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
-"""The types of the page's files: Windows' registry may call a script plain text, which no browser then runs."""
+"""The types of the page's files. On Windows the registry may declare scripts plain text, which no browser runs."""
 _SCHEMA = "See /api/openapi.json."
-_ABOUT = """Ask long documents with small models, and watch the reading.
+_ABOUT = """Ask long documents with small models, and follow the reading.
 
-Streams are Server-Sent Events: each has the event's number as `id`, its type as `event`, and the event itself as
-JSON in `data`; docs/events.md describes them. Two come from the server: `queued` first, and `error` last where a
-request fails after its stream has begun. Errors are `{"error": {"type", "message", "hint"}}`."""
+Streams are Server-Sent Events: each has the event's number as `id`, its type as `event`, and the event as JSON in
+`data`; docs/events.md describes them. The server adds two: `queued` comes first, and `error` comes last if a request
+fails after its stream has begun. Errors are `{"error": {"type", "message", "hint"}}`."""
 
 
 def create_app(
@@ -50,22 +51,22 @@ def create_app(
     """Returns the server as an ASGI application.
 
     Args:
-        settings: the values that requests leave open; by default from the environment.
+        settings: the defaults of requests; by default from the environment.
         folders: folders whose files may be named in a request; others must be uploaded.
-        host: the address that the server listens on; ``names``: further ones that it is reached by.
-        token: the token that each request must show; needed where ``host`` is not loopback.
-        read_on: True to read a question on once it is answered and nobody waits, unless its request says otherwise.
+        host: the address that the server listens on; ``names``: further names of the machine.
+        token: the token that each request must show; required if ``host`` is not loopback.
         most_waiting: requests that may wait for the model; the next one is answered 429.
-        open_runtime: makes a runtime for settings.
+        read_on: True to read on after answers while nobody waits, unless a request says otherwise.
+        open_runtime: opens a runtime for settings.
 
     Raises InvalidRequestError without a token on another address than loopback; LibraryError.
     """
     if token is not None and not is_token(token):
-        raise InvalidRequestError("the token is empty, or no header can hold it", "Letters, digits and dashes.")
+        raise InvalidRequestError("the token is empty, or cannot be sent in a header", "Letters, digits and dashes.")
     if token is None and not is_loopback(host):
-        raise InvalidRequestError(f"{host} is reached from other machines: a token is required", "Give --token.")
+        raise InvalidRequestError(f"other machines reach {host}: a token is required", "Give --token.")
     settings = settings or Settings.from_environment()
-    store = Uploads(folders, settings)
+    store = Uploads(AllowedFolders(folders), settings)
     service = Service(settings, store, History(store.folder / "questions"), read_on)
 
     @asynccontextmanager
@@ -88,9 +89,9 @@ def create_app(
         app.include_router(one.router)
     app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
     app.openapi = partial(describe, app)  # type: ignore[method-assign]
-    app.add_exception_handler(WimEdgeError, _own_error)
-    app.add_exception_handler(RequestValidationError, _not_valid)
-    app.add_exception_handler(HTTPException, _other)
+    app.add_exception_handler(WimEdgeError, _failed)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
     app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
     return app
 
@@ -101,37 +102,33 @@ class Page(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
             response = await super().get_response(path, scope)
-            if kind := _TYPES.get(Path(path).suffix):
-                response.headers["content-type"] = kind
-            return response
         except HTTPException as error:
-            if error.status_code == 405 and not any(is_at(route, scope) for route in scope["app"].routes):
+            is_route = any(route.matches(scope)[0] is Match.PARTIAL for route in scope["app"].routes)
+            if error.status_code == 405 and not is_route:
                 raise HTTPException(404) from None
             raise
+        if kind := _TYPES.get(Path(path).suffix):
+            response.headers["content-type"] = kind
+        return response
 
 
-def is_at(route: BaseRoute, scope: Scope) -> bool:
-    """Tells whether a route has this path, but for another method."""
-    return route.matches(scope)[0] is Match.PARTIAL
-
-
-async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with what is wrong with a request, without the values that it holds."""
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    """Answers what is wrong with a request, without the values in it."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
     return error_response(InvalidRequestError(f"{where}: {found['msg']}", _SCHEMA).to_dict(), 422)
 
 
-async def _other(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with the framework's own refusal, in our form."""
+async def _refused(_request: Request, error: Exception) -> JSONResponse:
+    """Answers with the framework's error, in our form."""
     assert isinstance(error, HTTPException)
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
-async def _own_error(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with an error of ours as JSON."""
+async def _failed(_request: Request, error: Exception) -> JSONResponse:
+    """Answers with one of our errors."""
     assert isinstance(error, WimEdgeError)
-    failed = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
+    is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
-    return error_response(error.to_dict(), 503 if failed else None, headers)
+    return error_response(error.to_dict(), 503 if is_disk else None, headers)

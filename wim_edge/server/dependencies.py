@@ -1,4 +1,4 @@
-"""The service, the errors and the base of the shapes that the routes share."""
+"""The service, the errors and the streams that the routes share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
@@ -27,16 +27,18 @@ from wim_edge.errors import (
     ModelNotFoundError,
     WimEdgeError,
 )
+from wim_edge.reading.control import Decision
 from wim_edge.server.guard import SHELF
-from wim_edge.server.history import History
+from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads
-from wim_edge.settings import ITSELF, Paths, Settings
+from wim_edge.settings import ITSELF, PATTERNS, RELEVANCES, Paths, Settings
+from wim_edge.within import PATTERN as WITHIN
 
 T = TypeVar("T")
-_WRITERS, _MOST_WRITING = 2, 32
-_MOST_FIELDS = 64
-_SHELF_CHARS = 200
+_WRITERS, _MAX_WRITING = 2, 32
+_MAX_FIELDS = 64
+_MAX_SHELF_CHARS = 200
 
 
 @dataclass
@@ -45,9 +47,9 @@ class Service:
     store: Uploads
     history: History
     read_on: bool = False
-    """True if a question is read on once it is answered and nobody waits, unless its request says otherwise."""
+    """True to read on after the answer while nobody waits, unless the request says otherwise."""
     queue: JobQueue = field(init=False)
-    """The queue, which lives from the application's start to its end."""
+    """The queue, from the application's start to its end."""
     pulls: dict[str, Job] = field(default_factory=dict)
     """Downloads of models, by name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -55,10 +57,10 @@ class Service:
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
-        """Returns the result of ``work``, which runs in one of few threads of its own, so that a slow or locked disk
-        keeps nobody else waiting. Raises BusyError."""
+        """Returns the result of ``work``, run in one of a few threads of its own: a slow or locked disk blocks no other
+        request. Raises BusyError."""
         waiting = self._writers.statistics().tasks_waiting
-        if waiting >= _MOST_WRITING:
+        if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
         return await to_thread.run_sync(partial(work, *given), limiter=self._writers)
 
@@ -66,26 +68,31 @@ class Service:
         """Ends all running and waiting jobs, so that their streams end too, and frees the model."""
         for job in self.pulls.values():
             if not job.is_finished:
-                job.watched = 0
+                job.wish = Decision.CANCEL
                 job.end("cancelled")
         self.queue.close()
 
+    def forget(self, question: AskedQuestion) -> None:
+        """Cancels and removes a question. Raises LibraryError."""
+        self.queue.cancel(question.job)
+        self.history.remove(question)
+
     def of_shelf(self, name: str) -> Service:
-        """Returns the same service with the documents and questions of this shelf alone; empty: the common one. Raises
-        LibraryError."""
+        """Returns the same service with the documents and questions of this shelf alone; empty: of the common one.
+        Raises LibraryError."""
         if not name:
             return self
         with self.lock:
             if name not in self._shelves:
-                digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()  # a name may hold anything
-                store = Uploads(self.store.folders.paths, self.settings, f"{LIBRARY}.{digest}")
+                digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()  # a name may contain anything
+                store = Uploads(self.store.folders, self.settings, f"{LIBRARY}.{digest}")
                 self._shelves[name] = replace(self, store=store, history=History(store.folder / "questions"))
                 self._shelves[name].queue = self.queue
             return self._shelves[name]
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
-        """Returns the server's settings with a request's options. Model and judge must be of the catalog on this disk,
-        or the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
+        """Returns the server's settings with a request's options. Model and judge must be in the catalog and on this
+        disk, or the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
         unknown = options.keys() - {field.name for field in fields(Settings)}
         if unknown:
             raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such option", "See /api/openapi.json.")
@@ -99,7 +106,7 @@ class Service:
 def _service(request: Request) -> Service:
     found = request.app.state.service
     assert isinstance(found, Service)
-    return found.of_shelf((request.headers.get(SHELF) or request.cookies.get(SHELF, ""))[:_SHELF_CHARS])
+    return found.of_shelf((request.headers.get(SHELF) or request.cookies.get(SHELF, ""))[:_MAX_SHELF_CHARS])
 
 
 Served = Annotated[Service, Depends(_service)]
@@ -112,11 +119,26 @@ class StrictModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _few(cls, given: Any) -> Any:
+    def _limit_fields(cls, given: Any) -> Any:
         """Raises one error instead of one for each of a million fields."""
-        if isinstance(given, dict) and len(given) > _MOST_FIELDS:
+        if isinstance(given, dict) and len(given) > _MAX_FIELDS:
             raise ValueError(f"{len(given):,} fields")
         return given
+
+
+class ReadingChoices(StrictModel):
+    """The options of a reading that all APIs take. The defaults are those of the server, or of the model."""
+
+    judge: str | None = Field(
+        default=None, max_length=200, description="The model that decides which passages answer; self: the model."
+    )
+    first: bool | None = Field(default=None, description="Stop reading at the first sure answer.")
+    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
+    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
+    within: str | None = Field(
+        default=None, max_length=24, pattern=WITHIN, description="The most to read: auto, 20s, 5m, 10% or all."
+    )
+    max_passages: int | None = Field(default=None, ge=1, le=64)
 
 
 class ErrorDetail(BaseModel):
@@ -129,21 +151,18 @@ class ErrorBody(BaseModel):
     error: ErrorDetail
 
 
-ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorBody, "description": "The request is wrong."},
-    401: {"model": ErrorBody, "description": "A token is required."},
-    403: {"model": ErrorBody, "description": "The Host or the Origin is another's."},
-    404: {"model": ErrorBody, "description": "There is none."},
-    408: {"model": ErrorBody, "description": "The body did not come."},
-    413: {"model": ErrorBody, "description": "It is larger than the server, or the model's context, takes."},
-    503: {"model": ErrorBody, "description": "The disk, or what it holds, cannot be used now."},
-    422: {"model": ErrorBody, "description": "It has not the form that is asked for, or the document cannot be read."},
-}
-BUSY: dict[int | str, dict[str, Any]] = {
-    429: {"model": ErrorBody, "description": "Too many wait; Retry-After says for how many seconds."}
-}
+def _responses(**descriptions: str) -> dict[int | str, dict[str, Any]]:
+    return {int(status[1:]): {"model": ErrorBody, "description": one} for status, one in descriptions.items()}
 
 
+ERRORS = _responses(
+    _400="The request is wrong.", _401="A token is required.", _403="The Host or the Origin is not allowed.",
+    _404="There is no such thing.", _408="The body did not arrive.",
+    _413="It is larger than the server, or the model's context, takes.",
+    _422="It has the wrong form, or the document cannot be read.",
+    _503="The disk, or what is on it, cannot be used now.",
+)  # fmt: skip
+BUSY = _responses(_429="Too many requests wait; Retry-After gives the seconds.")
 _STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
     (BusyError, 429), (InvalidRequestError, 400), (DocumentError, 422), (ModelError, 404), (CapacityError, 413),
     (LibraryError, 404),
@@ -154,23 +173,24 @@ def error_response(
     error: Mapping[str, str], status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """Returns an error (`WimEdgeError.to_dict`) as an HTTP response, by default with the status of its class."""
+    kind = BusyError if error["error"] == BusyError.__name__ else getattr(errors, error["error"], None)
+    usual = next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
     body = {"type": error["error"], "message": well_formed(error["message"]), "hint": well_formed(error["hint"])}
-    return JSONResponse({"error": body}, status or _status_of(error["error"]), headers)
+    return JSONResponse({"error": body}, status or usual, headers)
 
 
-def _status_of(name: str) -> int:
-    kind = BusyError if name == BusyError.__name__ else getattr(errors, name, None)
-    return next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
-
-
-async def sse_events(job: Job, start: int = 0) -> AsyncIterator[ServerSentEvent]:
-    """Yields a job's events for a stream."""
-    async for number, event in job.follow(start):
-        yield ServerSentEvent(data=event, event=event["type"], id=str(number))
+async def sse_events(job: Job, start: int = 0, owner: JobQueue | None = None) -> AsyncIterator[ServerSentEvent]:
+    """Yields a job's events for a stream. ``owner``: the queue that cancels it when its client disconnects."""
+    try:
+        async for number, event in job.follow(start):
+            yield ServerSentEvent(data=event, event=event["type"], id=str(number))
+    finally:
+        if owner is not None:
+            owner.cancel(job)
 
 
 async def follow_while_connected(served: Service, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
-    """Yields a job's events, and cancels it as soon as its client is gone."""
+    """Yields a job's events, and cancels it as soon as its client disconnects."""
 
     async def watch() -> None:
         while not await request.is_disconnected():

@@ -1,14 +1,14 @@
 """The place of the question in a request that contains a text: after it, before it, or in another message.
 
-Structure tells it, no words of a language: question marks, blank lines, labels, tags and order.
+It is found by structure, not by words of a language: question marks, blank lines, labels, tags and order.
 
-    what a prompt of a framework has in a last tag, or behind a label where it ends with a bare one ("Answer:")
+    a framework's mark: the last tag, or a label, if the prompt ends with a bare label ("Answer:")
     the last short paragraph (or line, or sentence) of the message
     the first short paragraph (or line)
     the system message, then what the user asked before the text
 
-The first of these that ends with a question mark is taken; where none does, the last short paragraph, or the first one,
-or the end. If several do, or none, the choice is marked as unsure.
+The first of these that ends with a question mark wins; if none does, the last short paragraph, or the first one, or the
+end. If several do, or none, the choice is marked as unsure.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _ASKS = re.compile(r"[?？؟՞]['\")\]”’»*_\s]*$")
 
 @dataclass(frozen=True)
 class FoundQuestion:
-    """A question, and the text that it is asked of: what is left of the message."""
+    """A question, and the rest of the message, which it is asked of."""
 
     question: str
     body: str = ""
     source: str = "the message"
     """Its place: the message's last or first paragraph, its end, the system message, an earlier message."""
     unsure: bool = False
-    """True if nothing asks, or something else asks too."""
+    """True if nothing ends with a question mark, or several texts do."""
 
 
 def asks(text: str) -> bool:
@@ -49,7 +49,7 @@ def asks(text: str) -> bool:
 
 
 def asking_part(text: str) -> str:
-    """Returns the sentences of a short text that ask, without its instructions; empty where none does."""
+    """Returns the sentences of a short text that ask, without its instructions; empty if none does."""
     if len(text) > SHORT:
         return ""
     parts = [text[start:end].strip() for start, end in sentences(text)]
@@ -57,7 +57,7 @@ def asking_part(text: str) -> str:
 
 
 def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQuestion:
-    """Returns the question of a message that brings a text. ``others``: the name and text of other places to look."""
+    """Returns the question of a message that contains a text. ``others``: names and texts of other places to look."""
     if (marked := _marked(text)) is not None:
         return marked
     if len(_paragraphs(text)) < 2 and asks(text):
@@ -73,7 +73,7 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
 
 
 def split_question(text: str) -> tuple[str, str]:
-    """Returns a long message as (document, question), whether or not anything in it asks."""
+    """Returns a long message as (document, question), even if nothing in it asks."""
     paragraphs = _paragraphs(text)
     (first, first_end), (last, last_end) = paragraphs[0], paragraphs[-1]
     if len(paragraphs) > 1 and last_end - last <= SHORT:
@@ -88,8 +88,8 @@ def split_question(text: str) -> tuple[str, str]:
 
 
 def _marked(text: str) -> FoundQuestion | None:
-    """Returns the question that a framework's prompt marks: in a tag at its end or, where it ends with a bare label,
-    behind the label of the last line before that, or of a line near its head that asks; None: it marks none."""
+    """Returns the question that a framework's prompt marks, else None: in a tag at its end or, if it ends with a bare
+    label, after the label of the last line before that, or of an asking line near its head."""
     tail = max(0, len(text) - 2 * SHORT)
     if tagged := _TAGGED.search(text, tail):
         return FoundQuestion(tagged[2], text[: tagged.start()].strip(), "its label")
@@ -131,12 +131,12 @@ def _first(text: str) -> Iterator[FoundQuestion]:
 
 
 def _plain(question: str) -> str:
-    """Returns a question without a label of one word before it: "Question: ..."."""
+    """Returns a question without a label of one word ("Question: ...")."""
     return _LABEL.sub("", question.strip(), count=1)
 
 
 def _last_sentence(text: str, end: int) -> int | None:
-    """Returns the place where the last sentence begins, if it is short enough."""
+    """Returns the start of the last sentence, if it is short enough."""
     tail = max(0, end - 2 * SHORT)
     start = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
     return None if start == tail or end - start > SHORT else start

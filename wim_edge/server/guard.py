@@ -1,8 +1,8 @@
-"""The server's guard: it lets in this machine, from this page or without a browser, and whoever knows the token.
+"""The server's guard: it admits this machine, from this page or without a browser, and whoever has the token.
 
-A page of another site that a browser on this machine has open must not reach the model (DNS rebinding,
-cross-site requests): the Host must be one of ours, and the Origin, where a browser sends one, too. No
-Access-Control header is ever sent. A request whose body dawdles is let go.
+A page of another site in a browser on this machine must not reach the model (DNS rebinding, cross-site requests): the
+Host must be the server's, and so must the Origin that a browser sends. No Access-Control header is ever sent. A request
+whose body stops coming is ended.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from wim_edge.system.addresses import LOOPBACK, is_loopback
 
 COOKIE = "wim-edge-token"
 SHELF = "wim-edge-shelf"
-"""The cookie, or the header, that names a client's own shelf of documents and questions; without it the common one."""
-_SHELF_SECONDS = 400 * 86_400  # as long as browsers keep a cookie
-_BODY_SECONDS = 30.0  # in which a next piece of a body must come
+"""The cookie, or the header, that names a client's own shelf of documents and questions; default: the common one."""
+_SHELF_SECONDS = 400 * 86_400  # the most that browsers keep a cookie
+_BODY_SECONDS = 30.0  # the longest wait for the next piece of a body
 _HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
     (b"x-content-type-options", b"nosniff"),
@@ -39,16 +39,16 @@ def new_token() -> str:
 
 
 def is_token(token: str) -> bool:
-    """Tells whether a token can stand in a header and a cookie, and is not empty."""
+    """Tells whether a token can be sent in a header and a cookie, and is not empty."""
     return re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token) is not None
 
 
 @dataclass(frozen=True)
 class Guard:
-    """Middleware: lets a request through, or answers 401, 403 or 408.
+    """Middleware that passes a request on, or answers 401, 403 or 408.
 
-    ``hosts``: names and addresses, without ports, that the server is reached by. ``token``: the one a request must
-    show (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: none.
+    ``hosts``: the server's names and addresses, without ports. ``token``: the token that a request must show
+    (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: none.
     """
 
     app: ASGIApp
@@ -59,41 +59,35 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-
-        whole = late = False
+        is_whole = is_late = False
 
         async def send_safely(message: Message) -> None:
-            if late:
-                return  # whatever it makes of half a body
+            if is_late:
+                return  # the application's answer to half a body
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal(scope, receive, send_safely)
-            return
-
         async def receive_soon() -> Message:
-            nonlocal whole, late
-            if whole:  # now it only waits for the client to go away
+            nonlocal is_whole, is_late
+            if is_whole:  # the application waits for the client to disconnect
                 return await receive()
             try:
                 async with asyncio.timeout(_BODY_SECONDS):
                     message = await receive()
             except TimeoutError:
-                late = True
+                is_late = True
                 raise
-            whole = not message.get("more_body", False)
+            is_whole = not message.get("more_body", False)
             return message
 
         try:
-            await self.app(scope, receive_soon, send_safely)
+            await (self._refusal(scope) or self.app)(scope, receive_soon, send_safely)
         except TimeoutError:
-            if not late:
+            if not is_late:
                 raise
-        if late:
-            await _refused(408, "the request's body did not come", "Send it at once.")(scope, receive, send)
+        if is_late:
+            await _refused(408, "the request's body did not arrive", "Send it at once.")(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -130,7 +124,7 @@ class Guard:
 
 
 def hosts_of(address: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Returns the names that a server on this address is reached by."""
+    """Returns the names of a server on this address."""
     own = LOOPBACK if is_loopback(address) or address in ("0.0.0.0", "::") else ()
     return frozenset(name.strip("[]").lower() for name in (address, *own, *more))
 
@@ -144,7 +138,7 @@ def _host_of(url: str) -> str | None:
 
 
 def _cookies(header: str, own: str) -> Iterator[str]:
-    """Yields the values of a cookie. Other programs on this machine set cookies for this host, perhaps odd ones."""
+    """Yields the values of a cookie. Other programs on this host may set malformed ones, so each is parsed alone."""
     for one in header.split(";"):
         name, _, value = one.strip().partition("=")
         if name == own:

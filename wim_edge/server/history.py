@@ -1,7 +1,4 @@
-"""Questions that were asked, with their events: a page that is opened again shows them.
-
-The latest `KEPT` stand on disk, one JSON file each.
-"""
+"""The questions that were asked, with their events. The latest `KEPT` are on disk, one JSON file each."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn
@@ -27,12 +24,12 @@ from wim_edge.system.atomic_files import write_text
 _LOG = logging.getLogger(__name__)
 KEPT = 200
 _NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.provisional", "answer.delta")
-"""The events that are of no interest afterwards."""
+"""The events without interest after the answer."""
 
 
 @dataclass(eq=False)
 class AskedQuestion:
-    """A question, the documents that it was asked of, and its events so far."""
+    """A question, the documents that it was asked of, and the job that answers it."""
 
     documents: list[int]
     text: str
@@ -42,41 +39,26 @@ class AskedQuestion:
     """Seconds since 1970."""
     judged: dict[int, bool] = field(default_factory=dict)
     """The reader's verdicts, by segment."""
-    job: Job | None = None
-    """The job that answers it; None: it was asked of an earlier run of the server."""
-    old: list[dict[str, Any]] = field(default_factory=list)
-    """Its events in that earlier run."""
-    ended: JobState = "done"
-    """Its state at the end of that earlier run."""
+    job: Job = field(default_factory=Job)
     asked_as: str = ""
     """The question as it is asked, restated if it refers to the one before it; empty: as ``text``."""
     before: Turn | None = None
     """The question before, and its answer."""
     library: str | None = None
-    """The library that passages are recalled from, beside the documents."""
+    """The library that passages are recalled from, besides the documents."""
 
     def __post_init__(self) -> None:
         self.asked_as = self.asked_as or self.text
 
     @property
-    def state(self) -> JobState:
-        return self.job.state if self.job else self.ended
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """Returns its events so far, as JSON objects."""
-        return self.job.events if self.job else self.old
-
-    @property
-    def finished(self) -> dict[str, Any] | None:
-        """The event of the latest answer, once that is whole. One that an older version stored lacks some fields."""
-        return next((event for event in reversed(self.events) if event["type"] == "answer.finished"), None)
+    def answer(self) -> dict[str, Any]:
+        """The event of the latest whole answer, else nothing. Older versions stored fewer fields."""
+        return next((event for event in reversed(self.job.events) if event["type"] == "answer.finished"), {})
 
     @property
     def turn(self) -> Turn:
-        """The question and its short answer, for the one that follows."""
-        answer = self.finished or {}
-        return Turn(self.asked_as, answer.get("short", "") if answer.get("status") != "not_found" else "")
+        """The question and its short answer, for the next question."""
+        return Turn(self.asked_as, self.answer.get("short", "") if self.answer.get("status") != "not_found" else "")
 
 
 class History:
@@ -84,11 +66,9 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.Lock()
-        self._questions: dict[str, AskedQuestion] = {}
         folder.mkdir(mode=0o700, exist_ok=True)
         found = [question for path in folder.glob("*.json") if (question := _read(path))]
-        for question in sorted(found, key=lambda one: one.asked):
-            self._questions[question.id] = question
+        self._questions = {question.id: question for question in sorted(found, key=lambda one: one.asked)}
 
     def all(self, document: int | None = None, library: str | None = None) -> list[AskedQuestion]:
         """Returns the questions, the latest first; only those of this document or library, if one is given."""
@@ -103,30 +83,29 @@ class History:
         with self._lock:
             found = self._questions.get(number)
         if found is None:
-            raise LibraryError("there is no such question", "GET /api/questions lists those there are.")
+            raise LibraryError("there is no such question", "GET /api/questions lists them.")
         return found
 
-    def add(self, question: AskedQuestion) -> AskedQuestion:
+    def add(self, question: AskedQuestion) -> None:
         with self._lock:
             self._questions[question.id] = question
-            over = [one for one in self._questions.values() if one.job is None or one.job.is_finished]
-            many = len(self._questions) - KEPT
-        for one in over[: max(0, many)]:
+            finished = [one for one in self._questions.values() if one.job.is_finished]
+            n_over = len(self._questions) - KEPT
+        for one in finished[: max(0, n_over)]:
             with suppress(LibraryError):
                 self.remove(one)
-        return question
 
     def keep(self, question: AskedQuestion) -> None:
-        """Writes down a question and its events. If the disk refuses, they are forgotten with the process."""
+        """Writes a question and its events to disk. If that fails, they are lost with the process."""
         try:
-            with self._lock:  # what is written last is what it was last
+            with self._lock:
                 if question.id in self._questions:
-                    write_text(self._path(question), json.dumps(_as_written(question)))
+                    write_text(self._path(question), json.dumps(_stored(question)))
         except OSError as error:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: AskedQuestion) -> None:
-        """Removes a question. Raises LibraryError where the disk refuses: it would be there again after a restart."""
+        """Removes a question. Raises LibraryError if its file cannot be removed: it would return with a restart."""
         with self._lock:
             try:
                 self._path(question).unlink(missing_ok=True)
@@ -138,37 +117,26 @@ class History:
         return self._folder / f"{question.id}.json"
 
 
-def _as_written(question: AskedQuestion) -> dict[str, Any]:
-    told = [event for event in question.events if event["type"] not in _NOT_KEPT]
-    return {"id": question.id, "documents": question.documents, "text": question.text, "asked": question.asked,
-            "options": question.options, "judged": dict(question.judged), "ended": question.state,
-            "old": told, "asked_as": question.asked_as, "library": question.library}  # fmt: skip
-
-
-class _Told(BaseModel):
-    model_config = ConfigDict(extra="allow")
+class _StoredEvent(BaseModel):
     type: str = Field(pattern=r"^[a-z]+(\.[a-z]+)*$")
     text: str = ""
 
-    @model_validator(mode="after")
-    def _answered(self) -> Self:
-        if self.type == "answer.finished":
-            if "text" not in self.model_fields_set:
-                raise ValueError("an answer without its text")
-            _AnswerParts.model_validate(self.model_extra or {})
-        return self
 
-
-class _AnswerParts(BaseModel):
-    """The parts of an answer that are shown; an older version stored none."""
-
+class _StoredAnswer(_StoredEvent):
+    text: str
     status: AnswerStatus = "answered"
     short: str = ""
     support: float | None = None
 
 
-class _Written(BaseModel):
-    """A question as it stands on disk."""
+def _check_event(event: dict[str, Any]) -> dict[str, Any]:
+    """Returns the event. Raises ValueError if a field that is shown has another type."""
+    (_StoredAnswer if event.get("type") == "answer.finished" else _StoredEvent).model_validate(event)
+    return event
+
+
+class _Stored(BaseModel):
+    """A question as it is on disk."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     id: str = Field(pattern="^[0-9a-f]{32}$")
@@ -178,24 +146,27 @@ class _Written(BaseModel):
     options: dict[str, Any]
     judged: dict[int, bool]
     ended: JobState
-    old: list[_Told]
+    old: list[Annotated[dict[str, Any], AfterValidator(_check_event)]]
     asked_as: str = ""
     library: str | None = None
 
 
+def _stored(question: AskedQuestion) -> dict[str, Any]:
+    own = {name: value for name, value in vars(question).items() if name in _Stored.model_fields}
+    kept = [event for event in question.job.events if event["type"] not in _NOT_KEPT]
+    return own | {"judged": dict(question.judged), "ended": question.job.state, "old": kept}
+
+
 def _read(path: Path) -> AskedQuestion | None:
-    """Returns a stored question; None for a damaged file, which is of no more use."""
+    """Returns a stored question; None for a damaged file."""
     try:
-        found = _Written.model_validate_json(read_small_file(path))
+        found = _Stored.model_validate_json(read_small_file(path))
     except (OSError, ValueError, RecursionError):
         return None
     if found.id != path.stem:
         return None
-    told = [event.model_dump(exclude_unset=True) for event in found.old]
     if found.ended in ("waiting", "running"):  # the server was killed
-        lost = Failed("EngineError", "the server ended before it was answered", "Ask again.").to_dict()
-        found.ended, told = "failed", [*told, lost]
-    return AskedQuestion(
-        found.documents, found.text, found.options, found.id, found.asked, found.judged, old=told, ended=found.ended,
-        asked_as=found.asked_as, library=found.library,
-    )  # fmt: skip
+        lost = Failed("EngineError", "the server ended before it was answered", "Ask again.")
+        found.ended, found.old = "failed", [*found.old, lost.to_dict()]
+    own = {name: value for name, value in vars(found).items() if name not in ("ended", "old")}
+    return AskedQuestion(**own, job=Job(state=found.ended, events=found.old))

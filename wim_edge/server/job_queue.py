@@ -1,12 +1,11 @@
-"""The queue: one thread owns the model, and requests wait in line for it.
+"""The job queue: one thread owns the model and serves one job at a time, in the order of arrival.
 
-    submit      the job is in line, or `BusyError`: the line is full
-    follow      its events, from any one on, as they happen; many may follow one job
-    answer_now  read no further
-    cancel      leave the line, or stop within a batch
+    submit      puts a job in line, or raises `BusyError` if the line is full
+    follow      yields its events, from any one on, as they happen; many may follow one job
+    answer_now  stops reading and answers
+    cancel      takes the job out of the line, or stops it within a batch
 
-One job at a time, in the order in which they came, so that none starves. A job may go on when it is done, as long as
-nobody else comes.
+A finished job may continue to read as long as no other one waits.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-_USUAL_SECONDS = 30.0  # of a job, before one has been seen
-_OF_THE_MODELS = (*MODEL_SETTINGS, "judge")  # another embedding model is loaded beside them
+_USUAL_SECONDS = 30.0  # of a job, before the first one has been timed
+_MODEL_SETTINGS = (*MODEL_SETTINGS, "judge")  # another embedding model is loaded beside them
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -73,33 +72,34 @@ def _nothing(_runtime: Runtime) -> Iterator[Event]:
 class Job:
     """A request: its work on the model, and its events so far."""
 
-    begin: Callable[[Runtime], Iterator[Event]]
-    settings: Settings
-    on: Callable[[Runtime], Iterator[Event]] | None = None
-    """Reads on where not all was read; is stopped when another job comes."""
+    begin: Callable[[Runtime], Iterator[Event]] = _nothing
+    settings: Settings = field(default_factory=Settings)
+    read_on: Callable[[Runtime], Iterator[Event]] | None = None
+    """Reads the rest after an answer from a part; stops when another job comes."""
     state: JobState = "waiting"
+    model: str | None = None
+    """The model's name, once it is loaded."""
     events: list[dict[str, Any]] = field(default_factory=list)
-    """Events as JSON objects; a question that is answered again goes on after the earlier ones."""
+    """Events as JSON objects; a repeated question appends to the earlier ones."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
-    """Is called with each event, in the thread that tells it."""
-    on_end: Callable[[Job], None] = lambda job: None
-    """Is called in the queue's thread when the job is over."""
-    watched: int | None = None
-    """The number of watchers of a job that goes on only while it is watched; None: nobody has begun to watch."""
-    gives_way: bool = False
-    """True once the job has done what was asked, and goes on only as long as nobody waits."""
-    _wish: Decision = Decision.CONTINUE
+    """Called with each event, in the thread that adds it."""
+    on_end: Callable[[Job], object] = lambda job: None
+    """Called in the queue's thread when the job is over."""
+    yields: bool = False
+    """True once the job is answered, and continues only while no other one waits."""
+    wish: Decision = Decision.CONTINUE
+    _was_followed: bool = False
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def abandoned(self) -> bool:
-        """Tells whether all who watched the job have gone."""
-        return self.watched == 0
+    def is_abandoned(self) -> bool | None:
+        """True if all followers have left; None if there was none yet."""
+        return not self._waiters if self._was_followed else None
 
     @property
     def has_more(self) -> bool:
-        """Tells whether the answer comes from a part of the text, so that reading on is possible."""
+        """True if the answer comes from a part of the text."""
         last = self.events[-1]
         return last.get("unread_probability") is not None and last["read_segments"] < last["segments"]
 
@@ -109,32 +109,34 @@ class Job:
 
     async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
         """Yields the events from ``start`` on, each with its number, until the last one."""
-        waiter = (asyncio.get_running_loop(), asyncio.Event())
+        changed = asyncio.Event()
+        waiter = asyncio.get_running_loop(), changed
         with self._lock:
             self._waiters.add(waiter)
+            self._was_followed = True
         try:
             while True:
-                waiter[1].clear()
-                over = self.is_finished  # before looking: what came until then is told
+                changed.clear()
+                is_last = self.is_finished  # read before the events, so that none is missed
                 for number, event in enumerate(self.events[start:], start):
                     yield number, event
                     start = number + 1
-                if over:
+                if is_last:
                     return
-                await waiter[1].wait()
+                await changed.wait()
         finally:
             with self._lock:
                 self._waiters.discard(waiter)
 
     def tell(self, event: Event) -> None:
-        told = event.to_dict()
-        self.events.append(told)
-        self.on_event(told)
+        """Appends an event, and wakes the followers."""
+        self.events.append(event.to_dict())
+        self.on_event(self.events[-1])
         self._wake()
 
     def end(self, state: JobState) -> None:
         self.state = state
-        self.begin, self.on = _nothing, None  # and so are its documents
+        self.begin, self.read_on = _nothing, None  # frees the documents
         self.on_end(self)
         self._wake()
 
@@ -147,7 +149,7 @@ class Job:
 
 
 class JobQueue:
-    """Owns the model, and does jobs on it, one after the other, in a thread of its own.
+    """Owns the model, and runs jobs on it, one after the other, in its own thread.
 
     ``open_runtime``: opens a runtime for settings. ``most``: jobs that may wait besides the running one.
     """
@@ -162,9 +164,8 @@ class JobQueue:
         self._changed = threading.Condition()
         self._closed = False
         self._base: Runtime | None = None
-        """The runtime that holds the models; no question is put to it."""
+        """The runtime that holds the models; it answers no question itself."""
         self._roles: Roles | None = None
-        """Its models, by what they usually do."""
         self._loaded: dict[str, Any] = {}
         self._asking: Runtime | None = None
         self._asking_settings = settings
@@ -173,51 +174,45 @@ class JobQueue:
 
     @property
     def model(self) -> str | None:
-        """The name of the model that questions were last put to."""
-        roles = self._roles
-        return roles.model.name if roles is not None else None
+        """The name of the model of the last question."""
+        return None if (roles := self._roles) is None else roles.model.name
 
     @property
     def judge_name(self) -> str | None:
-        """The name of the model that judges for it; None: it does so itself."""
-        roles = self._roles
-        return roles.judge.name if roles is not None and roles.judge is not None else None
+        """The name of the model that judges for it; None: the model itself."""
+        return None if (roles := self._roles) is None or roles.judge is None else roles.judge.name
 
     @property
     def in_memory(self) -> list[str]:
-        """The names of the models that are loaded."""
-        roles = self._roles
-        return roles.model.in_memory if roles is not None else []
+        """The names of the loaded models."""
+        return [] if (roles := self._roles) is None else roles.model.in_memory
 
     @property
     def waiting(self) -> int:
-        """The number of jobs in line, the running one included."""
+        """The number of jobs in line, including the running one."""
         running = self._running
-        return len(self._line) + (running is not None and not running.gives_way)
+        return len(self._line) + (running is not None and not running.yields)
 
     def submit(self, job: Job) -> Job:
         """Puts a job in line. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
-                raise BusyError(self.waiting, self._seconds_to_room())
+                left = self._usual - (time.monotonic() - self._begun)  # of the running job, if it is like the others
+                raise BusyError(self.waiting, max(1, round(left)))
             job.tell(Queued(self.waiting))
             self._line.append(job)
             self._changed.notify()
             running = self._running
-        if running is not None and running.gives_way:
+        if running is not None and running.yields:
             self.cancel(running)
         return job
 
-    def _seconds_to_room(self) -> int:
-        """Returns when the running job, if it takes as long as usual, makes room for the next one in line."""
-        return max(1, round(self._usual - (time.monotonic() - self._begun)))
-
     def answer_now(self, job: Job) -> None:
-        """Has a job read no further, and answer from what has been read."""
+        """Stops reading, and answers from what has been read."""
         self._ask_for(job, Decision.ANSWER)
 
     def cancel(self, job: Job) -> None:
-        """Takes a job out of the line, or stops it within a batch."""
+        """Takes a job out of the line, or stops it within a batch. Does nothing to a finished job."""
         with self._changed:
             if job in self._line:
                 self._line.remove(job)
@@ -227,14 +222,14 @@ class JobQueue:
         self._ask_for(job, Decision.CANCEL)
 
     def judge(self, job: Job, segment: int, accepted: bool | None) -> None:
-        """Applies the reader's verdict on a segment, if the job is the running one."""
+        """Applies the reader's verdict on a segment, if the job is running."""
         with self._changed:
             if job is self._running and self._asking is not None:
                 self._asking.judge(segment, accepted)
 
     def _ask_for(self, job: Job, decision: Decision) -> None:
         with self._changed:
-            job._wish = max(job._wish, decision)
+            job.wish = max(job.wish, decision)
             runtime = self._asking if job is self._running else None
             if runtime is not None:
                 runtime.cancel() if decision is Decision.CANCEL else runtime.answer_now()
@@ -243,9 +238,9 @@ class JobQueue:
         """Cancels the running and the waiting jobs, and frees the model."""
         with self._changed:
             self._closed = True
-            waiting, running = list(self._line), self._running
+            jobs = [*self._line, *([self._running] if self._running else [])]
             self._changed.notify()
-        for job in [*waiting, *([running] if running else [])]:
+        for job in jobs:
             self.cancel(job)
         self._thread.join()
 
@@ -268,56 +263,57 @@ class JobQueue:
     def _do(self, job: Job) -> JobState:
         try:
             runtime = self._runtime(job.settings)
-            if job._wish is Decision.CANCEL:  # while the model was loaded
+            job.model = self.model
+            if job.wish is Decision.CANCEL:  # while the model was loaded
                 job.tell(_NOT_BEGUN)
                 return "cancelled"
-            self._begun = time.monotonic()  # a model is not loaded for each
+            self._begun = time.monotonic()  # without the time to load the model
             self._tell(job, job.begin(runtime))
             self._usual += (time.monotonic() - self._begun - self._usual) / 4
-            while job.on is not None and job.has_more and self._may_go_on(job):
+            while job.read_on is not None and job.has_more and self._may_read_on(job):
                 read = job.events[-1]["read_segments"]
-                self._tell(job, job.on(runtime))
-                if job.events[-1].get("read_segments") == read:  # there is no way on
+                self._tell(job, job.read_on(runtime))
+                if job.events[-1].get("read_segments") == read:  # no progress
                     break
         except WimEdgeError as error:
             job.tell(Failed(**error.to_dict()))
             return "failed"
-        except Exception as error:  # noqa: BLE001 - the next one in line is still to be served
-            _LOG.exception("a request failed")  # a traceback of ours, no text of documents
+        except Exception as error:  # noqa: BLE001 - the next job must still be served
+            _LOG.exception("a request failed")  # the traceback contains no text of documents
             job.tell(Failed(type(error).__name__, "something is wrong inside wim-edge", "See the server's log."))
             return "failed"
         cancelled = job.events[-1].get("finish_reason") == "cancelled"
-        return "cancelled" if cancelled and not job.gives_way else "done"
+        return "cancelled" if cancelled and not job.yields else "done"
 
-    def _may_go_on(self, job: Job) -> bool:
+    def _may_read_on(self, job: Job) -> bool:
         with self._changed:
-            may = not (self._line or self._closed or job._wish)
-            job.gives_way = job.gives_way or may
+            may = not (self._line or self._closed or job.wish)
+            job.yields = job.yields or may
             return may
 
     def _tell(self, job: Job, found: Iterator[Event]) -> None:
         with closing(found):  # type: ignore[type-var]
-            if job._wish:
-                self._ask_for(job, job._wish)
+            if job.wish:
+                self._ask_for(job, job.wish)
             for event in found:
                 job.tell(event)
 
     def _runtime(self, settings: Settings) -> Runtime:
-        """Returns a runtime for these settings; where they are unchanged, it keeps what was read last."""
-        wanted = _of_model(settings)
+        """Returns a runtime for these settings: the last one, with what it read, if they are unchanged."""
+        wanted = {name: getattr(settings, name) for name in _MODEL_SETTINGS}
         if self._base is not None and wanted["model"] == self.model:
-            wanted["model"] = self._loaded["model"]  # by its own name
+            wanted["model"] = self._loaded["model"]  # named as it was resolved
         if self._base is None or self._loaded != wanted:
             self._free()
             base = self._open(self.settings.with_changes(**wanted))
             roles = base.roles()
-            roles.reader.model()  # a writer beside it is loaded when its first answer is due
+            roles.reader.model()  # a writer is loaded with its first answer
             self._base, self._roles, self._loaded = base, roles, wanted
         if self._asking is None or self._asking_settings != settings:
             if self._asking is not None:
                 self._asking.close()
             self._asking = None
-            own = {name: value for name, value in vars(settings).items() if name not in _OF_THE_MODELS}
+            own = {name: value for name, value in vars(settings).items() if name not in _MODEL_SETTINGS}
             asking = self._base.with_changes(**own)
             with self._changed:
                 self._asking, self._asking_settings = asking, settings
@@ -325,12 +321,8 @@ class JobQueue:
 
     def _free(self) -> None:
         with self._changed:
-            asking, base, self._asking, self._base = self._asking, self._base, None, None
-            self._roles = None
-        for runtime in (asking, base):
+            runtimes = self._asking, self._base
+            self._asking = self._base = self._roles = None
+        for runtime in runtimes:
             if runtime is not None:
                 runtime.close()
-
-
-def _of_model(settings: Settings) -> dict[str, Any]:
-    return {name: vars(settings)[name] for name in _OF_THE_MODELS}

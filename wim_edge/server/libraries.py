@@ -1,11 +1,11 @@
-"""Routes: the libraries that can be asked, and the files that can be named."""
+"""Routes: libraries and the files of allowed folders."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -13,12 +13,12 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 
-from wim_edge.documents.document import well_formed
 from wim_edge.errors import LibraryError
 from wim_edge.library.folders import known_libraries
 from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library
 from wim_edge.reading.events import Event
+from wim_edge.server.allowed_files import FileView
 from wim_edge.server.dependencies import ERRORS, Served
 from wim_edge.server.documents import DocumentDetail, detail_of
 from wim_edge.server.uploads import LIBRARY
@@ -29,12 +29,12 @@ router = APIRouter(tags=["documents"], responses=ERRORS)
 class LibraryView(BaseModel):
     name: str
     documents: int
-    has_files: bool = Field(description="Whether it was made of files or folders, which it can be in step with.")
+    has_files: bool = Field(description="True if it has files or folders to synchronise with.")
 
 
 @dataclass(frozen=True)
 class FileSynced(Event):
-    """A file of a library that was not as it was, or a page of it whose text was recognised."""
+    """A file of a library that has changed, or a page of it whose text was recognised."""
 
     type = "sync.file"
     path: str
@@ -42,7 +42,7 @@ class FileSynced(Event):
     """One of added, changed, moved, removed, failed, recognised (of a page)."""
     documents: int
     note: str
-    """The reason why it failed, or what is missing of it."""
+    """The reason for a failure, or what is missing of the file."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,23 @@ class SyncFinished(Event):
 
     type = "sync.finished"
     files: dict[str, int]
-    """The number of files of each state, the unchanged ones too."""
-
-
-class FileView(BaseModel):
-    path: str = Field(description="As POST /api/documents/named takes it.")
-    folder: str = Field(description="The folder that was named when the server was started.")
-    name: str = Field(description="Its path in that folder.")
+    """The number of files of each state, including unchanged ones."""
 
 
 @router.get("/libraries")
 async def list_libraries() -> list[LibraryView]:
-    """Lists the libraries that `wim-edge library add` has made and that can be read, by name."""
+    """Lists the readable libraries that `wim-edge library add` has made, by name."""
     return await run_in_threadpool(_libraries)
+
+
+def _libraries() -> list[LibraryView]:
+    found = []
+    for name in known_libraries():
+        with suppress(LibraryError):  # a damaged one cannot be asked; `wim-edge library list` reports it
+            if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # a shelf
+                library = Library(name)
+                found.append(LibraryView(name=name, documents=len(library), has_files=bool(library.roots())))
+    return [one for one in found if one.documents or one.has_files]
 
 
 def _opened(library: str) -> Library:
@@ -72,20 +76,20 @@ def _opened(library: str) -> Library:
 
 @router.post("/libraries/{library}/sync", response_class=EventSourceResponse)
 async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
-    """Brings a library in step with the files and folders that were added to it, as `wim-edge library sync` does, and
-    streams the result of each file that is not as it was, and of each page whose text is recognised. It stops when
-    nobody watches, and goes on from there the next time."""
+    """Brings a library in step with its files and folders, as `wim-edge library sync` does, and streams the result of
+    each changed file and of each page whose text is recognised. Stops when the client disconnects, and continues from
+    there the next time."""
     counts: Counter[str] = Counter()
-    told = 0
+    n = 0
     async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):
         counts[one.state] += one.state != "recognised"
         if one.state not in ("unchanged", "skipped"):
-            yield _sent(FileSynced(one.path, one.state, one.documents, one.note), told)
-            told += 1
-    yield _sent(SyncFinished({state: n for state, n in counts.items() if n}), told)
+            yield _sse(FileSynced(one.path, one.state, one.documents, one.note), n)
+            n += 1
+    yield _sse(SyncFinished(dict(+counts)), n)
 
 
-def _sent(event: Event, number: int) -> ServerSentEvent:
+def _sse(event: Event, number: int) -> ServerSentEvent:
     return ServerSentEvent(data=event.to_dict(), event=event.type, id=str(number))
 
 
@@ -94,39 +98,13 @@ async def get_library_document(
     library: str, name: Annotated[str, Query(max_length=1000, description="As events name it.")]
 ) -> DocumentDetail:
     """Returns a document of a library with its whole text."""
-
-    def found() -> DocumentDetail:
-        kept = Library(library).find(name)
-        if kept is None:
-            raise LibraryError(f"library {library} holds no document of that name", "Events name those recalled.")
-        return detail_of(kept, page_images=False)
-
-    return await run_in_threadpool(found)
+    kept = await run_in_threadpool(lambda: Library(library).find(name))
+    if kept is None:
+        raise LibraryError(f"library {library} has no document of that name", "Events name the recalled ones.")
+    return detail_of(kept, page_images=False)
 
 
 @router.get("/files")
 async def list_files(served: Served) -> list[FileView]:
-    """Lists files of the folders that were named when the server was started, at most 1,000."""
-
-    def found() -> list[FileView]:
-        folders = served.store.folders
-        files = []
-        for path in map(Path, folders.files()):
-            folder = next(one for one in folders.paths if path.is_relative_to(one))
-            name = path.relative_to(folder).as_posix()
-            files.append(FileView(path=well_formed(str(path)), folder=well_formed(str(folder)), name=well_formed(name)))
-        return files
-
-    return await run_in_threadpool(found)
-
-
-def _libraries() -> list[LibraryView]:
-    found = []
-    for name in known_libraries():
-        try:
-            if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # what was given is on the shelf
-                library = Library(name)
-                found.append(LibraryView(name=name, documents=len(library), has_files=bool(library.roots())))
-        except LibraryError:
-            continue  # one that is damaged cannot be asked; `wim-edge library list` tells
-    return [one for one in found if one.documents or one.has_files]
+    """Lists the files of the allowed folders, at most 1,000."""
+    return await run_in_threadpool(served.store.folders.files)

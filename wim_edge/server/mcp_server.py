@@ -1,17 +1,6 @@
-"""The Model Context Protocol on standard input and output: documents of named folders, and named libraries, as tools
-of an assistant.
+"""A server of the Model Context Protocol: tools of an assistant that ask documents of named folders and libraries.
 
-    ask_document    read a document, answer from it; margins come as progress
-    ask_library     recall passages of a library, read them, answer from them
-    find_passages   recall them alone
-    get_text        the text of a document, or a part of it
-    read_document   read ahead
-    list_files      the files of the folders
-    list_libraries  the libraries
-    list_documents  the documents of a library
-    list_readings   the documents that are read already
-
-One request is served at a time; one that is given up is cancelled within a batch.
+One request runs at a time. A request that the assistant gives up is cancelled within a batch.
 """
 
 from __future__ import annotations
@@ -20,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -28,90 +17,87 @@ from pydantic import BaseModel, Field
 
 import wim_edge
 from wim_edge.documents import Document
+from wim_edge.documents.document import well_formed
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.library import Library
-from wim_edge.reading.events import Event
+from wim_edge.reading.events import AnswerStatus, Event
 from wim_edge.runtime import Runtime
+from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.server.job_queue import Job, JobQueue
 from wim_edge.server.uploads import Uploads
 from wim_edge.settings import Settings
 
 _T = TypeVar("_T")
-_FILE = "its path, or its path in one of the folders. list_files lists those there are."
+_FILE = "its path, or its path in one of the folders. list_files lists them."
 File = Annotated[str, Field(description=f"A {ANY_OF_THEM} file: {_FILE}")]
-Name = Annotated[str, Field(description="The name of a library. list_libraries lists those there are.")]
-_MOST_DOCUMENTS = 1000  # that are listed
+Name = Annotated[str, Field(description="The name of a library. list_libraries lists them.")]
+_MAX_DOCUMENTS = 1000  # in a list
 _PART = 20_000
-"""The characters that `get_text` returns at most."""
-_ABOUT = """Answers questions of long documents with a small model on this machine. Files of these folders: {folders}.
-Libraries of documents: {libraries}.
-Reading takes minutes the first time, much less afterwards. Sources give page and characters, and a word for word
-quotation where there is one; prefer what they quote to the answer's own words. Where the status is not_found, the
-document does not seem to answer."""
+"""The most characters that `get_text` returns."""
+_ABOUT = """Answers questions about long documents with a small model on this machine.
+Files of these folders: {folders}. Libraries of documents: {libraries}.
+The first reading takes minutes, later ones much less. Sources give page and characters, and a verbatim quotation if
+there is one; prefer the quotations to the answer's own words. With the status not_found, the document does not seem to
+answer."""
 
 
-class SourceView(BaseModel):
-    document: str
-    opens: str | None = Field(description="What opens its file at the place, for a person.")
+class Placed(BaseModel):
     page: int | None
     section: str | None
     characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
+
+
+class Cited(Placed):
+    document: str
+
+
+class SourceView(Cited):
+    opens: str | None = Field(description="The reference that opens its file at the place, for a person.")
     relevance: float = Field(description="0 to 1.")
-    quotation: str = Field(description="What the document says there; empty where none was taken.")
+    quotation: str = Field(description="The words of the document there, or empty.")
 
 
-class QuoteView(BaseModel):
+class QuoteView(Cited):
     text: str = Field(description="A whole sentence, row of a table or item of a list.")
-    document: str
-    page: int | None
-    section: str | None
-    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
-    header: str = Field(description="Of a row of a table, the row that heads it.")
+    header: str = Field(description="For a row of a table, its header row.")
 
 
 class AnswerView(BaseModel):
     answer: str = Field(description="The short answer with its quotation, or the model's own words.")
-    status: Literal["answered", "unsure", "not_found"] = Field(
-        description="not_found: the document does not seem to say, and the quotations are what comes nearest."
+    status: AnswerStatus = Field(
+        description="not_found: the document does not seem to answer; the quotations are the nearest ones."
     )
-    short: str = Field(description="The answer in a few words; empty where there is none.")
-    span: tuple[int, int] | None = Field(description="Where it stands, as characters of the document's text.")
-    quotes: list[QuoteView] = Field(description="What carries the answer, the best first.")
-    support: float | None = Field(description="How likely the document holds an answer, 0 to 1; null: not known.")
-    unsupported: list[str] = Field(description="Values of the answer that stand in no passage: do not rely on them.")
-    finish_reason: str = Field(description="stop, length, repeated (ended where the model repeated itself), or "
-                                           "early_exit (not everything was read).")  # fmt: skip
+    short: str = Field(description="The answer in a few words, or empty.")
+    span: tuple[int, int] | None = Field(description="Its characters in the document's text.")
+    quotes: list[QuoteView] = Field(description="The quotations that carry the answer, the best first.")
+    support: float | None = Field(description="The probability that the document answers, 0 to 1; null: not known.")
+    unsupported: list[str] = Field(description="Values of the answer that no passage contains: do not rely on them.")
+    finish_reason: str = Field(description="stop, length, repeated (the model repeated itself), or early_exit (not "
+                                           "everything was read).")  # fmt: skip
     model: str
     judge: str | None = Field(description="The model that judged which passages answer, if it is another one.")
     read_segments: int
-    segments: int = Field(description="Of the document; where fewer were read, the most promising ones were.")
-    unread_probability: float | None = Field(description="That one of the others answers better; null: not known.")
+    segments: int = Field(description="Of the document; if fewer were read, the most promising ones were.")
+    unread_probability: float | None = Field(description="That an unread one answers better; null: not known.")
     sources: list[SourceView]
 
 
 class ReadView(BaseModel):
     tokens: int
-    kept_tokens: int = Field(description="That need not be read again.")
+    kept_tokens: int = Field(description="The tokens that need not be read again.")
 
 
-class PassageView(BaseModel):
-    document: str
+class PassageView(Cited):
     title: str
-    page: int | None
-    section: str | None
-    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
     text: str
-    score: float = Field(description="How well it suits the question: more is better, among these passages.")
+    score: float = Field(description="How well it suits the question, compared with the other passages.")
 
 
-class TextView(BaseModel):
+class TextView(Placed):
     text: str
-    characters: tuple[int, int] = Field(description="[start, end) of the document's text.")
-    of: int = Field(description="The characters of the whole text; where it goes on, ask for the next start.")
-    page: int | None
-    section: str | None
+    of: int = Field(description="The characters of the whole text; if there are more, ask for the next start.")
 
 
 class AllowedLibrary(BaseModel):
@@ -133,18 +119,19 @@ class KeptView(BaseModel):
 
 
 class AssistantTools:
-    """The tools: each method is one. ``folders`` and ``libraries`` are those that may be asked, and no others. Raises
-    LibraryError, InvalidRequestError for a library that is not there."""
+    """The tools, one a method. Only ``folders`` and ``libraries`` may be asked. Raises LibraryError,
+    InvalidRequestError for a library that does not exist."""
 
     def __init__(
         self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str],
         open_runtime: Callable[[Settings], Runtime],
     ) -> None:  # fmt: skip
-        self._settings, self._open, self._store = settings, open_runtime, Uploads(folders, settings)
+        self._settings, self._open = settings, open_runtime
+        self._store = Uploads(AllowedFolders(folders), settings)
         self._libraries = {name: Library(name) for name in libraries}
         self._queue: JobQueue | None = None
         self.about = _ABOUT.format(
-            folders=", ".join(map(str, self._store.folders.paths)) or "none", libraries=", ".join(libraries) or "none"
+            folders=", ".join(self._store.folders.paths) or "none", libraries=", ".join(libraries) or "none"
         )
 
     @asynccontextmanager
@@ -156,23 +143,23 @@ class AssistantTools:
             await asyncio.to_thread(queue.close)
 
     async def ask_document(self, path: File, question: str, ctx: Context) -> AnswerView:
-        """Reads a document, or the parts not read before, and answers a question from it, with sources."""
+        """Reads a document, or its parts not read before, and answers a question from it, with sources."""
         found = await self._file(path)
-        return _answer_view(await self._done(lambda runtime: runtime.stream(found, question), ctx))
+        return _answer_view(await self._run(lambda runtime: runtime.stream(found, question), ctx))
 
     async def ask_library(self, library: Name, question: str, ctx: Context) -> AnswerView:
         """Recalls passages of a library, reads them, and answers a question from them, with sources."""
         name = self._allowed(library).name
-        return _answer_view(await self._done(lambda runtime: runtime.stream((), question, library=name), ctx))
+        return _answer_view(await self._run(lambda runtime: runtime.stream((), question, library=name), ctx))
 
     async def find_passages(self, library: Name, question: str, ctx: Context) -> list[PassageView]:
         """Finds the passages of a library that may answer a question, the best first, without reading them."""
         name = self._allowed(library).name
-        last = await self._done(lambda runtime: runtime.recall(name, question), ctx)
+        last = await self._run(lambda runtime: runtime.recall(name, question), ctx)
         return [PassageView(**one, characters=one["chars"]) for one in last["passages"]]
 
     async def get_text(
-        self, path: Annotated[str, Field(description=f"{_FILE} With a library the name of a document of it.")],
+        self, path: Annotated[str, Field(description=f"{_FILE} With a library, the name of its document.")],
         library: str | None = None,
         start: Annotated[int, Field(ge=0, description="The first character.")] = 0,
         characters: Annotated[int, Field(ge=1, le=_PART)] = _PART,
@@ -185,16 +172,16 @@ class AssistantTools:
                         page=place.page, section=place.section)  # fmt: skip
 
     async def read_document(self, path: File, ctx: Context) -> ReadView:
-        """Reads a document ahead, so that questions about it need not wait."""
+        """Reads a document ahead, so that questions about it are answered sooner."""
         found = await self._file(path)
-        last = await self._done(lambda runtime: runtime.read(found), ctx)
+        last = await self._run(lambda runtime: runtime.read(found), ctx)
         return ReadView(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
 
     async def list_files(
-        self, folder: Annotated[str, Field(description="A folder in them, to list what is in it alone.")] = ""
+        self, folder: Annotated[str, Field(description="A folder in them, to list its files alone.")] = ""
     ) -> list[str]:
-        """Lists the files of the folders that can be asked about, the first thousand of them."""
-        return await asyncio.to_thread(self._store.folders.files, folder)
+        """Lists the files that can be asked, at most a thousand."""
+        return [file.path for file in await asyncio.to_thread(self._store.folders.files, folder)]
 
     async def list_libraries(self) -> list[AllowedLibrary]:
         """Lists the libraries that can be asked."""
@@ -202,16 +189,16 @@ class AssistantTools:
         return [AllowedLibrary(name=name, documents=size) for name, size in sizes.items()]
 
     async def list_documents(self, library: Name) -> list[LibraryDocument]:
-        """Lists the documents of a library, the first thousand of them."""
+        """Lists the documents of a library, at most a thousand."""
         found = await _in_thread(self._allowed(library).entries)
-        return [LibraryDocument(name=one.name, path=one.path, characters=one.chars) for one in found[:_MOST_DOCUMENTS]]
+        return [LibraryDocument(name=one.name, path=one.path, characters=one.chars) for one in found[:_MAX_DOCUMENTS]]
 
     async def list_readings(self) -> list[KeptView]:
-        """Lists the documents that are read already, wholly or in part."""
+        """Lists the documents that have been read, wholly or in part."""
         found = await _in_thread(lambda: ReadingStore.of(self._settings).readings())
-        return [KeptView(title=r.title, model=r.model, tokens=r.tokens, of_tokens=r.of_tokens) for r in found]
+        return [KeptView.model_validate(one, from_attributes=True) for one in found]
 
-    # What is allowed, and the work
+    # Access, and the work
 
     async def _file(self, path: str) -> Document:
         return (await _in_thread(lambda: self._store.name(path)))[0].document
@@ -219,7 +206,7 @@ class AssistantTools:
     async def _kept(self, library: str, name: str) -> Document:
         found = await _in_thread(lambda: self._allowed(library).find(name))
         if found is None:
-            raise _failure(f"library {library} has no document {name}", "list_documents lists those there are.")
+            raise _failure(f"library {library} has no document {name}", "list_documents lists them.")
         return found.document
 
     def _allowed(self, library: str) -> Library:
@@ -228,15 +215,14 @@ class AssistantTools:
             raise _failure("the library is none that may be asked", f"Libraries: {allowed}.")
         return self._libraries[library]
 
-    async def _done(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:
-        """Runs a job and returns its last event; what happens until then is told as progress. Raises ToolError."""
+    async def _run(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:
+        """Runs a job, reports its progress, and returns its last event. Raises ToolError."""
         assert self._queue is not None  # the server is running
-        job = Job(begin, self._settings)
         try:
-            self._queue.submit(job)
+            job = self._queue.submit(Job(begin, self._settings))
         except WimEdgeError as error:
             raise _failure(str(error), error.hint) from error
-        at, of = 0, 0
+        at, of = 0, None
         try:
             async for _, event in job.follow():
                 match event["type"]:
@@ -244,24 +230,23 @@ class AssistantTools:
                         at, of = event["tokens"], event["of"]
                         await ctx.report_progress(at, of, f"{at:,} of {of:,} tokens")
                     case "margin.judged" if event["relevant"] and event["text"]:
-                        await ctx.report_progress(at, of or None, f"margin: {' '.join(event['text'].split())}")
+                        await ctx.report_progress(at, of, f"margin: {' '.join(event['text'].split())}")
                     case "answer.provisional":
-                        await ctx.report_progress(at, of or None, f"so far: {event['short']}")
+                        await ctx.report_progress(at, of, f"so far: {event['short']}")
                     case "error":
                         raise _failure(event["message"], event["hint"])
         finally:
             self._queue.cancel(job)
-        last = job.events[-1]
-        if last.get("finish_reason") == "cancelled":
+        if event.get("finish_reason") == "cancelled":
             raise _failure("cancelled", "Ask again.")
-        return last
+        return event
 
 
 def make_server(
     settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = (), *,
     open_runtime: Callable[[Settings], Runtime] = Runtime,
 ) -> MCPServer:  # fmt: skip
-    """Returns the server; its ``run()`` serves standard input and output. Raises what `AssistantTools` does."""
+    """Returns the server; its ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
     tools = AssistantTools(settings, folders, libraries, open_runtime)
     server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
     for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):
@@ -272,7 +257,7 @@ def make_server(
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Returns what a function does in a thread. Raises ToolError for what goes wrong."""
+    """Returns the result of a function, run in a thread. Raises ToolError for its errors."""
     try:
         return await asyncio.to_thread(work)
     except WimEdgeError as error:
@@ -282,16 +267,14 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 
 
 def _answer_view(last: dict[str, Any]) -> AnswerView:
-    """Returns an answer as an assistant is told it, from the last event."""
+    """Returns an answer for an assistant, from the last event."""
     sources = [
         SourceView(**one, characters=one["quote"] or one["chars"], quotation=one["margin"] if one["quote"] else "")
         for one in last["sources"]
     ]
     quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]
-    made = ("sources", "quotes")
-    same = {name: last[name] for name in AnswerView.model_fields if name in last and name not in made}
-    return AnswerView(answer=last["text"], sources=sources, quotes=quotes, **same)
+    return AnswerView(**{**last, "sources": sources, "quotes": quotes}, answer=last["text"])
 
 
 def _failure(message: str, hint: str) -> ToolError:
-    return ToolError(f"{message}. {hint}".strip())
+    return ToolError(well_formed(f"{message}. {hint}".strip()))

@@ -1,4 +1,4 @@
-"""Routes: the models that can be named, and their downloads."""
+"""Routes: the catalog's models and their downloads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -19,6 +19,7 @@ from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.errors import DownloadError, WimEdgeError
 from wim_edge.reading import events
+from wim_edge.reading.control import Decision
 from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import ERRORS, Served, sse_events
 from wim_edge.server.job_queue import Failed, Job
@@ -37,18 +38,17 @@ class ModelView(BaseModel):
     context: int = Field(description="Tokens.")
     bytes: int
     judge: str | None = Field(description="The model that judges for it unless a request says otherwise; null: none.")
-    memory_bytes: int = Field(description="What it needs to read and answer, with its judge.")
-    fits: bool = Field(description="Whether this machine has so much.")
-    here: bool = Field(description="Whether its file is on this disk.")
-    embeds: bool = Field(description="Whether that is an embedding model.")
-    writes: bool = Field(description="Whether it words answers; one that only points does not.")
+    memory_bytes: int = Field(description="The memory that it needs to read and answer, with its judge.")
+    fits: bool = Field(description="True if this machine has that much memory.")
+    here: bool = Field(description="True if its file is on this disk.")
+    embeds: bool = Field(description="True for an embedding model.")
+    writes: bool = Field(description="True if it words answers; one that only points does not.")
     loaded: bool
 
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The first ``bytes`` of a model's ``of`` bytes are here; ``of`` is None if their number is unknown. Models
-    that work along with it come after it."""
+    """The first ``bytes`` of a model's ``of`` bytes (None: unknown) are here. Its companions follow it."""
 
     type = "pull.progress"
     model: str
@@ -58,7 +58,7 @@ class PullProgress(Event):
 
 @dataclass(frozen=True)
 class PullFinished(Event):
-    """The model is on this disk, and verified, and so are those that were fetched with it: its judge, its scout."""
+    """The model is on this disk and verified, and so are the companions fetched with it: its judge, its scout."""
 
     type = "pull.finished"
     model: str
@@ -67,26 +67,28 @@ class PullFinished(Event):
 
 @router.get("/models")
 async def list_models(served: Served) -> list[ModelView]:
-    """Lists the models that can be named, from the lowest rank up."""
-    return await run_in_threadpool(_models, served.queue.in_memory)
-
-
-def _models(loaded: Sequence[str]) -> list[ModelView]:
-    paths = Paths.from_environment()
-    models = Catalog.load(paths)
-    found = [catalog.facts(entry, models, paths) for entry in models]
+    """Lists the models of the catalog, from the lowest rank up."""
+    loaded = served.queue.in_memory
+    found = await run_in_threadpool(catalog_facts)
     return [ModelView(**one, here=one["path"] is not None, loaded=one["name"] in loaded) for one in found]
 
 
-_SOON = 5.0  # seconds after which one who asked for a download has begun to watch it, or has gone
+def catalog_facts() -> list[dict[str, Any]]:
+    """Returns what is known of each model of the catalog (`catalog.facts`)."""
+    paths = Paths.from_environment()
+    models = Catalog.load(paths)
+    return [catalog.facts(entry, models, paths) for entry in models]
+
+
+_GRACE = 5.0  # seconds in which the client that started a download must begin to follow it
 
 
 class _GoneError(Exception):
-    """Is raised where nobody waits for the download any more."""
+    """Raised to stop a download that nobody follows."""
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
-    """Returns the download under way, whoever began it; it goes on in a thread of its own while anybody watches."""
+    """Returns the download under way, whoever started it. It runs in its own thread while anybody follows it."""
     paths = Paths.from_environment()
     models = Catalog.load(paths)
     entry = models.get(name)
@@ -94,19 +96,20 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     with served.lock:
         job = served.pulls.get(name)
         if job is None or job.is_finished:
-            job = served.pulls[name] = Job(lambda runtime: iter(()), served.settings, state="running")
+            job = served.pulls[name] = Job(state="running")
             threading.Thread(target=_pull, args=(job, paths, entry, missing), name="wim-edge pull", daemon=True).start()
     return job
 
 
-def _pull(job: Job, paths: Paths, entry: ModelEntry, others: Sequence[ModelEntry] = ()) -> None:
-    """Fetches a model and others that work along with it. That these cannot be fetched is a warning: the model is
-    here."""
+def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
+    """Fetches a model and its companions. A companion that cannot be fetched is a warning: the model is here."""
     last, begun = -1, time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
         nonlocal last
-        if job.abandoned or (job.watched is None and time.monotonic() > begun + _SOON):
+        is_late = time.monotonic() > begun + _GRACE
+        if job.wish or (is_late if job.is_abandoned is None else job.is_abandoned):
+            job.wish = Decision.CANCEL
             raise _GoneError
         if (step := done >> 20) != last:  # an event a MiB
             last = step
@@ -121,7 +124,7 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, others: Sequence[ModelEntry
     try:
         fetch(entry)
         fetched = []
-        for other in others:
+        for other in companions:
             try:
                 fetch(other)
                 fetched.append(other.name)
@@ -132,21 +135,16 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, others: Sequence[ModelEntry
     except WimEdgeError as error:
         job.tell(Failed(**error.to_dict()))
         job.end("failed")
-    except Exception as error:  # noqa: BLE001 - the library that downloads may wrap ours
-        # Of one that was abandoned that is how it ends; a fault of ours is to be found all the same
-        _LOG.log(logging.DEBUG if job.abandoned else logging.ERROR, "a download failed", exc_info=True)
-        if not job.abandoned:
+    except Exception as error:  # noqa: BLE001 - the library that downloads may wrap our error
+        _LOG.log(logging.DEBUG if job.wish else logging.ERROR, "a download failed", exc_info=True)
+        if not job.wish:
             job.tell(Failed(DownloadError.__name__, f"{entry.name}: {type(error).__name__}", "See the server's log."))
-        job.end("cancelled" if job.abandoned else "failed")
+        job.end("cancelled" if job.wish else "failed")
 
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Fetches a model, and those that work along with it, and streams the progress. It stops when nobody watches, and
-    goes on from there the next time."""
-    job.watched = (job.watched or 0) + 1
-    try:
-        async for event in sse_events(job):
-            yield event
-    finally:
-        job.watched = (job.watched or 1) - 1
+    """Fetches a model and its companions, and streams the progress. Stops when nobody follows, and continues from there
+    the next time."""
+    async for event in sse_events(job):
+        yield event

@@ -1,29 +1,28 @@
-"""The OpenAPI description, completed: the events of streams, and the form of errors."""
+"""The OpenAPI description, with the events of streams and the form of errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
-from pydantic import TypeAdapter
 
 from wim_edge.reading.events import EVENTS, Event
 from wim_edge.server.job_queue import Failed, Queued
 from wim_edge.server.libraries import FileSynced, SyncFinished
 from wim_edge.server.models import PullFinished, PullProgress
+from wim_edge.server.worker_schema import schemas_of
 
-_REF = "#/components/schemas/{model}"
+_REF = "#/components/schemas/{name}"
 _OF_EVENTS = ("/api/ask", "/api/read", "/api/questions/{number}/events", "/api/models/{name}/pull",
               "/api/libraries/{library}/sync")  # fmt: skip
 _OF_CHUNKS = ("/v1/chat/completions", "/v1/completions")
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """Returns the description of an application's routes."""
+    """Returns the OpenAPI description of an application."""
     found = FastAPI.openapi(app)
     schemas = found["components"]["schemas"]
-    for unused in ("HTTPValidationError", "ValidationError"):  # ours have another form
+    for unused in ("HTTPValidationError", "ValidationError"):  # our errors have another form
         schemas.pop(unused, None)
     schemas |= _events()
     for path, operations in found["paths"].items():
@@ -33,14 +32,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _complete(path: str, responses: dict[str, Any]) -> None:
-    """Completes the responses of a path: errors in our form, and the events or chunks of its stream."""
+    """Adds the form of errors, and the events or chunks of streams, to the responses of a path."""
     for status, response in responses.items():
         if status >= "400":
-            response["content"] = {"application/json": {"schema": {"$ref": _REF.format(model="ErrorBody")}}}
+            response["content"] = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
     streamed = responses.get("200", {}).get("content", {})
     if path in _OF_EVENTS:
         event = {"type": "string", "contentMediaType": "application/json",
-                 "contentSchema": {"$ref": _REF.format(model="Event")}}  # fmt: skip
+                 "contentSchema": {"$ref": _REF.format(name="Event")}}  # fmt: skip
         streamed["text/event-stream"]["itemSchema"]["properties"]["data"] = event
     if path in _OF_CHUNKS:
         item = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
@@ -49,20 +48,12 @@ def _complete(path: str, responses: dict[str, Any]) -> None:
 
 
 def _events() -> dict[str, Any]:
-    """Returns the schemas of the events of streams, each under its class's name, and of any of them as Event."""
-    kinds: Iterable[type[Event]] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
-    schemas: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for kind in kinds:
-        schema = TypeAdapter(kind).json_schema(ref_template=_REF, mode="serialization")
-        schemas |= schema.pop("$defs", {})
-        schema["properties"] = {"type": {"const": kind.type}, **schema["properties"]}
-        schema["required"] = ["type", *schema.get("required", ())]
-        schemas[kind.__name__] = schema
-        names[kind.type] = _REF.format(model=kind.__name__)
-    return schemas | {
+    """Returns the schemas of the events of streams by their classes' names, and of any of them as Event."""
+    kinds: tuple[type[Event], ...] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
+    names = {kind.type: _REF.format(name=kind.__name__) for kind in kinds}
+    return schemas_of(kinds, _REF)[1] | {
         "Event": {
-            "description": "What is told of a reading; docs/events.md describes each. Pass over types not known here.",
+            "description": "An event of a reading; docs/events.md describes each. Ignore unknown types.",
             "oneOf": [{"$ref": name} for name in names.values()],
             "discriminator": {"propertyName": "type", "mapping": names},
         }

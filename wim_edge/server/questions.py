@@ -1,4 +1,4 @@
-"""Questions: ask, watch the reading, stop it, judge its margins, ask again."""
+"""Routes: ask a question, follow the reading, stop it, judge its margins, ask again."""
 
 from __future__ import annotations
 
@@ -14,37 +14,27 @@ from starlette.concurrency import run_in_threadpool
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library.library import open_library
 from wim_edge.reading import events
+from wim_edge.reading.events import AnswerStatus
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
+from wim_edge.server.dependencies import BUSY, ERRORS, ReadingChoices, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
-from wim_edge.server.job_queue import Job
-from wim_edge.settings import ANSWERS, MARGINS, PATTERNS, RELEVANCES
-from wim_edge.within import PATTERN
+from wim_edge.server.job_queue import Job, JobState
+from wim_edge.settings import ANSWERS, MARGINS
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
-_MOST_TOKENS = 8192
+_MAX_TOKENS = 8192
 _JUDGEABLE = ("segment.read", "segment.scored", "margin.judged")
 
 
-class AskOptions(StrictModel):
-    """Options of a question. One left out is as the server was started, or as models.toml says of the model."""
+class AskOptions(ReadingChoices):
+    """The options of a question."""
 
-    model: str | None = Field(default=None, max_length=200, description="A model on this machine, by its name.")
-    judge: str | None = Field(
-        default=None, max_length=200, description="Another one that decides which passages answer; self: the model."
-    )
-    first: bool | None = Field(default=None, description="Read no further than to the first sure answer.")
-    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
-    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
+    model: str | None = Field(default=None, max_length=200, description="The name of a model on this machine.")
     margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]
-    within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
-    )
-    max_passages: int | None = Field(default=None, ge=1, le=64)
     relevance_threshold: float | None = Field(default=None, ge=0, le=1)
-    segment_tokens: int | None = Field(default=None, ge=16, le=_MOST_TOKENS)
-    margin_tokens: int | None = Field(default=None, ge=1, le=_MOST_TOKENS)
-    answer_tokens: int | None = Field(default=None, ge=1, le=_MOST_TOKENS)
+    segment_tokens: int | None = Field(default=None, ge=16, le=_MAX_TOKENS)
+    margin_tokens: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)
+    answer_tokens: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)
     temperature: float | None = Field(default=None, ge=0, le=10, description="0: greedy; else 0.01 or more.")
     top_p: float | None = Field(default=None, gt=0, le=1)
     min_p: float | None = Field(default=None, ge=0, lt=1)
@@ -54,21 +44,20 @@ class AskOptions(StrictModel):
 
 class AskRequest(StrictModel):
     documents: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
-        max_length=64, description="Documents by their ids; none with the pattern llm, or with a library."
+        max_length=64, description="The ids of documents; none with the pattern llm, or with a library."
     )
     library: str | None = Field(
-        default=None, max_length=64, description="A library whose passages are recalled first, and read after the "
-                                                 "documents."
-    )  # fmt: skip
+        default=None, max_length=64, description="A library: recalled passages are read after the documents."
+    )
     question: str = Field(max_length=20_000, pattern=r"\S")
     follows: str | None = Field(
         default=None, pattern="^[0-9a-f]{32}$",
-        description="The question before, by its id: one that does not stand for itself is completed by it.",
+        description="The id of the question before, which restates one that refers to it.",
     )  # fmt: skip
     options: AskOptions = AskOptions()
     read_on: bool | None = Field(
-        default=None, description="Read on after the answer until nothing is left or another request comes, and answer "
-                                  "again where better passages turn up. null: as the server was started."
+        default=None, description="Continue to read after the answer until all is read or another request comes, and "
+        "answer again if better passages turn up. null: the server's default.",
     )  # fmt: skip
 
 
@@ -78,7 +67,7 @@ class ReadRequest(StrictModel):
 
 
 class VerdictRequest(StrictModel):
-    accepted: bool | None = Field(description="true: the answer shall draw on it; false: not; null: as measured.")
+    accepted: bool | None = Field(description="true: the answer should use it; false: not; null: as measured.")
 
 
 class QuestionView(BaseModel):
@@ -86,21 +75,16 @@ class QuestionView(BaseModel):
     documents: list[int]
     library: str | None
     question: str
-    asked_as: str = Field(description="As it was put until it is asked; then restated if it refers to the one before.")
+    asked_as: str = Field(description="The question, restated when it is asked if it refers to the one before.")
     options: dict[str, Any]
     asked: float = Field(description="Seconds since 1970.")
-    state: Literal["waiting", "running", "done", "failed", "cancelled"]
-    answer: str | None = Field(description="The latest, once it is whole.")
-    status: Literal["answered", "unsure", "not_found"] | None = Field(
-        description="Of that answer; not_found: the documents do not seem to say."
-    )
-    short: str = Field(description="That answer in a few words; empty where there is none.")
-    support: float | None = Field(description="How likely the documents hold an answer, 0 to 1; null: not known.")
+    state: JobState
+    answer: str | None = Field(description="The latest whole answer.")
+    status: AnswerStatus | None = Field(description="not_found: the documents do not seem to answer.")
+    short: str = Field(description="The answer in a few words, or empty.")
+    support: float | None = Field(description="The probability that the documents answer, 0 to 1; null: not known.")
     judged: dict[int, bool] = Field(description="The reader's verdicts, by segment.")
-    events: int = Field(description="How many there are so far.")
-
-
-Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question's id.")]
+    events: int = Field(description="The number of events so far.")
 
 
 # Asking
@@ -108,157 +92,143 @@ Number = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The question
 def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
     """Puts a question in line before the response begins, so that a wrong request is an error, not a stream."""
     before = served.history.get(asked.follows).turn if asked.follows else None
-    question = served.history.add(
-        AskedQuestion(asked.documents, asked.question, _given(asked.options), before=before, library=asked.library)
-    )
+    options = asked.options.model_dump(exclude_none=True)
+    question = AskedQuestion(asked.documents, asked.question, options, before=before, library=asked.library)
+    served.history.add(question)
     return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
 
+Entered = Annotated[AskedQuestion, Depends(_entered)]
+
+
 @router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
-async def ask(served: Served, question: Annotated[AskedQuestion, Depends(_entered)]) -> AsyncIterator[ServerSentEvent]:
-    """Asks, and streams the events in the response. A client that goes away cancels the question."""
-    assert question.job is not None
-    try:
-        async for event in sse_events(question.job):
-            yield event
-    finally:
-        served.queue.cancel(question.job)
+async def ask(served: Served, question: Entered) -> AsyncIterator[ServerSentEvent]:
+    """Asks, and streams the events in the response. A client that disconnects cancels the question."""
+    async for event in sse_events(question.job, owner=served.queue):
+        yield event
 
 
 def _reading(served: Served, read: ReadRequest) -> Job:
     documents = [kept.document for kept in served.store.documents(read.documents)]
-    return served.queue.submit(Job(lambda runtime: runtime.read(documents), served.settings_for(_given(read.options))))
+    settings = served.settings_for(read.options.model_dump(exclude_none=True))
+    return served.queue.submit(Job(lambda runtime: runtime.read(documents), settings))
 
 
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
 async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
-    """Reads documents ahead, and streams the events. A client that goes away stops it; what was read is kept."""
-    try:
-        async for event in sse_events(job):
-            yield event
-    finally:
-        served.queue.cancel(job)
+    """Reads documents ahead, and streams the events. A client that disconnects stops it; what was read is kept."""
+    async for event in sse_events(job, owner=served.queue):
+        yield event
 
 
 @router.post("/questions", status_code=202, responses=BUSY)
-async def ask_and_leave(question: Annotated[AskedQuestion, Depends(_entered)]) -> QuestionView:
-    """Asks a question, which is answered whether anybody watches or not."""
-    return _shown(question)
+async def ask_and_leave(question: Entered) -> QuestionView:
+    """Asks a question, which is answered whether anybody follows it or not."""
+    return _view(question)
 
 
 @router.get("/questions")
 async def list_questions(
-    served: Served, document: Annotated[int | None, Query(description="Those of this document.")] = None,
-    library: Annotated[str | None, Query(max_length=64, description="Those of this library.")] = None,
+    served: Served, document: Annotated[int | None, Query(description="Of this document.")] = None,
+    library: Annotated[str | None, Query(max_length=64, description="Of this library.")] = None,
 ) -> list[QuestionView]:  # fmt: skip
     """Lists the questions, the latest first."""
-    return [_shown(question) for question in served.history.all(document, library)]
+    return [_view(question) for question in served.history.all(document, library)]
 
 
-@router.get("/questions/{number}")
-async def get_question(served: Served, number: Number) -> QuestionView:
-    """Returns a question with its state and its answer."""
-    return _shown(served.history.get(number))
-
-
-@router.delete("/questions/{number}", status_code=204)
-async def remove_question(served: Served, number: Number) -> None:
-    """Removes a question; one under way is cancelled."""
-    question = served.history.get(number)
-    if question.job is not None:
-        served.queue.cancel(question.job)
-    served.history.remove(question)
-
-
-def _followed(served: Served, number: Number) -> AskedQuestion:
+def _asked(served: Served, number: Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="Its id.")]
+           ) -> AskedQuestion:  # fmt: skip
     return served.history.get(number)
 
 
+Asked = Annotated[AskedQuestion, Depends(_asked)]
+
+
+@router.get("/questions/{number}")
+async def get_question(question: Asked) -> QuestionView:
+    """Returns a question with its state and its answer."""
+    return _view(question)
+
+
+@router.delete("/questions/{number}", status_code=204)
+async def remove_question(served: Served, question: Asked) -> None:
+    """Removes a question, and cancels it if it is not answered yet."""
+    served.forget(question)
+
+
 @router.get("/questions/{number}/events", response_class=EventSourceResponse)
-async def watch(
-    question: Annotated[AskedQuestion, Depends(_followed)],
-    after: Annotated[int, Query(ge=-1, lt=2**31, description="Events after this one.")] = -1,
-    last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as browsers say it "
-                                                                                   "when they come again.")] = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """Streams all events of a question, from the first one on or after the last one that was seen. A client that goes
-    away changes nothing."""
+async def follow(
+    question: Asked, after: Annotated[int, Query(ge=-1, lt=2**31, description="Events after this one.")] = -1,
+    last_event_id: Annotated[
+        str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as a browser sends it to reconnect.")
+    ] = None,
+) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
+    """Streams all events of a question, or those after the last one seen. A client that disconnects changes nothing."""
     start = max(after, int(last_event_id or -1)) + 1
-    if question.job is None or question.job.is_finished:  # one that was watched before a restart has other numbers now
-        start = min(start, max(0, len(question.events) - 1))
-    if question.job is not None:
-        async for event in sse_events(question.job, start):
-            yield event
-        return
-    for at, told in enumerate(question.old[start:], start):
-        yield ServerSentEvent(data=told, event=told["type"], id=str(at))
+    if question.job.is_finished:  # after a restart the events have other numbers
+        start = min(start, max(0, len(question.job.events) - 1))
+    async for event in sse_events(question.job, start):
+        yield event
 
 
-# While it goes on
+# During the reading
 
 @router.post("/questions/{number}/answer-now")
-async def answer_now(served: Served, number: Number) -> QuestionView:
-    """Reads no further, and answers from what has been read."""
-    question = served.history.get(number)
-    if question.job is not None and question.job.state == "waiting":
+async def answer_now(served: Served, question: Asked) -> QuestionView:
+    """Stops reading, and answers from what has been read."""
+    if question.job.state == "waiting":
         raise InvalidRequestError("nothing has been read yet", "Wait, or cancel it.")
-    if question.job is not None:
-        served.queue.answer_now(question.job)
-    return _shown(question)
+    served.queue.answer_now(question.job)
+    return _view(question)
 
 
 @router.post("/questions/{number}/cancel")
-async def cancel(served: Served, number: Number) -> QuestionView:
+async def cancel(served: Served, question: Asked) -> QuestionView:
     """Stops reading or answering."""
-    question = served.history.get(number)
-    if question.job is not None:
-        served.queue.cancel(question.job)
-    return _shown(question)
+    served.queue.cancel(question.job)
+    return _view(question)
 
 
 @router.put("/questions/{number}/margins/{segment}")
 async def judge_margin(
-    served: Served, number: Number, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: VerdictRequest
+    served: Served, question: Asked, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: VerdictRequest
 ) -> QuestionView:
-    """Accepts or rejects the margin of a segment, from now on: for the answer, and when the question is asked again."""
-    question = served.history.get(number)
-    if not any(told["type"] in _JUDGEABLE and told["segment"] == segment for told in question.events):
+    """Accepts or rejects the margin of a segment, for the answer and for when the question is asked again."""
+    if not any(event["type"] in _JUDGEABLE and event["segment"] == segment for event in question.job.events):
         raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
     if verdict.accepted is None:
         question.judged.pop(segment, None)
     else:
         question.judged[segment] = verdict.accepted
-    if question.job is not None:
-        served.queue.judge(question.job, segment, verdict.accepted)
-    if question.job is None or question.job.is_finished:
+    served.queue.judge(question.job, segment, verdict.accepted)
+    if question.job.is_finished:
         await run_in_threadpool(served.history.keep, question)
-    return _shown(question)
+    return _view(question)
 
 
-def _again(served: Served, number: Number, read_on: bool = False, to_the_end: bool = False) -> AskedQuestion:
-    with served.lock:  # of several at once the first one is it
-        question = served.history.get(number)
-        if question.job is not None and not question.job.is_finished:
+def _again(served: Served, question: Asked, read_on: bool = False, to_the_end: bool = False) -> AskedQuestion:
+    with served.lock:  # of several simultaneous requests the first one wins
+        if not question.job.is_finished:
             raise InvalidRequestError("it is still being answered", "Wait for its answer, or cancel it.")
         return _enter(served, question, read_on, to_the_end)
 
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[AskedQuestion, Depends(_again)]) -> QuestionView:
-    """Answers once more, as the margins are judged now; with `read_on` only after reading on until another segment is
-    the best or all is read; with `to_the_end` it goes on from there as long as nobody waits. Nothing is read again if
-    it was the last question; its events go on after the earlier ones."""
-    return _shown(question)
+    """Answers once more, with the margins as they are judged now. With `read_on` it first reads on until another
+    segment is the best or all is read; with `to_the_end` it then continues as long as no other request waits. The last
+    question is not read again. New events follow the earlier ones."""
+    return _view(question)
 
 
 # Parts
 
 def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle: bool = False) -> AskedQuestion:
-    """Puts a question in line; with ``idle`` it is read on once it is answered and nobody waits. A question that cannot
-    be put in line is not kept, unless it was asked before."""
+    """Puts a question in line. ``idle``: True to read on after the answer while nobody waits. A question that cannot be
+    put in line is not kept, unless it was asked before."""
+    is_first = not question.job.events
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
-        is_first = not question.events
 
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
             after = question.before if is_first and not on else None
@@ -274,29 +244,23 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
         if question.library is not None:
             open_library(question.library)
         elif not documents and settings.pattern != "llm":
-            raise InvalidRequestError("no document is named", "POST /api/documents gives one; or use the pattern llm.")
-        on = partial(begin, on=True) if idle else None
-        job = Job(begin, settings, on, events=list(question.events))
+            raise InvalidRequestError("no document is named", "POST /api/documents adds one; or use the pattern llm.")
+        job = Job(begin, settings, partial(begin, on=True) if idle else None, events=list(question.job.events))
         job.on_end = lambda _: served.history.keep(question)
         served.queue.submit(job)
     except BaseException:
-        if question.job is None and not question.old:
+        if is_first:
             served.history.remove(question)
         raise
     question.job = job
-    served.history.keep(question)  # so that a server that is killed does not lose it
+    served.history.keep(question)  # a killed server does not lose it
     return question
 
 
-def _given(options: AskOptions) -> dict[str, Any]:
-    return options.model_dump(exclude_none=True)
-
-
-def _shown(question: AskedQuestion) -> QuestionView:
-    answer = question.finished or {}
+def _view(question: AskedQuestion) -> QuestionView:
+    answer, job = question.answer, question.job
+    own = {name: value for name, value in vars(question).items() if name in QuestionView.model_fields}
     return QuestionView(
-        id=question.id, documents=question.documents, library=question.library, question=question.text,
-        asked_as=question.asked_as, options=question.options, asked=question.asked,
-        state=question.state, answer=answer.get("text"), status=answer.get("status"), short=answer.get("short", ""),
-        support=answer.get("support"), judged=dict(question.judged), events=len(question.events),
+        **own, question=question.text, state=job.state, answer=answer.get("text"), status=answer.get("status"),
+        short=answer.get("short", ""), support=answer.get("support"), events=len(job.events),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Routes: the readings that are kept on this disk."""
+"""Routes: the saved readings on this disk."""
 
 from __future__ import annotations
 
@@ -20,36 +20,30 @@ class ReadingView(BaseModel):
     title: str
     model: str
     shape: str = Field(description="deep or shallow.")
-    tokens: int = Field(description="That are kept.")
-    of_tokens: int = Field(description="Of the whole text.")
+    tokens: int = Field(description="The saved tokens.")
+    of_tokens: int = Field(description="The tokens of the whole text.")
     bytes: int
-
-
-Number = Annotated[int, Path(ge=1, lt=2**63)]
 
 
 @router.get("/readings")
 async def list_readings(served: Served) -> list[ReadingView]:
-    """Lists the readings that are kept on this disk, for all models."""
+    """Lists the saved readings of all models."""
     return await run_in_threadpool(_readings, served)
 
 
 def _readings(served: Served) -> list[ReadingView]:
     try:
-        return [
-            ReadingView(id=one.id, title=one.title, model=one.model, shape=one.shape, tokens=one.tokens,
-                        of_tokens=one.of_tokens, bytes=one.bytes)
-            for one in ReadingStore.of(served.settings).readings()
-        ]  # fmt: skip
+        found = ReadingStore.of(served.settings).readings()
     except FAILURES as error:
         raise LibraryError(f"the readings cannot be listed: {error}", "Ask again.") from error
+    return [ReadingView.model_validate(one, from_attributes=True) for one in found]
 
 
 @router.delete("/readings/{number}", status_code=204)
-async def remove_reading(served: Served, number: Number) -> None:
-    """Removes a reading; its text is read again when it is asked about."""
+async def remove_reading(served: Served, number: Annotated[int, Path(ge=1, lt=2**63)]) -> None:
+    """Removes a reading; a question about its text reads it again."""
     if number not in [one.id for one in await run_in_threadpool(_readings, served)]:
-        raise LibraryError(f"there is no reading {number}", "GET /api/readings lists those there are.")
+        raise LibraryError(f"there is no reading {number}", "GET /api/readings lists them.")
     try:
         await run_in_threadpool(ReadingStore.of(served.settings).remove, number)
     except FAILURES as error:

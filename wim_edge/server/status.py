@@ -1,4 +1,4 @@
-"""Routes: the machine's state, and the values that may be chosen."""
+"""Routes: the state of the machine, and the values of options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from wim_edge.documents.document import well_formed
 from wim_edge.engine import available_memory
 from wim_edge.roles import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served
@@ -22,24 +21,24 @@ class ExplainedSetting(BaseModel):
 
 
 class ServerStatus(BaseModel):
-    model: str | None = Field(description="The one that questions were last put to; null: none yet.")
-    judge: str | None = Field(description="The model that judges which passages answer; null: that one itself.")
-    waiting: int = Field(description="Requests in line, the one that is done among them.")
-    memory_bytes: int = Field(description="What the server holds.")
+    model: str | None = Field(description="The model of the last question; null: none yet.")
+    judge: str | None = Field(description="The model that judges which passages answer; null: the same one.")
+    waiting: int = Field(description="Requests in line, including the running one.")
+    memory_bytes: int = Field(description="The memory of the server.")
     memory_free_bytes: int
     cpu_cores: int
-    read_on: bool = Field(description="Whether questions are read on after their answers, unless a request says.")
-    folders: list[str] = Field(description="Those whose files may be named.")
+    read_on: bool = Field(description="True to read on after answers, unless a request says otherwise.")
+    folders: list[str] = Field(description="The allowed folders.")
     patterns: list[str]
     relevances: list[str]
     margins: list[str]
     retrievers: list[str]
-    settings: dict[str, ExplainedSetting] = Field(description="With which a question is answered that sets none.")
+    settings: dict[str, ExplainedSetting] = Field(description="The defaults of a question.")
 
 
 @router.get("/status")
 async def status(served: Served) -> ServerStatus:
-    """Returns the machine's state, and the values that may be chosen."""
+    """Returns the state of the machine, and the values of options."""
     resolved = await run_in_threadpool(resolved_settings, served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return ServerStatus(
@@ -47,6 +46,6 @@ async def status(served: Served) -> ServerStatus:
         memory_bytes=psutil.Process().memory_info().rss, memory_free_bytes=available_memory.available(),
         cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
         read_on=served.read_on,
-        folders=[well_formed(str(folder)) for folder in served.store.folders.paths], patterns=list(PATTERNS),
+        folders=served.store.folders.paths, patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), retrievers=list(RETRIEVERS), settings=settings,
     )  # fmt: skip

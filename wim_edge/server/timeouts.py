@@ -1,5 +1,4 @@
-"""The beginning and the end of connections: those that bring no request are closed, so that silent ones do not keep
-others out, and all streams end before the server does."""
+"""Time limits of connections: silent ones are closed, and all streams end before the server does."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SECONDS = 10.0
-"""The time within which a request's head must have come, from the connection's or the head's first byte."""
+"""The time for a request's head to arrive, from the connection's or the head's first byte."""
 
 
 class HeaderTimeoutProtocol(H11Protocol):
-    """uvicorn's protocol, with a limit of time for each head."""
+    """uvicorn's protocol, with a time limit for each head."""
 
     _waiting: asyncio.TimerHandle | None = None
 
@@ -42,7 +41,7 @@ class HeaderTimeoutProtocol(H11Protocol):
 
 
 class DrainingServer(Server):
-    """uvicorn's server; when it is told to stop, it first calls ``end``, which should end all streams."""
+    """uvicorn's server; before it stops, it calls ``end``, which should end all streams."""
 
     def __init__(self, config: Config, end: Callable[[], None]) -> None:
         super().__init__(config)

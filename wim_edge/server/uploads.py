@@ -1,5 +1,4 @@
-"""The documents that were given to the server: a library of their own, so that `wim-edge library` shows it and all
-of them can be asked together."""
+"""The documents of a shelf: a library of their own, which `wim-edge library` shows too."""
 
 from __future__ import annotations
 
@@ -24,23 +23,23 @@ from wim_edge.system.atomic_files import replace_file
 
 LIBRARY = "given"
 _UPLOAD = "upload:"
-_NAME_CHARS = 60  # a name's bytes, four a character, must not be more than a disk takes
-MOST_CHARS = 64_000_000
-"""The most characters of all documents that are asked together."""
-_ESCAPED = (("%22", '"'), ("%0D", " "), ("%0A", " "))
-"""The escapes that browsers send for characters that cannot stand in the name of an uploaded file."""
+_NAME_BYTES = 255  # as file systems allow
+MAX_CHARS = 64_000_000
+"""The most characters of the documents of one question."""
 _UNUSUAL = re.compile(r"[^\w .()-]")
 
 
 class Uploads:
-    """The documents given to the server. ``folders``: those whose files may be named; ``library``: the one that holds
-    them. Safe to use from several threads.
+    """The uploaded documents, and those from ``folders``. ``library``: the library that holds them. Safe to use from
+    several threads.
 
     Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
     """
 
-    def __init__(self, folders: Sequence[Path] = (), limits: Limits = DEFAULTS, library: str = LIBRARY) -> None:
-        self.folders = AllowedFolders(folders)
+    def __init__(
+        self, folders: AllowedFolders | None = None, limits: Limits = DEFAULTS, library: str = LIBRARY
+    ) -> None:
+        self.folders = folders or AllowedFolders(())
         self._limits = limits
         self._lock = threading.Lock()
         self._library = Library(library, create=True)
@@ -48,21 +47,19 @@ class Uploads:
         self._files = self.folder / "files"
         self._sweep()
         self._entries: tuple[str, list[DocumentEntry]] | None = None
-        """All documents, with the version of the library that they are of."""
+        """All documents, with the version of the library that they are from."""
 
     def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Keeps a file that was sent, under its name, and returns it with its notes. The same file is kept once."""
-        for escaped, char in _ESCAPED:
-            name = name.replace(escaped, char)
-        name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")[-_NAME_CHARS:] or "document"
-        source = f"{_UPLOAD}{hashlib.blake2b(data, digest_size=8).hexdigest()}/{name}"
+        """Keeps an uploaded file under its name, and returns it with its notes. The same file is kept once."""
+        name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")
+        name = name.encode()[-_NAME_BYTES:].decode(errors="ignore") or "document"  # keeps the ending
+        source = f"{_UPLOAD}{_digest(data)}/{name}"
         known = self._known(source)
         if known:
-            return known, self._keep_file(known, data)
-        read = document_of(Path(_UNUSUAL.sub("_", name)), data, self._limits)  # as messages name it
-        document = replace(read, name=name, path=Path(name))
-        kept = self._put(source, document)
-        return kept, (*read.notes, *self._keep_file(kept, data))
+            return known, self._keep_pdf(known, data)
+        read = document_of(Path(_UNUSUAL.sub("_", name)), data, self._limits)  # the name in messages
+        kept = self._put(source, replace(read, name=name, path=Path(name)))
+        return kept, (*read.notes, *self._keep_pdf(kept, data))
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
         """Keeps a file of one of the folders, as it is now, and returns it with its notes."""
@@ -71,41 +68,41 @@ class Uploads:
         known = self._known(str(found))
         is_known = known and (known.document.text, known.document.marks) == (document.text, document.marks)
         kept = known if known and is_known else self._put(str(found), document)
-        return kept, (*document.notes, *self._keep_file(kept, data))
+        return kept, (*document.notes, *self._keep_pdf(kept, data))
 
     def entries(self) -> list[DocumentEntry]:
         """Returns all documents, in the order in which they came, without their texts."""
         version = self._library.version
-        if self._entries is None or self._entries[0] != version:  # to count characters SQLite reads all texts
+        if self._entries is None or self._entries[0] != version:  # SQLite reads all texts to count characters
             self._entries = version, self._library.entries()
         return self._entries[1]
 
     def document(self, number: int) -> StoredDocument:
-        """Returns one of the documents, with its text."""
+        """Returns a document, with its text."""
         return self.documents([number])[0]
 
     def documents(self, numbers: Sequence[int]) -> list[StoredDocument]:
         """Returns these documents, each once."""
         numbers = list(dict.fromkeys(numbers))
         chars = {entry.id: entry.chars for entry in self.entries()} if len(numbers) > 1 else {}
-        if sum(chars.get(number, 0) for number in numbers) > MOST_CHARS:
+        if sum(chars.get(number, 0) for number in numbers) > MAX_CHARS:
             raise InvalidRequestError(
-                f"the documents have more than {MOST_CHARS:,} characters", "Ask fewer of them, or ask a library."
+                f"the documents have more than {MAX_CHARS:,} characters", "Ask fewer of them, or ask a library."
             )
         found = self._library.documents([number for number in numbers if 0 < number < 2**63])
-        if len(found) < len(numbers):
-            raise _absent(next(number for number in numbers if number not in {kept.id for kept in found}))
+        if absent := set(numbers) - {kept.id for kept in found}:
+            raise _absent(min(absent))
         return found
 
     def remove(self, number: int) -> None:
-        kept = self.document(number)
+        path = str(self.document(number).document.path)
         with self._lock:
-            self._library.remove(str(kept.document.path))
+            self._library.remove(path)
         with suppress(OSError):
-            self._file_of(number, str(kept.document.path)).unlink(missing_ok=True)
+            self._file_of(number, path).unlink(missing_ok=True)
 
     def pdf(self, number: int) -> Path | None:
-        """Returns the PDF that a document was read from, without reading its text; None if it is of another kind."""
+        """Returns the PDF of a document, without reading its text; None for another kind of file."""
         entry = next((entry for entry in self.entries() if entry.id == number), None)
         if entry is None:
             raise _absent(number)
@@ -115,21 +112,19 @@ class Uploads:
         return None
 
     def _file_of(self, number: int, path: str) -> Path:
-        return self._files / f"{number}-{hashlib.blake2b(path.encode(), digest_size=8).hexdigest()}.pdf"
+        return self._files / f"{number}-{_digest(path.encode())}.pdf"
 
-    def _keep_file(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
-        """Keeps the bytes of a PDF beside its text, so that its pages can be shown; returns a note if it cannot."""
-        if not is_pdf(data) or all(mark.page is None for mark in kept.document.marks):
-            return ()
+    def _keep_pdf(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
+        """Keeps the bytes of a PDF, so that its pages can be shown, and returns a note if that fails."""
         file = self._file_of(kept.id, str(kept.document.path))
+        if not is_pdf(data) or all(mark.page is None for mark in kept.document.marks) or file.exists():
+            return ()
         try:
-            if file.exists():
-                return ()
             self._files.mkdir(exist_ok=True)
             with replace_file(file, private=True) as part:
                 part.write_bytes(data)
         except OSError as error:
-            return (f"its pages cannot be shown as they look: {os_reason(error)}",)
+            return (f"its pages cannot be shown as images: {os_reason(error)}",)
         return ()
 
     def _sweep(self) -> None:
@@ -148,9 +143,13 @@ class Uploads:
             self._library.put(source, 0, len(document.text), [(title_of(document), document)])
         known = self._known(source)
         if known is None:
-            raise LibraryError("the document was removed meanwhile", "Give it again.")
+            raise LibraryError("the document was removed meanwhile", "Upload it again.")
         return known
 
 
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
 def _absent(number: int) -> LibraryError:
-    return LibraryError(f"there is no document {number}", "GET /api/documents lists those there are.")
+    return LibraryError(f"there is no document {number}", "GET /api/documents lists them.")

@@ -7,10 +7,10 @@
     {"id": 1, "do": "cancel"}
     {"id": 1, "do": "judge", "segment": 3, "accepted": false}
 
-Answers are the events of docs/events.md with their request's ``id``; `queued` comes first, and `error` last if a
-request fails. ``settings`` are fields of `wim_edge.Settings`; for ask, ``judged`` maps segments to verdicts, and with
-``"read_on": true`` the last question is read on (`Runtime.stream`). Requests are served in their order. The process
-ends with its standard input.
+Answers are the events of docs/events.md with their request's ``id``; `queued` comes first, and `error` comes last if a
+request fails. ``settings`` are fields of `wim_edge.Settings`. For ask, ``judged`` maps segments to verdicts, and
+``"read_on": true`` continues to read for the last question (`Runtime.stream`). Requests are served in order. The
+process ends with its standard input.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WorkerRead(_Request, kw_only=True):
     def __post_init__(self) -> None:
         for one in self.documents:
             if one == "-" or (isinstance(one, str) and os.path.exists(one) and not os.path.isfile(one)):
-                # A pipe could be waited for for ever, and standard input is what requests come by
+                # A pipe could block for ever, and requests come on standard input
                 raise InvalidRequestError(f"{one}: not a file", "Name a file, or send its text.")
 
     def run(self, runtime: Runtime) -> Iterator[Event]:
@@ -69,7 +69,7 @@ class WorkerAsk(WorkerRead, kw_only=True):
 
 
 class WorkerComplete(_Request, kw_only=True):
-    """Goes straight on from a prompt, or answers messages of (role, text)."""
+    """Continues a prompt, or answers messages of (role, text)."""
 
     prompt: str | list[tuple[str, str]]
     top_logprobs: Annotated[int, Meta(ge=0, le=20, description="0 to 20")] | None = None
@@ -79,7 +79,7 @@ class WorkerComplete(_Request, kw_only=True):
 
 
 class WorkerJudge(Struct):
-    """Tells whether an answer shall draw on a segment."""
+    """Tells whether an answer should use a segment."""
 
     segment: int
     accepted: bool
@@ -93,7 +93,7 @@ REQUESTS: dict[object, type[WorkerRead | WorkerComplete]] = {
 def serve(
     lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> None:
-    """Serves requests until there are no more; then cancels what is under way."""
+    """Serves requests until the lines end; then cancels the running and the waiting ones."""
     queue = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
@@ -103,16 +103,13 @@ def serve(
             try:
                 out.write(json.dumps({"id": number, **event}) + "\n")
                 out.flush()
-            except (OSError, ValueError):  # nobody hears what it tells
+            except (OSError, ValueError):  # nobody reads the answers
                 os._exit(1)
-
-    def forget(number: Any) -> None:
-        jobs.pop(number, None)
 
     def begin(number: Any, request: WorkerRead | WorkerComplete) -> None:
         job = Job(request.run, settings.with_changes(**from_dict(request.settings)))
         job.on_event = lambda event: write(number, event)
-        job.on_end = lambda _: forget(number)
+        job.on_end = lambda _: jobs.pop(number, None)
         jobs[number] = job, request.judged
         queue.submit(job)
 
@@ -129,7 +126,7 @@ def serve(
                     begin(number, convert(given, REQUESTS[what]))
                 elif what not in CONTROLS:
                     raise InvalidRequestError(f"nothing is called {what!r}", "ask, read, complete, or a control.")
-                elif number in jobs:  # else it is over
+                elif number in jobs:  # not finished
                     _control(queue, *jobs[number], request)
             except WimEdgeError as error:
                 write(number, Failed(**error.to_dict()).to_dict())

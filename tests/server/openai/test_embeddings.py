@@ -13,9 +13,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.cli.test_models import FACTS, gguf
 from tests.server.conftest import Client, serving
-from tests.server.slow import SMALL, Slow
+from tests.server.openai.conftest import client_of
+from tests.server.slow import SMALL, Slow, until
 from tests.tiny import write_tiny_embedder
 from wim_edge import Runtime
 from wim_edge.engine.embedding import EmbeddingModel
@@ -44,23 +44,11 @@ def embedder() -> SlowEmbedder:
 
 
 @pytest.fixture
-def address(make: Callable[..., Any], model: Slow, embedder: SlowEmbedder) -> Iterator[str]:
+def client(make: Callable[..., Any], model: Slow, embedder: SlowEmbedder) -> Iterator[Client]:
     settings = SMALL.with_changes(embedding_model="models/e5-small.gguf")
     app = make(settings=settings, open_runtime=lambda given: Runtime(given, model=model, embedder=embedder))
-    with serving(app) as address:
-        yield address
-
-
-@pytest.fixture
-def api(address: str) -> Iterator[Any]:
-    with client_of(address) as api:
-        yield api
-
-
-def client_of(address: str) -> Any:
-    import openai  # here, as it takes its time
-
-    return openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, http_client=Client())
+    with serving(app) as address, Client(base_url=address, timeout=30) as client:
+        yield client
 
 
 def test_each_text_gets_its_vector(api: Any, embedder: SlowEmbedder) -> None:
@@ -79,7 +67,8 @@ def test_tokens_are_texts_too(api: Any, embedder: SlowEmbedder) -> None:
     tokens = [*map(ord, "The mill.")]
     assert len(api.embeddings.create(model="", input=tokens).data) == 1
     assert len(api.embeddings.create(model="", input=[tokens, tokens]).data) == 2
-    assert embedder.embedded == ["The mill."] * 3
+    assert len(api.embeddings.create(model="", input=tokens, dimensions=2).data[0].embedding) == 2
+    assert embedder.embedded == ["The mill."] * 4
 
 
 @pytest.mark.parametrize(("body", "status", "said"), [
@@ -91,54 +80,41 @@ def test_tokens_are_texts_too(api: Any, embedder: SlowEmbedder) -> None:
     ({"input": "a", "model": "text-embedding-3-small"}, 404, "no embedding model of that name"),
     ({"input": [{}] * 200_000}, 422, ""), ({"input": [[1.5] * 9] * 9}, 422, ""), ({}, 422, "input"),
 ])  # fmt: skip
-def test_what_cannot_be_embedded_is_an_error(address: str, body: dict[str, Any], status: int, said: str) -> None:
-    with Client(base_url=address) as client:
-        response = client.post("/v1/embeddings", json=body)
+def test_what_cannot_be_embedded_is_an_error(client: Client, body: dict[str, Any], status: int, said: str) -> None:
+    response = client.post("/v1/embeddings", json=body)
     assert response.status_code == status, response.text
     assert said in response.json()["error"]["message"]
 
 
-def test_the_right_number_of_dimensions_is_taken(api: Any) -> None:
-    assert len(api.embeddings.create(model="", input="a", dimensions=2).data[0].embedding) == 2
-
-
-def test_without_an_embedding_model_the_error_says_how_to_get_one(client: Client) -> None:
-    response = client.post("/v1/embeddings", json={"input": "a"})
+def test_without_an_embedding_model_the_error_says_how_to_get_one(make: Callable[..., Any]) -> None:
+    with serving(make()) as address, Client(base_url=address, timeout=30) as client:
+        response = client.post("/v1/embeddings", json={"input": "a"})
     assert response.status_code == 400
     assert "--embedding-model" in response.json()["error"]["hint"]
 
 
 def test_a_model_that_only_reads_embeds_nothing(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, own_model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
-    own = tmp_path / "home" / "config"
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "mine.gguf").write_bytes(gguf())
-    (own / "models.toml").write_text(f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n')
-    response = client.post("/v1/embeddings", json={"input": "a", "model": "mine"})
+    response = client.post("/v1/embeddings", json={"input": "a", "model": own_model})
     assert response.status_code == 400
     assert "is no embedding model" in response.json()["error"]["message"]
     monkeypatch.setattr(embeddings, "is_embedding_model", lambda path: True)
-    named = embeddings._settings_for(Settings(), "mine")
-    assert (named[0], named[1].embedding_model) == ("mine", "mine")
+    named = embeddings._settings_for(Settings(), own_model)
+    assert (named[0], named[1].embedding_model) == (own_model, own_model)
 
 
-def test_who_goes_away_cancels(address: str, embedder: SlowEmbedder) -> None:
+def test_who_goes_away_cancels(client: Client, embedder: SlowEmbedder) -> None:
     embedder.seconds = 0.05
-    with Client(base_url=address, timeout=30) as client:
-        with pytest.raises(httpx.ReadTimeout):
-            client.post("/v1/embeddings", json={"input": ["a"] * 2000}, timeout=0.5)
-        for _ in range(600):
-            if not client.ok(client.get("/api/status"))["waiting"]:
-                break
-            time.sleep(0.01)
-        assert len(embedder.embedded) < 200  # of two thousand
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/embeddings", json={"input": ["a"] * 2000}, timeout=0.5)
+    until(lambda: not client.ok(client.get("/api/status"))["waiting"])
+    assert len(embedder.embedded) < 200  # of two thousand
 
 
-def test_a_full_line_is_told(address: str, embedder: SlowEmbedder) -> None:
+def test_a_full_line_is_told(client: Client, embedder: SlowEmbedder) -> None:
     embedder.seconds = 0.5
-    with Client(base_url=address, timeout=30) as client, ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(8) as threads:
         answers = [*threads.map(lambda _: client.post("/v1/embeddings", json={"input": "a"}), range(8))]
     full = [answer for answer in answers if answer.status_code == 429]
     assert len(full) >= 3  # one runs, three or four wait

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.cli.test_models import FACTS, gguf
 from tests.server.conftest import Client, serving
-from tests.server.slow import TEXT, Slow
+from tests.server.slow import TEXT, Slow, until
 from wim_edge import Runtime, Settings
 from wim_edge.server.app import create_app
 from wim_edge.server.openai.routing import LONG
-
-
-@pytest.fixture
-def api(client: Client) -> Iterator[Any]:
-    import openai  # here, as it takes its time
-
-    with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key="none", max_retries=0, http_client=Client()) as api:
-        yield api
 
 
 def user(text: Any) -> list[dict[str, Any]]:
@@ -54,6 +43,57 @@ def test_a_chat_goes_straight_to_the_model(api: Any, model: Slow) -> None:
         model="default", messages=[*messages, {"role": "assistant", "content": "Paris, of course."}, *user("Why?")]
     )
     assert again.usage.prompt_tokens_details.cached_tokens >= found.usage.prompt_tokens - 1
+
+
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"town": "Oslo"}'}}
+CALLED = [*user("How cold is it?"), {"role": "assistant", "content": None, "tool_calls": [CALL]},
+          {"role": "tool", "tool_call_id": "1", "content": "12 degrees"}]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "status", "said"), [
+    ({"tools": [WEATHER], "tool_choice": "none"}, 200, ""), ({"functions": [{}], "function_call": "none"}, 200, ""),
+    ({"modalities": ["text"], "logit_bias": {}, "presence_penalty": 0, "frequency_penalty": 0.0}, 200, ""),
+    ({"tools": [WEATHER]}, 400, "tools is not"), ({"tools": [WEATHER], "tool_choice": "auto"}, 400, "tools is not"),
+    ({"tools": [WEATHER], "tool_choice": "required"}, 400, "tools is not"),
+    ({"tools": [WEATHER], "tool_choice": WEATHER}, 400, "tools is not"),
+    ({"presence_penalty": 0.1}, 400, "presence_penalty is not"), ({"modalities": ["text", "audio"]}, 400, "modalities"),
+    ({"messages": user([{"type": "image_url", "image_url": {"url": "data:,"}}])}, 400, "pictures and sound cannot"),
+])  # fmt: skip
+def test_fields_that_change_nothing_pass(client: Client, fields: dict[str, Any], status: int, said: str) -> None:
+    response = client.post("/v1/chat/completions", json={"messages": user("a?"), "max_tokens": 2, **fields})
+    assert response.status_code == status, response.text
+    assert not said or said in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("more", [[], [{"role": "assistant", "content": "It is 12."}, *user("And tomorrow?")],
+                                  [{"role": "function", "name": "weather", "content": "13"}]])  # fmt: skip
+def test_calls_and_results_of_tools_are_text_of_the_conversation(api: Any, model: Slow, more: list[Any]) -> None:
+    seen: list[str] = []
+    model.reply = lambda prompt: (seen.append(prompt), "It is cold.")[1]  # type: ignore[func-returns-value]
+    found = api.chat.completions.create(model="default", messages=[*CALLED, *more])
+    assert found.choices[0].message.content == "It is cold."
+    told = ["How cold is it?", 'weather({"town": "Oslo"})', "12 degrees", *(one["content"] for one in more)]
+    assert [text for text in told if text not in seen[-1]] == []
+    assert sorted(told, key=seen[-1].index) == told
+    assert seen[-1].count("<|im_start|>user") == 2 + len(more) // 2
+
+
+def test_a_long_result_of_a_tool_is_read_and_the_users_question_asked(api: Any) -> None:
+    found = api.chat.completions.create(
+        model="", messages=[*CALLED[:2], {**CALLED[2], "content": f"{TEXT * 4}\n\nWho wrote this?"}]
+    )
+    assert found.wim_edge["sources"]
+    assert "question" not in found.wim_edge
+    assert found.choices[0].message.content.startswith("an answer with")
+
+
+@pytest.mark.parametrize("text", ["Count.", f"{TEXT * 4}\n\nWhich colour?"])
+def test_all_chunks_and_the_answer_name_the_same_model(api: Any, text: str) -> None:
+    options: dict[str, Any] = {"model": "default", "messages": user(text), "extra_body": {"return_progress": True}}
+    chunks = api.chat.completions.create(**options, stream=True, stream_options={"include_usage": True})
+    whole = api.chat.completions.create(**options)
+    assert {chunk.model for chunk in chunks} == {whole.model} == {"fake"}
 
 
 def test_a_stream_has_the_same_text_and_its_usage(api: Any, model: Slow) -> None:
@@ -219,7 +259,6 @@ def test_reading_can_be_asked_for_or_not(api: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "begun"),
     [({"messages": user("a"), "n": 2}, 422, False),
-     ({"messages": user("a"), "tools": [{"type": "function"}]}, 400, False),
      ({"messages": user("a"), "response_format": {"type": "json_schema"}}, 400, False),
      ({"messages": user("a"), "response_format": {"type": "xml"}}, 422, False),
      ({"messages": user(TEXT * 4 + "\n\nWhich?"), "response_format": {"type": "json_object"}}, 400, True),
@@ -242,17 +281,11 @@ def test_what_cannot_be_done_is_an_error(client: Client, body: dict[str, Any], s
         assert last == "[DONE]"
 
 
-def test_models_are_those_on_this_disk(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_those_on_this_disk(api: Any, own_model: str) -> None:
     import openai
 
-    monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
-    assert [one.id for one in api.models.list()] == ["default"]
-    own = tmp_path / "home" / "config"
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "mine.gguf").write_bytes(gguf())
-    (own / "models.toml").write_text(f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n')
-    assert [one.id for one in api.models.list()] == ["default", "mine"]
-    assert api.models.retrieve("mine").id == "mine"
+    assert [one.id for one in api.models.list()] == ["default", own_model]
+    assert api.models.retrieve(own_model).id == own_model
     for name in ("no-such", "qwen3-8b"):
         with pytest.raises(openai.NotFoundError, match="is not on this disk"):
             api.models.retrieve(name)
@@ -265,11 +298,7 @@ def test_who_goes_away_cancels(client: Client, model: Slow) -> None:
         next(response.iter_lines())
     with pytest.raises(httpx.ReadTimeout):
         client.post("/v1/chat/completions", json=body, timeout=0.5)
-    for _ in range(6000):
-        if not client.ok(client.get("/api/status"))["waiting"]:
-            break
-        time.sleep(0.01)
-    assert client.ok(client.get("/api/status"))["waiting"] == 0
+    until(lambda: not client.ok(client.get("/api/status"))["waiting"])
     assert len([what for what, _, n in model.history if (what, n) == ("append", 1)]) < 500  # of two thousand tokens
 
 

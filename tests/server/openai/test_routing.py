@@ -131,3 +131,14 @@ def test_a_follow_up_comes_with_the_turn_before_it() -> None:
 def test_a_short_conversation_is_no_question_of_a_text() -> None:
     assert request(("system", Q), ("user", "Hello.")).messages == [("system", Q), ("user", "Hello.")]
     assert request(("user", "Who is it?"), read=True).documents == []
+
+
+def test_results_of_tools_are_no_questions_and_no_replies() -> None:
+    called = [("user", "Who pays?"), ("assistant", 'find({"what": "who pays"})'), ("tool", "the tenant?")]
+    assert request(*called).messages == [*called[:2], ("user", "the tenant?")]
+    found = request(*called[:2], ("tool", f"{LICENCE}\n\n{Q}"))
+    assert (found.question, [one.text for one in found.documents]) == ("Who pays?", [f"{LICENCE}\n\n{Q}"])
+    found = request(("user", [FILE, "Who pays?"]), *called[1:], ("assistant", "The tenant."), ("user", "and in 2022?"))
+    assert (found.question, found.after) == ("and in 2022?", Turn("Who pays?", "The tenant"))
+    with pytest.raises(InvalidRequestError, match="no message is the user's"):
+        request(("tool", "the tenant"))

@@ -1,4 +1,4 @@
-"""Embeddings, as clients of OpenAI's API ask for them: a vector for each text, from an embedding model."""
+"""The route of embeddings in the OpenAI-compatible API: a vector for each text, from an embedding model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from wim_edge.settings import Paths, Settings
 MAX_INPUTS = 2048
 MAX_CHARACTERS, MAX_TOKENS = 32_768, 8192
 """The most characters, or tokens, of one input."""
-_MAX_TOGETHER = 32  # times as much in all inputs together: minutes of a small machine's time
+_EACH = f"{MAX_CHARACTERS:,} characters or {MAX_TOKENS:,} tokens"
+_MAX_TOGETHER = 32  # times as much in all inputs together: minutes on a small machine
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
 _Tokens = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(fail_fast=True)]
 _Several = Annotated[list[str], Field(fail_fast=True)] | _Tokens | Annotated[list[_Tokens], Field(fail_fast=True)]
@@ -38,16 +39,16 @@ _Several = Annotated[list[str], Field(fail_fast=True)] | _Tokens | Annotated[lis
 
 class EmbeddingsRequest(StrictModel):
     input: str | _Several = Field(
-        description=f"A text, tokens of the embedding model's own, or a list of these: at most {MAX_INPUTS:,}, each of "
-        f"{MAX_CHARACTERS:,} characters or {MAX_TOKENS:,} tokens, together {_MAX_TOGETHER} times as much."
+        description=f"A text, tokens of the embedding model, or a list of these: at most {MAX_INPUTS:,}, each of "
+        f"{_EACH}, together {_MAX_TOGETHER} times as much."
     )
     model: str = Field(default="default", max_length=200, description="`GET /v1/models` lists those that embed.")
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = Field(default=None, ge=1, le=2**20, description="The model's own number, and no other.")
+    dimensions: int | None = Field(default=None, ge=1, le=2**20, description="Only the model's own number.")
     user: str | None = Field(default=None, max_length=500)
 
     def inputs(self) -> list[str | list[int]]:
-        """Returns the inputs, each a text or its tokens. Raises InvalidRequestError where there are too many, or one is
+        """Returns the inputs, each a text or its tokens. Raises InvalidRequestError if there are too many, or one is
         too long or empty."""
         given: Any = [self.input] if isinstance(self.input, str) or isinstance(next(iter(self.input), ""), int) \
             else self.input  # fmt: skip
@@ -56,12 +57,11 @@ class EmbeddingsRequest(StrictModel):
         if len(given) > MAX_INPUTS:
             raise InvalidRequestError(f"{len(given):,} inputs", f"{MAX_INPUTS:,} at most; send several requests.")
         shares = [len(one) / (MAX_CHARACTERS if isinstance(one, str) else MAX_TOKENS) for one in given]
-        each = f"{MAX_CHARACTERS:,} characters or {MAX_TOKENS:,} tokens"
         if max(shares) > 1:
             number = shares.index(max(shares))
-            raise InvalidRequestError(f"input {number} has a length of {len(given[number]):,}", f"{each} at most.")
+            raise InvalidRequestError(f"input {number} has a length of {len(given[number]):,}", f"{_EACH} at most.")
         if sum(shares) > _MAX_TOGETHER:
-            raise InvalidRequestError("the inputs are too long together", f"{_MAX_TOGETHER} times {each} at most.")
+            raise InvalidRequestError("the inputs are too long together", f"{_MAX_TOGETHER} times {_EACH} at most.")
         return given  # type: ignore[no-any-return]
 
 
@@ -79,14 +79,14 @@ class EmbeddingList(BaseModel):
 
 
 def embedding_name(settings: Settings) -> str | None:
-    """Returns the name of the server's own embedding model, of a file without its folder and ending."""
+    """Returns the name of the server's embedding model: of a file, its stem."""
     named = LoadedModels(settings).embedder_name
     return Path(named).stem if named and named.endswith(".gguf") else named
 
 
 @router.post("/embeddings", response_model=EmbeddingList, responses=BUSY)
 async def create_embeddings(served: Served, request: Request, asked: EmbeddingsRequest) -> Response:
-    """Embeds texts. No words are put before them: those that a model wants (`query: `) are the client's to send."""
+    """Embeds texts. The client sends the words that a model wants before a text (`query: `); none are added here."""
     inputs = asked.inputs()
     name, settings = await run_in_threadpool(_settings_for, served.settings, asked.model)
 
@@ -107,8 +107,8 @@ async def create_embeddings(served: Served, request: Request, asked: EmbeddingsR
 
 
 def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
-    """Returns an embedding model's name, and the server's settings with it: its own, or one of the catalog on this
-    disk. Raises ModelNotFoundError, InvalidRequestError."""
+    """Returns an embedding model's name, and the server's settings with it: the server's own model, or one of the
+    catalog on this disk. Raises ModelNotFoundError, InvalidRequestError."""
     own = embedding_name(settings)
     if model in (*DEFAULTS, own):
         return own or model, settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -13,13 +14,12 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from wim_edge import catalog
-from wim_edge.catalog import Catalog
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response, follow_while_connected
 from wim_edge.server.job_queue import Job
+from wim_edge.server.models import catalog_facts
 from wim_edge.server.openai.embeddings import embedding_name
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.server.openai.schemas import (
@@ -28,11 +28,12 @@ from wim_edge.server.openai.schemas import (
     ChatRequest,
     CompletionReply,
     CompletionRequest,
+    ContentPart,
     TextRequest,
 )
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Settings
 
-_MOST_FILES = 64
+_MAX_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "The completion; with `stream`, chunks as Server-Sent Events.",
@@ -45,7 +46,7 @@ class ModelCard(BaseModel):
     object: str = "model"
     created: int = 0
     owned_by: str = "wim-edge"
-    embeds: bool = Field(default=False, description="Whether it is an embedding model: for /v1/embeddings alone.")
+    embeds: bool = Field(default=False, description="True for an embedding model, for /v1/embeddings alone.")
 
 
 class ModelList(BaseModel):
@@ -55,13 +56,13 @@ class ModelList(BaseModel):
 
 @router.get("/models")
 async def list_models(served: Served) -> ModelList:
-    """Lists the models that are on this disk, and `default`: the one that the server was started with."""
+    """Lists the models on this disk, and `default`: the one that the server was started with."""
     return ModelList(data=await run_in_threadpool(_cards, served.settings))
 
 
 @router.get("/models/{name}")
 async def get_model(served: Served, name: str) -> ModelCard:
-    """Returns a model that is on this disk."""
+    """Returns a model on this disk."""
     cards = await run_in_threadpool(_cards, served.settings)
     found = next((card for card in cards if card.id == name), None)
     if found is None:
@@ -70,11 +71,9 @@ async def get_model(served: Served, name: str) -> ModelCard:
 
 
 def _cards(settings: Settings) -> list[ModelCard]:
-    paths = Paths.from_environment()
-    models = Catalog.load(paths)
-    facts = [catalog.facts(entry, models, paths) for entry in models]
     own = embedding_name(settings)
-    cards = [ModelCard(id=one["name"], embeds=one["embeds"]) for one in facts if one["path"] and one["name"] != own]
+    cards = [ModelCard(id=one["name"], embeds=one["embeds"]) for one in catalog_facts()
+             if one["path"] and one["name"] != own]  # fmt: skip
     return [ModelCard(id=DEFAULT), *cards, *([ModelCard(id=own, embeds=True)] if own else [])]
 
 
@@ -97,7 +96,7 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
                 f"there is no {what} where documents are read", f"Leave {what} out, or send a text with "
                 '"wim_edge": {"read": false}: it then goes straight to the model.',
             )  # fmt: skip
-        return _reading(runtime, found)
+        return _with_notes(runtime.stream(found.documents, found.question, after=found.after), found)
 
     return await _answer(served, request, asked, begin, chat=True)
 
@@ -112,20 +111,15 @@ async def completions(served: Served, request: Request, asked: TextRequest) -> R
     return await _answer(served, request, asked, begin, chat=False)
 
 
-def _reading(runtime: Runtime, asked: RoutedRequest) -> Iterator[events.Event]:
-    found = runtime.stream(asked.documents, asked.question, after=asked.after)
-
-    def noted() -> Iterator[events.Event]:
-        with closing(found):  # type: ignore[type-var]
-            if asked.why:
-                yield events.QuestionSettled(asked.question, asked.question, asked.why)
-            for event in found:
-                yield event
-                if asked.left_out and isinstance(event, events.ReadingStarted):
-                    text = f"{asked.left_out} other short messages are not shown to the model, which reads"
-                    yield events.Warning(text)
-
-    return noted()
+def _with_notes(found: Iterator[events.Event], asked: RoutedRequest) -> Iterator[events.Event]:
+    """Yields the events, with how the question was understood and what the model does not see."""
+    with closing(found):  # type: ignore[type-var]
+        if asked.why:
+            yield events.QuestionSettled(asked.question, asked.question, asked.why)
+        for event in found:
+            yield event
+            if asked.left_out and isinstance(event, events.ReadingStarted):
+                yield events.Warning(f"{asked.left_out} other short messages are not shown to the model, which reads")
 
 
 async def _answer(
@@ -133,23 +127,21 @@ async def _answer(
     *, chat: bool
 ) -> Response:
     job = served.queue.submit(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
-    told = CompletionReply(chat, asked.model, asked.return_progress)
+    reply = CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
-        return StreamingResponse(_stream(served, job, told, asked.with_usage), media_type="text/event-stream")
+        return StreamingResponse(_stream(served, job, reply, asked.with_usage), media_type="text/event-stream")
     async for event in follow_while_connected(served, request, job):
-        told.chunks(event)
-    if told.error is None:
-        return JSONResponse(told.whole())
-    return error_response(told.error)
+        reply.chunks(event, job.model)
+    return JSONResponse(reply.whole()) if reply.error is None else error_response(reply.error)
 
 
-async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: bool) -> AsyncIterator[str]:
+async def _stream(served: Service, job: Job, reply: CompletionReply, with_usage: bool) -> AsyncIterator[str]:
     try:
         async for _, event in job.follow():
-            for chunk in told.chunks(event):
+            for chunk in reply.chunks(event, job.model):
                 yield f"data: {json.dumps(chunk)}\n\n"
-        if with_usage and told.error is None:
-            yield f"data: {json.dumps(told.usage_chunk())}\n\n"
+        if with_usage and reply.error is None:
+            yield f"data: {json.dumps(reply.usage_chunk())}\n\n"
         yield "data: [DONE]\n\n"
     finally:
         served.queue.cancel(job)
@@ -157,31 +149,22 @@ async def _stream(served: Service, job: Job, told: CompletionReply, with_usage: 
 
 def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
     """Returns the messages as turns. Raises InvalidRequestError, DocumentError, LibraryError."""
-    files = [part.file for message in messages if isinstance(message.content, list) for part in message.content
-             if part.file is not None]  # fmt: skip
-    if len(files) > _MOST_FILES:
-        raise InvalidRequestError(f"{len(files):,} files in one request", f"{_MOST_FILES} at most.")
-    known: dict[str, MessagePart] = {}
-    return [_turn(served, message, known) for message in messages]
+    n_files = sum(part.file is not None for message in messages for part in message.parts)
+    if n_files > _MAX_FILES:
+        raise InvalidRequestError(f"{n_files:,} files in one request", f"{_MAX_FILES} at most.")
+    load = cache(partial(file_part, served.store))  # each file once
 
-
-def _turn(served: Service, message: ChatMessage, known: dict[str, MessagePart]) -> MessageTurn:
-    """Returns a message as a turn. ``known``: files by their ids, each loaded once."""
-    role = "system" if message.role == "developer" else message.role
-    if not isinstance(message.content, list):
-        return MessageTurn(role, (MessagePart(message.content or ""),))
-    parts = []
-    for part in message.content:
-        if part.type == "text":
-            parts.append(MessagePart(part.text))
-        elif part.file is None:
+    def read(part: ContentPart) -> MessagePart:
+        if part.type in ("text", "refusal"):
+            return MessagePart(part.text or part.refusal)
+        if part.type != "file":
+            raise InvalidRequestError(
+                f"a part of type {part.type}: pictures and sound cannot be read in messages",
+                "Send text, or a document as a part of type file.",
+            )
+        if part.file is None:
             raise InvalidRequestError("a part of type file holds no file", "Send file_data or file_id in it.")
-        else:
-            number = part.file.file_id
-            found = known.get(number or "")
-            if found is None:
-                found = file_part(served.store, part.file.filename, part.file.file_data, number)
-            if number is not None:
-                known[number] = found
-            parts.append(found)
-    return MessageTurn(role, tuple(parts))
+        return load(part.file.filename, part.file.file_data, part.file.file_id)
+
+    roles = {"developer": "system", "function": "tool"}
+    return [MessageTurn(roles.get(one.role, one.role), tuple(map(read, one.parts))) for one in messages]

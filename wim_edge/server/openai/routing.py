@@ -1,9 +1,8 @@
-"""The routing of the OpenAI-compatible API: some requests are read as documents, some go straight to the model.
+"""The routing of the OpenAI-compatible API: some requests are read as documents, others go straight to the model.
 
-A file, and a text of more than `LONG` tokens, is a document; it is read with margins, and the rest of the last user
-message is the question. Where the last message itself is long, or does not ask, `question.py` says where the question
-is looked for. One that refers to the turn before it is restated. Everything else goes straight to
-the model, turn by turn.
+A file, and a text of more than `LONG` tokens, is a document. It is read with margins, and the rest of the last user
+message is the question. If the last message itself is long, or does not ask, `find_question` finds the question. A
+question that refers to the turn before it is restated. Everything else goes straight to the model, turn by turn.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from wim_edge.server.uploads import Uploads
 
 LONG = 1024
 """The most tokens of a text that goes straight to the model."""
-_ENOUGH = 64 * LONG  # characters, to see whether a text is long: counting all of a book would keep others waiting
-_MOST_OTHERS = 8
+_ENOUGH = 64 * LONG  # characters that show whether a text is long: counting a whole book would block other requests
+_MAX_OTHERS = 8
 """The most messages in which a question is looked for."""
 _UNSURE = "Perhaps: "
-"""The beginning of an answer to a text that may not be the question."""
+"""The beginning of an unsure answer."""
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
@@ -53,7 +52,7 @@ class MessageTurn:
 
 @dataclass(frozen=True)
 class RoutedRequest:
-    """A request as routed: either messages for the model, or documents with a question."""
+    """Either messages for the model, or documents with a question."""
 
     messages: list[Message] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
@@ -61,27 +60,27 @@ class RoutedRequest:
     after: Turn | None = None
     """The turn before the question."""
     source: str = ""
-    """The place where the question stood."""
+    """The place of the question."""
     unsure: bool = False
     """True if another text may have been meant as the question."""
     left_out: int = 0
-    """The number of short messages that the model does not see, because it reads documents."""
+    """The number of short messages that the model does not see because it reads documents."""
 
     @property
     def why(self) -> str:
-        """The reason why the question may be another one; empty where it is clear."""
+        """The reason why the question may be another one; empty if it is clear."""
         return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> MessagePart:
-    """Returns a file that came as a data URL, or by the id of a document that was given before.
+    """Returns a file from a data URL, or from the id of an uploaded document.
 
     Raises InvalidRequestError, DocumentError, LibraryError.
     """
     if number is not None:
         found = _FILE_ID.fullmatch(number)
         if not found:
-            raise InvalidRequestError(f"{number!r} is no file", "file-N, where N is a document's id (/api/documents).")
+            raise InvalidRequestError(f"{number!r} is no file", "Send file-N, with a document's id (/api/documents).")
         return MessagePart(document=store.document(int(found[1])).document)
     if data is None:
         raise InvalidRequestError("a file has neither file_data nor file_id", "Send one of them.")
@@ -89,7 +88,7 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
     try:
         raw = base64.b64decode(body if comma else head, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidRequestError(f"{name}: its data is no base64", "data:TYPE;base64,DATA") from None
+        raise InvalidRequestError(f"{name}: its data is not base64", "Send data:TYPE;base64,DATA.") from None
     kept, _ = store.upload(name, raw)
     return MessagePart(document=kept.document)
 
@@ -98,33 +97,34 @@ def as_request(
     turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False,
     question: str | None = None,
 ) -> RoutedRequest:  # fmt: skip
-    """Returns the request of these turns. ``count``: counts the tokens of a text. ``read``: True if texts are read as
-    documents, None if only long ones are. ``asks_library``: True if a library is asked, with or without documents.
-    ``question``: the question, so that it is not looked for; the long texts are documents as they stand. Raises
-    InvalidRequestError without a question."""
-    if not turns or turns[-1].role != "user":
+    """Returns the request of these turns.
+
+    Args:
+        turns: the conversation; its roles are system, user, assistant and tool (a result).
+        count: counts the tokens of a text.
+        read: True to read texts as documents; None: only long ones.
+        asks_library: True if a library is asked, with or without documents.
+        question: the question, so that it is not looked for; long texts are then documents as they are.
+
+    Raises InvalidRequestError without a question.
+    """
+    if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
+    at = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
+    if at < 0:
+        raise InvalidRequestError("no message is the user's", "Send what is asked.")
+    before, last = [*turns[:at], *turns[at + 1 :]], turns[at]  # results of tools may follow what is asked
 
     def is_long(text: str) -> bool:
         return count(text[:_ENOUGH]) > LONG
 
-    documents: list[Document] = []
-    short: list[str] = []
-    for turn in turns[:-1]:
-        for part in turn.parts:
-            if part.document is not None:
-                documents.append(part.document)
-            elif read is not False and is_long(part.text):
-                before = find_question(part.text)  # of its turn: the text is the same without it
-                documents.append(_document(before.body if asks(before.question) else part.text, len(documents)))
-            elif part.text.strip():
-                short.append(part.text)
-    others = _others(turns)
-    texts = [part for part in turns[-1].parts if part.document is None and part.text.strip()]
+    documents, short = _earlier(before, is_long if read is not False else lambda _: False)
+    others = _others(before)
+    texts = [part for part in last.parts if part.document is None and part.text.strip()]
     long = [part for part in texts if read or (read is None and is_long(part.text))]
     beside = [part.text.strip() for part in texts if part not in long]
     found: FoundQuestion | None = None
-    for part in turns[-1].parts:
+    for part in last.parts:
         if part.document is not None:
             documents.append(part.document)
         elif part in long and question:
@@ -136,22 +136,52 @@ def as_request(
             else:
                 beside.append(part.text.strip())
     if not documents and not asks_library:
-        return RoutedRequest(messages=[(turn.role, turn.text) for turn in turns])
+        return RoutedRequest(messages=_messages(turns))
     asked = FoundQuestion(question) if question else _question("\n\n".join(beside), found, others)
     if not asked.question:
         raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
     left_out = sum(asked.question not in text for text in (*short, *(beside if question else ())))
     return RoutedRequest(
-        documents=with_unique_names(documents), question=asked.question, after=last_turn(_talk(turns, is_long)),
-        unsure=asked.unsure, source=asked.source, left_out=left_out,
+        documents=with_unique_names(documents), question=asked.question, unsure=asked.unsure, source=asked.source,
+        after=last_turn(_talk([*before, last], is_long)), left_out=left_out,
     )  # fmt: skip
 
 
+def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tuple[list[Document], list[str]]:
+    """Returns the documents and the short texts of the turns besides the one that asks."""
+    documents: list[Document] = []
+    short: list[str] = []
+    for turn in turns:
+        for part in turn.parts:
+            if part.document is not None:
+                documents.append(part.document)
+            elif is_long(part.text):
+                own = find_question(part.text)  # removed, so that the text is the same as in its turn
+                is_asked = turn.role != "tool" and asks(own.question)
+                documents.append(_document(own.body if is_asked else part.text, len(documents)))
+            elif part.text.strip():
+                short.append(part.text)
+    return documents, short
+
+
+def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
+    """Returns the turns for the model, with results of tools as the user's. Results join the user's turn beside them:
+    templates want alternating roles."""
+    messages: list[Message] = []
+    for turn, previous in zip(turns, [None, *turns], strict=False):
+        role = "user" if turn.role == "tool" else turn.role
+        if previous and messages[-1][0] == role and "tool" in (turn.role, previous.role):
+            messages[-1] = (role, f"{messages[-1][1]}\n\n{turn.text}")
+        else:
+            messages.append((role, turn.text))
+    return messages
+
+
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
-    """Returns the texts besides the last message that may ask: system messages, then the user's, the latest first."""
+    """Returns the texts besides the last message that may ask: system messages, then user messages, latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
-    before = [("an earlier message", turn.text) for turn in turns[:-1] if turn.role == "user" and len(turn.text) < LONG]
-    return [*system, *reversed(before)][:_MOST_OTHERS]
+    before = [("an earlier message", turn.text) for turn in turns if turn.role == "user" and len(turn.text) < LONG]
+    return [*system, *reversed(before)][:_MAX_OTHERS]
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
@@ -165,7 +195,8 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Iterator[Turn]:
     """Yields the questions before the last message, with their answers."""
     system = _others([turn for turn in turns if turn.role == "system"])
-    for turn, reply in pairwise(turns[:-1]):
+    spoken = [turn for turn, after in pairwise(turns) if "tool" not in (turn.role, after.role)]  # no calls, no results
+    for turn, reply in pairwise(spoken):
         if turn.role != "user" or reply.role != "assistant":
             continue
         texts = [part.text for part in turn.parts if part.text.strip()]
@@ -175,7 +206,7 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
 
 
 def short_answer(text: str) -> str:
-    """Returns the short answer at the head of a reply; empty where it says that nothing was found."""
+    """Returns the short answer at the head of a reply; empty if it says that nothing was found."""
     line = text.strip().split("\n")[0].strip().removeprefix(_UNSURE)
     return "" if line.startswith((NOT_SAID, MAY_NOT_SAY)) else line.rstrip(".")
 

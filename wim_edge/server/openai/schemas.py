@@ -1,7 +1,7 @@
 """The shapes of the OpenAI-compatible API: the fields of its requests, and events as its chunks and answers.
 
-Margins and progress travel in fields that clients of that API pass over: ``wim_edge`` (an event, or at the end all that
-is known of the reading) and ``prompt_progress``, as llama.cpp's server names it.
+Margins and progress travel in fields that clients of that API ignore: ``wim_edge`` (an event, or at the end all that is
+known of the reading) and ``prompt_progress``, as llama.cpp's server names it.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server.dependencies import StrictModel
-from wim_edge.settings import PATTERNS, RELEVANCES
-from wim_edge.within import PATTERN
+from wim_edge.server.dependencies import ReadingChoices, StrictModel
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
+_NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
+"""Values that change nothing, besides 0 and empty ones."""
+_SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
+"""The fields that turn others off with "none"."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
                "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
               "answer.provisional": ""}  # fmt: skip
-"""The events that travel in ``wim_edge``, and where they stand in it at the end; empty: nowhere."""
-_CITED = 3
+"""The events that travel in ``wim_edge``, and their names in it at the end (empty: left out)."""
+_MAX_CITED = 3
 """The most quotations below an answer."""
 DEFAULT = "default"
-"""The name that stands for the model that the server was started with."""
+"""The name of the model that the server was started with."""
 DEFAULTS = ("", DEFAULT, "wim-edge")
-
 
 _Stop = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -43,31 +44,55 @@ class FileData(StrictModel):
 
 
 class ContentPart(BaseModel):
-    type: Literal["text", "file"]
+    type: str = Field(max_length=100, description="text or file; others are refused.")
     text: str = ""
+    refusal: str = ""
     file: FileData | None = None
 
 
+class FunctionCall(BaseModel):
+    name: str = Field(max_length=200)
+    arguments: str = ""
+
+
+class ToolCall(BaseModel):
+    function: FunctionCall | None = None
+
+
 class ChatMessage(BaseModel):
-    role: Literal["system", "developer", "user", "assistant"]
+    """A message of a conversation. The model sees calls and results of tools, which others ran, as text."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
+    tool_calls: Annotated[list[ToolCall], Field(fail_fast=True, max_length=100)] | None = None
+    function_call: FunctionCall | None = None
+
+    @property
+    def parts(self) -> list[ContentPart]:
+        """The parts of its content, and its calls of tools as a model would write them."""
+        content = self.content or []
+        calls = [*(call.function for call in self.tool_calls or ()), self.function_call]
+        texts = [content] if isinstance(content, str) else []
+        texts += [f"{call.name}({call.arguments})" for call in calls if call is not None]
+        own = content if isinstance(content, list) else []
+        return [*own, *(ContentPart(type="text", text=text) for text in texts)]
 
 
 class JSONSchemaFormat(StrictModel):
     name: str = Field(pattern="^[a-zA-Z0-9_-]{1,64}$")
     description: str | None = Field(default=None, max_length=2000)
     schema_: dict[str, Any] = Field(default_factory=dict, alias="schema")
-    strict: bool | None = Field(default=None, description="The answer is held to the schema in any case.")
+    strict: bool | None = Field(default=None, description="The schema always holds.")
 
 
 class ResponseFormat(StrictModel):
-    """The form that an answer is held to while it is decoded."""
+    """The form that constrains the decoding of an answer."""
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JSONSchemaFormat | None = None
 
     def schema_of_answer(self) -> dict[str, Any] | None:
-        """Returns the JSON schema that an answer is held to; None: any text. Raises InvalidRequestError."""
+        """Returns the JSON schema of the answer; None: any text. Raises InvalidRequestError."""
         if self.type == "text":
             return None
         if self.type == "json_schema" and self.json_schema is None:
@@ -75,32 +100,23 @@ class ResponseFormat(StrictModel):
         return self.json_schema.schema_ if self.json_schema else {"type": "object"}
 
 
-class ReadingOptions(StrictModel):
-    """Options for reading documents; a field of wim-edge's own."""
+class ReadingOptions(ReadingChoices):
+    """Options for reading documents; an extension of wim-edge."""
 
-    read: bool | None = Field(default=None, description="Whether texts are read as documents; null: the long ones.")
+    read: bool | None = Field(default=None, description="True to read texts as documents; null: long ones.")
     question: str | None = Field(
         default=None, min_length=1, max_length=4000,
-        description="The question; null: the last message's own, found by its marks and blank lines.",
+        description="The question; null: found in the last message by its marks and blank lines.",
     )  # fmt: skip
-    pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
-    relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
-    within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
-    )
-    max_passages: int | None = Field(default=None, ge=1, le=64)
-    judge: str | None = Field(default=None, max_length=200, description="A model on this disk, or self.")
-    first: bool | None = Field(default=None, description="Read no further than to the first sure answer.")
 
 
 class CompletionRequest(BaseModel):
-    """The fields that both kinds of completions take. Other fields are passed over, unless they would change the
-    answer."""
+    """The fields of both kinds of completions. Other fields are ignored, unless they would change the answer."""
 
     model_config = ConfigDict(extra="allow")
     model: str = Field(default="default", max_length=200, examples=["smollm2-135m"])
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
-    temperature: float | None = Field(default=None, ge=0, le=2, description="Greedy where it is left out.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Greedy by default.")
     top_p: float | None = Field(default=None, gt=0, le=1)
     min_p: float | None = Field(default=None, ge=0, lt=1)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
@@ -111,9 +127,11 @@ class CompletionRequest(BaseModel):
     return_progress: bool = Field(default=False, description="Chunks with `prompt_progress`, as of llama.cpp.")
 
     def options(self) -> dict[str, Any]:
-        """Returns the request's fields as those of `Settings`. Raises InvalidRequestError for what cannot be done."""
+        """Returns the fields as those of `Settings`. Raises InvalidRequestError for an unsupported one."""
+        extra = self.model_extra or {}
         for name in _UNSUPPORTED:
-            if (self.model_extra or {}).get(name):
+            is_off = extra.get(_SWITCHES.get(name, "")) == "none"
+            if extra.get(name) and extra[name] != _NEUTRAL.get(name) and not is_off:
                 raise InvalidRequestError(f"{name} is not supported here", "Leave it out.")
         found: dict[str, Any] = {
             "model": None if self.model in DEFAULTS else self.model, "answer_tokens": self.max_tokens,
@@ -166,26 +184,23 @@ class CompletionReply:
     chat: bool
     model: str
     progress: bool = False
-    id: str = ""
-    created: int = 0
     text: str = ""
     choices: list[dict[str, Any]] = field(default_factory=list)
-    """The choices that are complete."""
+    """The complete choices."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
+    """All that is known of the reading."""
     finish_reason: str = "stop"
     error: dict[str, Any] | None = None
+    created: int = field(default_factory=lambda: int(time.time()))
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _logprobs: list[dict[str, Any]] = field(default_factory=list)
     _begun: float = field(default_factory=time.monotonic)
     _cached: int | None = None
 
-    def __post_init__(self) -> None:
-        self.id = ("chatcmpl-" if self.chat else "cmpl-") + uuid.uuid4().hex
-        self.created = int(time.time())
-
-    def chunks(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """Returns the chunks that an event makes, perhaps none."""
-        kind = event["type"]
+    def chunks(self, event: dict[str, Any], model: str | None = None) -> list[dict[str, Any]]:
+        """Returns the chunks that an event makes, perhaps none. ``model``: the name of the model, once it is loaded."""
+        kind, self.model = event["type"], model or self.model
         if kind == "reading.progress":
             return self._progress(event)
         if kind in ("completion.delta", "answer.delta"):
@@ -201,25 +216,33 @@ class CompletionReply:
             return chunks
         if kind == "error":
             self.error = event
-            return [{"error": _error(event)}]
-        if kind in _FORWARDED:
-            if kind == "reading.started":
-                self.model = event["model"]
-            elif kind == "question.settled":
-                self.reading[_FORWARDED[kind]] = event
-            elif _FORWARDED[kind]:
-                self.reading.setdefault(_FORWARDED[kind], []).append(event)
-            return [{**self._chunk(None), "wim_edge": event}]
-        return []
+            message = f"{event['message']}. {event['hint']}".strip()
+            return [{"error": {"type": event["error"], "message": message, "hint": event["hint"]}}]
+        if kind not in _FORWARDED:
+            return []
+        if kind == "question.settled":
+            self.reading[_FORWARDED[kind]] = event
+        elif _FORWARDED[kind]:
+            self.reading.setdefault(_FORWARDED[kind], []).append(event)
+        return [{**self._chunk(None), "wim_edge": event}]
 
     def whole(self) -> dict[str, Any]:
-        """Returns the answer as a whole, where it is not streamed."""
-        kind = "chat.completion" if self.chat else "text_completion"
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": self.choices,
-                "usage": self.usage, **self._extra()}  # fmt: skip
+        """Returns the answer as a whole, for a request without a stream."""
+        return {**self._head("chat.completion"), "choices": self.choices, "usage": self.usage, **self._extra()}
+
+    def usage_chunk(self) -> dict[str, Any]:
+        return {**self._head("chat.completion.chunk"), "choices": [], "usage": self.usage}
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        prefix, kind = ("chatcmpl-", kind) if self.chat else ("cmpl-", "text_completion")
+        return {"id": prefix + self.id, "object": kind, "created": self.created, "model": self.model}
+
+    def _choice(self, finish: str | None, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
+        shown = (_chat_logprobs if self.chat else _text_logprobs)(logprobs) if logprobs else None
+        return {"index": len(self.choices), "finish_reason": finish, "logprobs": shown}
 
     def _end_choice(self) -> None:
-        """Completes a choice; the next event is of the one after it."""
+        """Completes a choice; the next event belongs to the next one."""
         choice = self._choice(self.finish_reason, self._logprobs)
         if self.chat:
             choice["message"] = {"role": "assistant", "content": self.text, "refusal": None}
@@ -228,12 +251,6 @@ class CompletionReply:
         self.choices.append(choice)
         self._logprobs, self._cached = [], None
 
-    def _choice(self, finish: str | None, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
-        return {"index": len(self.choices), "finish_reason": finish, "logprobs": self._shown(logprobs)}
-
-    def usage_chunk(self) -> dict[str, Any]:
-        return {**self._chunk(None), "choices": [], "usage": self.usage}
-
     def _chunk(self, text: str | None, finish: str | None = None, logprobs: list[dict[str, Any]] | None = None
                ) -> dict[str, Any]:  # fmt: skip
         choice = self._choice(finish, logprobs or [])
@@ -241,31 +258,31 @@ class CompletionReply:
             choice["delta"] = {} if text is None else {"role": "assistant", "content": text}
         else:
             choice["text"] = text or ""
-        kind = "chat.completion.chunk" if self.chat else "text_completion"
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": [choice]}
+        return {**self._head("chat.completion.chunk"), "choices": [choice]}
 
     def _progress(self, event: dict[str, Any]) -> list[dict[str, Any]]:
         if self._cached is None:
-            self._cached = 0 if self.reading or self.model == "" else event["tokens"]
+            self._cached = 0 if self.reading else event["tokens"]
         if not self.progress:
             return []
         milliseconds = round(1000 * (time.monotonic() - self._begun))
-        told = {"total": event["of"], "cache": self._cached, "processed": event["tokens"], "time_ms": milliseconds}
-        return [{**self._chunk(None), "prompt_progress": told}]
+        progress = {"total": event["of"], "cache": self._cached, "processed": event["tokens"], "time_ms": milliseconds}
+        return [{**self._chunk(None), "prompt_progress": progress}]
 
     def _finish(self, event: dict[str, Any]) -> str:
-        """Takes the last event; returns the lines below the answer's text, for clients that show nothing else."""
-        below = _below(event, self.reading.get("question")) if event["type"] == "answer.finished" else ""
-        self.text, self.model = event["text"] + below, event["model"]
-        is_cut = ("length", "repeated") if event["type"] == "completion.finished" else ("length",)
-        self.finish_reason = "length" if event["finish_reason"] in is_cut else "stop"
+        """Takes the last event, and returns the lines below the answer's text, for clients that show nothing else."""
+        below = ""
         if event["type"] == "completion.finished":
             read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
+            is_cut = event["finish_reason"] in ("length", "repeated")
         else:
+            below = _below(event, self.reading.get("question"))
             usage = event["usage"]
             cached, decoded = usage["reused_tokens"], usage["decoded_tokens"]
             read = usage["prefilled_tokens"] + cached
+            is_cut = event["finish_reason"] == "length"
             self.reading |= {name: event[name] for name in _AT_THE_END}
+        self.text, self.finish_reason = event["text"] + below, "length" if is_cut else "stop"
         for name, n in (("prompt_tokens", read), ("completion_tokens", decoded), ("total_tokens", read + decoded)):
             self.usage[name] = self.usage.get(name, 0) + n
         details = self.usage.setdefault("prompt_tokens_details", {"cached_tokens": 0})
@@ -275,47 +292,40 @@ class CompletionReply:
     def _extra(self) -> dict[str, Any]:
         return {"wim_edge": self.reading} if self.reading else {}
 
-    def _shown(self, logprobs: list[dict[str, Any]]) -> dict[str, Any] | None:
-        if not logprobs:
-            return None
-        if not self.chat:
-            return {
-                "tokens": [one["text"] for one in logprobs], "token_logprobs": [one["logprob"] for one in logprobs],
-                "top_logprobs": [{text: logprob for text, _, logprob in one["top"]} for one in logprobs],
-            }  # fmt: skip
-        return {
-            "content": [
-                {**_logprob(one["text"], one["bytes"], one["logprob"]),
-                 "top_logprobs": [_logprob(*other) for other in one["top"]]}
-                for one in logprobs
-            ],
-            "refusal": None,
-        }
+
+def _text_logprobs(logprobs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "tokens": [one["text"] for one in logprobs], "token_logprobs": [one["logprob"] for one in logprobs],
+        "top_logprobs": [{text: logprob for text, _, logprob in one["top"]} for one in logprobs],
+    }  # fmt: skip
+
+
+def _chat_logprobs(logprobs: list[dict[str, Any]]) -> dict[str, Any]:
+    def shown(text: str, piece: Sequence[int], logprob: float) -> dict[str, Any]:
+        return {"token": text, "logprob": logprob, "bytes": list(piece)}
+
+    content = [
+        {**shown(one["text"], one["bytes"], one["logprob"]), "top_logprobs": [shown(*other) for other in one["top"]]}
+        for one in logprobs
+    ]
+    return {"content": content, "refusal": None}
 
 
 def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
-    """Returns quotations that the text lacks, values that stand in no passage, and how the question was understood."""
+    """Returns the quotations missing from the text, the unsupported values, and the question as it was understood."""
     if event["finish_reason"] == "cancelled":
         return ""
     shown, lines = " ".join(event["text"].split()), []
     quotes = [(quote, " ".join(quote["text"].split())) for quote in event["quotes"]]
     if not any(f"“{text}”" in shown for _, text in quotes):
-        lines += [f"[{n}] {_place(quote)}: “{text}”" for n, (quote, text) in enumerate(quotes[:_CITED], 1)]
+        lines += [f"[{n}] {_place(quote)}: “{text}”" for n, (quote, text) in enumerate(quotes[:_MAX_CITED], 1)]
     if event["unsupported"]:
         lines.append(f"(In no passage: {', '.join(event['unsupported'])})")
     if settled is not None:
         lines.append(f"(Asked as: “{' '.join(settled['asked_as'].split())}”; {settled['why']})")
-    return "".join(f"\n\n{line}" if n == 0 else f"\n{line}" for n, line in enumerate(lines))
+    return "\n\n" + "\n".join(lines) if lines else ""
 
 
 def _place(quote: dict[str, Any]) -> str:
     where = f"page {quote['page']}" if quote["page"] is not None else quote["section"]
     return ", ".join(dict.fromkeys(filter(None, [quote["document"], where])))
-
-
-def _logprob(text: str, piece: Sequence[int], logprob: float) -> dict[str, Any]:
-    return {"token": text, "logprob": logprob, "bytes": list(piece)}
-
-
-def _error(event: dict[str, Any]) -> dict[str, Any]:
-    return {"type": event["error"], "message": f"{event['message']}. {event['hint']}".strip(), "hint": event["hint"]}
