@@ -86,8 +86,7 @@ def make_home(home: Path, server: ForkServer) -> None:
         ("tests.attack.tune", ("tune", "tiny", "--no-copies")),
         ("tests.attack.visit", ()),
     ):
-        made = command("", arguments, home, seconds=SECONDS, module=module, environment={"VISIT_KEEPS": "1"},
-                       server=server)  # fmt: skip
+        made = command(server, "", arguments, home, seconds=SECONDS, module=module, environment={"VISIT_KEEPS": "1"})
         assert made.how == "works", made
 
 
@@ -124,8 +123,7 @@ class Stage:
             if again.how != "works":
                 return replace(found, how="CRASH", said=f"not again: {again.said}; {found.said}")
             kept = ("reading",) if scene.keeps else ()
-            after = command("", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after",
-                            server=self.server)  # fmt: skip
+            after = command(self.server, "", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after")
             if after.how != "works":
                 return replace(found, how="CRASH", said=f"afterwards: {after.said}; {found.said}")
             return found
@@ -153,8 +151,8 @@ class Stage:
         environment = {**WAITS, "HF_ENDPOINT": self.hub.endpoint, **environment}
         if kill_after is not None and scene.name == "serve":
             environment, kill_after = {**environment, "VISIT_KILLS_AFTER": str(kill_after)}, None
-        return command(scene.name, arguments, home, seconds=SECONDS, module=scene.module, environment=environment,
-                       kill_after=kill_after, server=self.server)  # fmt: skip
+        return command(self.server, scene.name, arguments, home, seconds=SECONDS, module=scene.module,
+                       environment=environment, kill_after=kill_after)  # fmt: skip
 
 
 Case = Callable[[], Outcome]
@@ -164,7 +162,7 @@ Case = Callable[[], Outcome]
 def staged(folder: Path) -> Iterator[Stage]:
     """Raises FileNotFoundError where the shim cannot be made."""
     shim = build_shim(folder)
-    with closing(ForkServer({"LD_PRELOAD": str(shim)})) as server:
+    with closing(ForkServer(environment={"LD_PRELOAD": str(shim)})) as server:
         make_home(folder / "home", server)
         with running(Hub((folder / "home/models" / REPO / FILE).read_bytes())) as hub:
             yield Stage(folder, folder / "home", shim, server, hub)

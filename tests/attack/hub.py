@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -248,25 +249,22 @@ def write_entry(home: Path, sha256: str | None, file: str = FILE) -> Path:
     return home / "models" / REPO / file
 
 
-def pull(
-    hub: Hub, home: Path, what: str = "", *, seconds: float = SECONDS, server: ForkServer | None = None
-) -> Outcome:
-    """Pull the model with the command line."""
+def pull(server: ForkServer, hub: Hub, home: Path, what: str = "") -> Outcome:
+    """Pulls the model with the command line."""
     environment = {**WAITS, "HF_ENDPOINT": hub.endpoint, "HF_TOKEN": "hf_secret"}
-    arguments = ["models", "pull", "tiny", "--alone"]
-    return command(what, arguments, home, seconds=seconds, environment=environment, server=server)
+    return command(server, what, ["models", "pull", "tiny", "--alone"], home, seconds=SECONDS, environment=environment)
 
 
-def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServer | None = None) -> Outcome:
-    """A fault, and then a hub that works. ``known``: the catalog has the file's SHA-256.
+def attack(server: ForkServer, what: str, data: bytes, home: Path, *, known: bool) -> Outcome:
+    """Pulls from a hub with a fault, and then from a good one. ``known``: the catalog has the file's SHA-256.
 
-    A CRASH where a wrong file is left in the model's place, where the good hub is of no use afterwards, where the
-    user's token reaches another host, or where more is written than was announced.
+    Returns a CRASH if a wrong file is left in the model's place, if the good hub fails afterwards, if the user's token
+    reaches another host, or if more is written than was announced.
     """
     target = write_entry(home, hashlib.sha256(data).hexdigest() if known else None)
     with running(Hub(data, FAULTS[what])) as hub, running(Hub(data)) as other:
         hub.other = other
-        found = pull(hub, home, what, server=server)
+        found = pull(server, hub, home, what)
         wrong = ""
         if target.is_file() and target.read_bytes() != data and known:
             wrong = "a wrong file is in the model's place"
@@ -281,7 +279,7 @@ def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServe
         if found.how == "works" and not known and target.read_bytes() != data:
             target.unlink()  # what no checksum tells
         hub.fault = None
-        again = pull(hub, home, server=server)
+        again = pull(server, hub, home)
         if not wrong and (again.how != "works" or target.read_bytes() != data):
             wrong = f"afterwards: {again.said}"
     if wrong and found.how != "HANG":
@@ -289,11 +287,11 @@ def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServe
     return found
 
 
-def cases(folder: Path, data: bytes) -> Iterator[Callable[[], Outcome]]:
-    """Each fault, with a file whose checksum is known and with one whose is not."""
+def cases(server: ForkServer, folder: Path, data: bytes) -> Iterator[Callable[[], Outcome]]:
+    """Yields each fault, with a file whose checksum is known and with one whose checksum is not."""
     for number, what in enumerate(FAULTS):
         for known in (True, False):
             home = folder / f"hub-{number}-{known}"
             home.mkdir()
             os.chmod(home, 0o700)
-            yield lambda what=what, home=home, known=known: attack(what, data, home, known=known)  # type: ignore[misc]
+            yield partial(attack, server, what, data, home, known=known)

@@ -37,7 +37,7 @@ def test_a_hostile_document_is_read_or_refused(
     small = [one for what, one in found if one is not None and "archive" not in what]
     what, name, data = random.Random(11).sample(small, 40)[case]
     (tmp_path / name).write_bytes(data)
-    outcome = command(what, [str(tmp_path / name)], tmp_path, seconds=60, module="tests.attack.read", server=server)
+    outcome = command(server, what, [str(tmp_path / name)], tmp_path, seconds=60, module="tests.attack.read")
     assert outcome.how in ("works", "refused"), outcome
 
 

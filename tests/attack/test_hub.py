@@ -27,7 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def test_hubs_that_misbehave(data: bytes, tmp_path: Path, server: ForkServer) -> None:
     def attacked(what: str) -> Outcome:
-        return hub.attack(what, data, tmp_path / what, known=True, server=server)
+        return hub.attack(server, what, data, tmp_path / what, known=True)
 
     with ThreadPoolExecutor(8) as pool:  # they wait for each other more than they work
         found = list(pool.map(attacked, [what for what in hub.FAULTS if what not in SLOW]))

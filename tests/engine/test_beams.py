@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from wim_edge.engine.beams import Step, _hand_on, search
+from wim_edge.engine.beams import Step, _branches, search
 from wim_edge.engine.protocols import Logits
 from wim_edge.testing import FakeModel
 
@@ -19,7 +19,7 @@ def test_the_last_child_has_the_parents_own_and_the_others_forks() -> None:
     for one, letter in ((first, "a"), (second, "b"), (third, "c")):
         one.append(model.tokenize(letter))
     with ExitStack() as stack:
-        handed = _hand_on([first, second, third], [first, third, first, first], stack)
+        handed = _branches([first, second, third], [first, third, first, first], stack)
         assert [model.text(one.tokens) for one in handed] == ["a", "c", "a", "a"]
         assert (handed[1], handed[3]) == (third, first)
         assert len({id(one) for one in handed}) == 4
@@ -34,7 +34,7 @@ def test_where_no_beam_goes_on_all_are_closed() -> None:
     context = FakeModel().context(100)
     live = [context.sequence(), context.sequence()]
     with ExitStack() as stack:
-        assert _hand_on(live, [], stack) == []
+        assert _branches(live, [], stack) == []
     assert not context.live
 
 
@@ -53,7 +53,7 @@ def test_no_more_sequences_stand_at_once_than_beams_go_on() -> None:
 
     context.sequence = counting  # type: ignore[method-assign, assignment]
     with ExitStack() as stack:
-        _hand_on(live, [live[0]] * 4, stack)
+        _branches(live, [live[0]] * 4, stack)
     assert max(most) == 4
 
 

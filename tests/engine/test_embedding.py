@@ -111,7 +111,7 @@ def test_a_busy_machine_is_no_reason_to_refuse_a_file(
         return subprocess.CompletedProcess(command, -signal.SIGXCPU, b"", b"")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(ModelFileError, match="not done with it") as refused:
+    with pytest.raises(ModelFileError, match="did not load it") as refused:
         load_check.check(tiny, embeds=True)
     (seconds,) = re.findall(r"(\d+) seconds", str(refused.value))
     assert patience[0] > 3 * int(seconds)

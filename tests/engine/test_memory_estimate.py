@@ -1,4 +1,4 @@
-"""What fits into main memory and into the GPUs', where layers are offloaded. The GPUs are made up."""
+"""The memory of contexts, estimated from headers, and whether main and GPU memory hold it. The GPUs are fakes."""
 
 from __future__ import annotations
 
