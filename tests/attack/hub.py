@@ -1,4 +1,4 @@
-"""A hub that misbehaves, on this machine, and the real huggingface-hub that pulls from it."""
+"""A misbehaving hub on this machine, and the real huggingface-hub that pulls from it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.attack.run import Outcome, command
 REPO, FILE = "owner/tiny-GGUF", "tiny.gguf"
 SECONDS = 60.0
 WAITS = {"HF_HUB_DOWNLOAD_TIMEOUT": "1", "HF_HUB_ETAG_TIMEOUT": "1", "NO_PROXY": "127.0.0.1"}
-"""So that what stalls is given up in seconds; the package waits 10."""
+"""Short time-outs: the package waits 10 seconds by default."""
 
 
 class Hub(ThreadingHTTPServer):
-    """A hub of one file, which notes what is asked of it."""
+    """A hub of one file that records its requests."""
 
     daemon_threads = True
 
@@ -31,12 +31,12 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.data = data
         self.fault = fault
-        """Answers instead, where it returns True."""
+        """A fault that responds instead if it returns True."""
         self.breaks_at: int | None = None
-        """Where the connection breaks, once."""
+        """The byte at which the connection breaks, once."""
         self.sent = 0
         self.gets: list[tuple[str, str | None]] = []
-        """Each path asked for, with its Range header."""
+        """The requested paths, each with its Range header."""
         self.tokens: list[str | None] = []
         self.other: Hub | None = None
 
@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body[:breaks_at])
 
     def answer(self) -> bytes:
-        """Send the headers; the body."""
+        """Sends the headers; returns the body."""
         data = self.server.data
         self.server.tokens.append(self.headers["Authorization"])
         if self.server.fault is not None and self.server.fault(self):
@@ -99,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 ELSEWHERE = "redirects to another host"
-"""As Hugging Face does for every model; the user's token must not go there."""
+"""Hugging Face redirects for every model; the user's token must not follow."""
 Fault = Callable[[Handler], bool]
 
 
@@ -112,7 +112,7 @@ def _status(status: int, headers: dict[str, str] | None = None) -> Fault:
 
 
 def _on_get(act: Callable[[Handler], None]) -> Fault:
-    """The file is announced as it should be; getting it goes wrong."""
+    """Returns a fault of GET alone: HEAD works."""
 
     def fault(handler: Handler) -> bool:
         if handler.command == "HEAD":
@@ -225,7 +225,7 @@ FAULTS: dict[str, Fault | None] = {
     "answers 503": _status(503),
     "answers 503 to the file": _on_get(lambda handler: handler.refuse(503)),
 }  # fmt: skip
-"""What a hub may do to who pulls from it."""
+"""The faults of a hub, by description."""
 
 
 @contextlib.contextmanager
@@ -239,7 +239,7 @@ def running(hub: Hub) -> Iterator[Hub]:
 
 
 def write_entry(home: Path, sha256: str | None, file: str = FILE) -> Path:
-    """The catalog of a user with one model, on that hub; where its file is to be."""
+    """Writes a user's catalog with one model on the hub; returns the path of its file."""
     (home / "config").mkdir(parents=True, exist_ok=True)
     (home / "config/models.toml").write_text(
         '[models.tiny]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 1\nrank = 1\n'

@@ -38,7 +38,9 @@ def command(
 ) -> Outcome:  # fmt: skip
     """Runs a module on the server. ``kill_after``: seconds to SIGKILL. ``most_bytes``, ``group``: as in
     `ForkServer.run`."""
-    environment = {**os.environ, "WIM_EDGE_HOME": str(home), "PYTHONPATH": str(ROOT), **(environment or {})}
+    # One thread for llama.cpp: several would wait for minutes at its barriers on a busy machine
+    own = {"OMP_NUM_THREADS": "1", "WIM_EDGE_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **own, **(environment or {})}
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+b") as out:
         code, memory = server.run(

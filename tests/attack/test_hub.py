@@ -1,4 +1,4 @@
-"""A hub that misbehaves, with the real client: a clear error, nothing wrong on the disk, and a good hub works after."""
+"""A misbehaving hub and the real client: a clear error, no wrong file, and a good hub works afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real
 pytest.importorskip("huggingface_hub")
 SLOW = {"never answers", "stalls half-way", "sends a byte now and then, and stops", "answers 429", "answers 500",
         "answers 429 to the file", "answers 503"}  # fmt: skip
-"""The package tries again for up to half a minute; `scripts/attack.py hub` waits for them."""
+"""Faults that the package retries for up to half a minute; only `scripts/attack.py hub` has them."""
 
 
 @pytest.fixture(scope="module")

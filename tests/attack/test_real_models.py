@@ -1,4 +1,4 @@
-"""A sample of the mutated model files, tried as the runtime does; scripts/attack.py asks each a question."""
+"""A sample of the mutated model files in the load check; scripts/attack.py asks each a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting tokens into batches."""
+"""The division of tokens into batches."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_several_sequences_in_one_batch(case: Case) -> None:
         assert equal(case.step(sequence, 1), case.expected[1])
 
 
-def test_logits_for_the_wanted_rows_only(case: Case) -> None:
+def test_logits_of_the_last_rows(case: Case) -> None:
     with case.context.sequence() as sequence:
         rows = sequence.append(case.tokens[:100], rows=50)
         assert rows.shape == (50, case.model.n_vocab)

@@ -1,4 +1,4 @@
-"""Processes of our own run this Python and this package, whatever lies in the working directory."""
+"""Child processes run this Python and this package, whatever the working directory contains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_module_is_started_by_this_python_with_its_arguments() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_found_here_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_finds_the_same_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OWN", "kept")
     monkeypatch.setattr(sys, "path", ["", "/one", "/two"])
     found = environment()

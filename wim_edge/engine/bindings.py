@@ -6,15 +6,14 @@ when it is imported, so ours is set afterwards. It stays referenced because llam
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import platform
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +45,8 @@ with _short_spins():
     from llama_cpp.llama_cpp import _lib as llama_library
 
 __all__ = [
-    "BUILD", "GPU", "IGPU", "Device", "base_library", "batch_error", "device_handles", "devices", "ggml_library",
-    "last_errors", "lib", "load_weights", "model_params", "system_info", "tokenize",
+    "BUILD", "GPU", "IGPU", "Device", "batch_error", "device_handles", "devices", "ggml_function", "last_errors", "lib",
+    "load_weights", "model_params", "system_info", "tokenize",
 ]  # fmt: skip
 
 BUILD: str = llama_cpp.__version__
@@ -82,7 +81,7 @@ def _on_log(level: int, text: bytes, _: object) -> None:
             log.log(_level, "%s", line)
 
 
-lib.llama_log_set(_on_log, ctypes.c_void_p(0))
+lib.llama_log_set(_on_log, c_void_p(0))
 lib.llama_backend_init()
 
 
@@ -142,58 +141,42 @@ class Device:
     """True for an integrated GPU, and on Apple silicon: its memory is main memory."""
 
 
-@cache
-def ggml_library() -> ctypes.CDLL:
-    """Returns the library with llama.cpp's registry of backends.
+def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
+    """Returns the function ``ggml_backend_{name}`` with these types.
 
-    A wheel holds libggml.so and libggml.so.0 as two files, so they are two libraries in memory with two registries.
-    libllama's handle leads to its own one; Windows finds libraries by name.
+    A wheel holds libggml.so and libggml.so.0 as two files, so they are two libraries in memory with two registries of
+    backends. libllama's handle leads to its own one; Windows finds libraries by name, and has those of devices apart.
     """
-    ggml: ctypes.CDLL = _ggml.libggml if os.name == "nt" else llama_library
-    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
-    ggml.ggml_backend_dev_get.restype = ctypes.c_void_p
-    ggml.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
-    return ggml
-
-
-@cache
-def base_library() -> ctypes.CDLL:
-    """Returns the library with the functions that describe ggml's devices."""
-    base: ctypes.CDLL = llama_library
+    libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
-    for name in ("name", "description"):
-        getattr(base, f"ggml_backend_dev_{name}").restype = ctypes.c_char_p
-        getattr(base, f"ggml_backend_dev_{name}").argtypes = [ctypes.c_void_p]
-    base.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
-    size_p = ctypes.POINTER(ctypes.c_size_t)
-    base.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p, size_p, size_p]
-    base.ggml_backend_dev_memory.restype = None
-    return base
+        libraries = [_ggml.libggml, base]
+    function = next(getattr(one, f"ggml_backend_{name}") for one in libraries if hasattr(one, f"ggml_backend_{name}"))
+    function.restype, function.argtypes = result, arguments
+    return function
 
 
 # A separately built backend, for RPC or another GPU: llama-cpp-python ignores this variable of llama.cpp's programs
 if _apart := os.environ.get("GGML_BACKEND_PATH"):
-    ggml_library().ggml_backend_load(os.fsencode(_apart))
+    ggml_function("load", c_void_p, c_char_p)(os.fsencode(_apart))
 
 
 def device_handles() -> list[tuple[int, int]]:
     """Returns ggml's handle of each device and its kind (enum ggml_backend_dev_type)."""
-    ggml, base = ggml_library(), base_library()
-    handles = [ggml.ggml_backend_dev_get(index) for index in range(ggml.ggml_backend_dev_count())]
-    return [(handle, base.ggml_backend_dev_type(handle)) for handle in handles]
+    get, kind = ggml_function("dev_get", c_void_p, c_size_t), ggml_function("dev_type", c_int, c_void_p)
+    handles = map(get, range(ggml_function("dev_count", c_size_t)()))
+    return [(handle, kind(handle)) for handle in handles]
 
 
 def devices() -> list[Device]:
     """Returns the devices of this build: the CPU, its GPUs, and the registered ones of other machines."""
-    base, found = base_library(), []
+    memory = ggml_function("dev_memory", None, c_void_p, POINTER(c_size_t), POINTER(c_size_t))
+    texts = [ggml_function(f"dev_{name}", c_char_p, c_void_p) for name in ("name", "description")]
+    found = []
     for handle, kind in device_handles():
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        base.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
-        name, description = (
-            describe(handle).decode("utf-8", "replace")
-            for describe in (base.ggml_backend_dev_name, base.ggml_backend_dev_description)
-        )
+        free, total = c_size_t(), c_size_t()
+        memory(handle, byref(free), byref(total))
+        name, description = (text(handle).decode("utf-8", "replace") for text in texts)
         # Metal calls the GPU of Apple silicon a GPU like any other
         shares = kind == IGPU or (name.startswith("MTL") and platform.machine() == "arm64")
         found.append((kind, Device(name, description, kind in (GPU, IGPU), free.value, total.value, shares)))

@@ -6,16 +6,16 @@ registered only in a process of its own: `allow_rpc`.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
 
-from wim_edge.engine.bindings import GPU, IGPU, base_library, device_handles, ggml_library, last_errors, lib
+from wim_edge.engine.bindings import GPU, IGPU, device_handles, ggml_function, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.system.addresses import is_loopback
 
@@ -53,14 +53,10 @@ def register(endpoints: str | None) -> None:
     new = [endpoint for endpoint in endpoints.split(",") if endpoint not in _registered]
     check(",".join(new) or None)
     for endpoint in new:
-        add = _function("ggml_backend_rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p])
-        found = add(endpoint.encode())
+        found = _function("add_server", c_void_p, c_char_p)(endpoint.encode())
         if not found:
             raise EngineError(f"{endpoint}: {last_errors() or 'no RPC server'}", "Start `wim-edge rpc-serve` there.")
-        ggml = ggml_library()
-        ggml.ggml_backend_register.argtypes = [ctypes.c_void_p]
-        ggml.ggml_backend_register.restype = None
-        ggml.ggml_backend_register(found)
+        ggml_function("register", None, c_void_p)(found)
         _registered.add(endpoint)
 
 
@@ -71,15 +67,11 @@ def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
     EngineError if the port cannot be used.
     """
     require()
-    start = _function(
-        "ggml_backend_rpc_start_server",
-        None,
-        [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)],
-    )
+    start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
     every = device_handles()
     lent = [handle for handle, kind in every if kind in (GPU, IGPU)] or [handle for handle, kind in every if kind == 0]
     folder = None if cache is None else str(cache).encode()
-    start(f"{host}:{port}".encode(), folder, n_threads, len(lent), (ctypes.c_void_p * len(lent))(*lent))
+    start(f"{host}:{port}".encode(), folder, n_threads, len(lent), (c_void_p * len(lent))(*lent))
     raise EngineError(f"the RPC server at {host}:{port} stopped", "The port may be in use; give another --port.")
 
 
@@ -146,15 +138,11 @@ def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
     return [endpoint for endpoint in endpoints if not is_loopback(endpoint.rpartition(":")[0])]
 
 
-def _function(name: str, result: Any, arguments: list[Any]) -> Any:
+def _function(name: str, result: Any, *arguments: Any) -> Any:
     """Returns a function of the backend, which may be a library of its own, by name."""
-    base, ggml = base_library(), ggml_library()
-    ggml.ggml_backend_reg_by_name.argtypes = [ctypes.c_char_p]
-    ggml.ggml_backend_reg_by_name.restype = ctypes.c_void_p
-    base.ggml_backend_reg_get_proc_address.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    base.ggml_backend_reg_get_proc_address.restype = ctypes.c_void_p
-    registry = ggml.ggml_backend_reg_by_name(b"RPC")
-    found = base.ggml_backend_reg_get_proc_address(registry, name.encode()) if registry else None
+    registry = ggml_function("reg_by_name", c_void_p, c_char_p)(b"RPC")
+    find = ggml_function("reg_get_proc_address", c_void_p, c_void_p, c_char_p)
+    found = find(registry, f"ggml_backend_rpc_{name}".encode()) if registry else None
     if not found:
-        raise EngineError(f"llama.cpp's RPC does not offer {name}", "Install another llama-cpp-python.")
-    return ctypes.CFUNCTYPE(result, *arguments)(found)
+        raise EngineError(f"llama.cpp's RPC has no {name}", "Install another llama-cpp-python.")
+    return CFUNCTYPE(result, *arguments)(found)
