@@ -18,26 +18,13 @@ from functools import partial
 from pathlib import Path
 
 from tests.attack.fork_server import ForkServer
-from tests.attack.hub import FILE, REPO, WAITS, Hub, running
+from tests.attack.hub import FILE, REPO, WAITS, Hub, running, write_entry
 from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
 
 SECONDS = 180.0
 TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. "
 SHORT = ("--model", "tiny", "--segment-tokens", "64", "--answer-tokens", "4")
-_CATALOG = """\
-[models.{name}]
-description = "x"
-licence = "x"
-parameters = "1"
-context = 4096
-rank = 1
-bytes = {size}
-[models.{name}.source]
-kind = "hub"
-repo = "{repo}"
-file = "{file}"
-"""
 
 
 @dataclass(frozen=True)
@@ -66,13 +53,9 @@ SCENES = (
 def make_home(home: Path, server: ForkServer) -> None:
     """Makes a home with a local model and one to pull, a reading, a library, a tuned model and a question."""
     file = write_tiny(home.parent / FILE, "llama")
-    entries = [("tiny", REPO), ("other", "owner/other-GGUF")]
-    (home / "config").mkdir(parents=True)
-    (home / "config/models.toml").write_text(
-        "\n".join(_CATALOG.format(name=name, repo=repo, file=FILE, size=file.stat().st_size) for name, repo in entries)
-    )
-    (home / "models" / REPO).mkdir(parents=True)
-    shutil.move(file, home / "models" / REPO / FILE)
+    target = write_entry(home, None, repos={"tiny": REPO, "other": "owner/other-GGUF"}, nbytes=file.stat().st_size)
+    target.parent.mkdir(parents=True)
+    shutil.move(file, target)
     (home / "texts/more").mkdir(parents=True)
     (home / "texts/old.txt").write_text(TEXT * 8)
     (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 4)

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -238,15 +238,18 @@ def running(hub: Hub) -> Iterator[Hub]:
         hub.server_close()
 
 
-def write_entry(home: Path, sha256: str | None, file: str = FILE) -> Path:
-    """Writes a user's catalog with one model on the hub; returns the path of its file."""
+def write_entry(
+    home: Path, sha256: str | None, file: str = FILE, *, repos: Mapping[str, str] = {"tiny": REPO}, nbytes: int = 1
+) -> Path:
+    """Writes a user's catalog of models on the hub, by name; returns the path of the first one's file."""
     (home / "config").mkdir(parents=True, exist_ok=True)
-    (home / "config/models.toml").write_text(
-        '[models.tiny]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 1\nrank = 1\n'
-        f'bytes = 1\n[models.tiny.source]\nkind = "hub"\nrepo = "{REPO}"\nfile = "{file}"\n'
+    (home / "config/models.toml").write_text("\n".join(
+        f'[models.{name}]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 4096\nrank = 1\n'
+        f'bytes = {nbytes}\n[models.{name}.source]\nkind = "hub"\nrepo = "{repo}"\nfile = "{file}"\n'
         + (f'sha256 = "{sha256}"\n' if sha256 else "")
-    )
-    return home / "models" / REPO / file
+        for name, repo in repos.items()
+    ))  # fmt: skip
+    return home / "models" / next(iter(repos.values())) / file
 
 
 def pull(server: ForkServer, hub: Hub, home: Path, what: str = "") -> Outcome:

@@ -16,6 +16,7 @@ pytest.importorskip("llama_cpp")
 from tests.tiny import write_tiny  # noqa: E402
 from wim_edge.engine import available_memory  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
+from wim_edge.engine.preflight import context_need  # noqa: E402
 from wim_edge.errors import EngineError  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")
@@ -83,7 +84,8 @@ def test_with_little_memory_batches_are_smaller_and_logits_the_same(
         tokens = model.tokenize("The ferry sails at noon, and the harbour is cold. " * 40)[:385]  # 3 * 128 + 1
         found = []
         for n_batch in (512, 128):
-            free = model._need(4096, True, n_batch).total - model.header.nbytes
+            wanted = context_need(model.header, model.settings, 4096, swa_full=True, n_batch=n_batch)
+            free = wanted.total - model.header.nbytes
             monkeypatch.setattr(available_memory, "available", lambda _mapped, free=free: free)
             assert model.largest_n_ctx() >= 4096
             context = model.context(4096)

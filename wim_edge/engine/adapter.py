@@ -27,7 +27,6 @@ class Adapter:
         except OSError as error:
             raise ModelFileError(f"{path}: {error.strerror or error}", "Check the adapter's path.") from error
         last_errors()
-        self.path = path
         self.handle = lib.llama_adapter_lora_init(model_handle, os.fsencode(path)) if is_gguf else None
         if not self.handle:
             raise ModelFileError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence as Seq
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -39,20 +40,16 @@ def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
 
     ``warm_up``: the tokens whose speed decides how many are measured.
     """
-    context = model.context(n_tokens + 512)
     tokens = list(islice(cycle(model.tokenize(sample_text())), n_tokens))
-    try:
-        with context.sequence() as sequence:
-            sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
-            begun = time.perf_counter()
-            sequence.append(tokens[:warm_up])
-            each = (time.perf_counter() - begun) / warm_up
-            n = max(warm_up, min(n_tokens, int(PREFILL_SECONDS / max(each, 1e-6))))
-            prefill = _timed(context, sequence, [tokens[:n]], PREFILL_SECONDS)
-            decode = _timed(context, sequence, [[token] for token in tokens[:_DECODED]], DECODE_SECONDS)
-            return Speed(*prefill, *decode)
-    finally:
-        context.close()
+    with closing(model.context(n_tokens + 512)) as context, context.sequence() as sequence:
+        sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
+        begun = time.perf_counter()
+        sequence.append(tokens[:warm_up])
+        each = (time.perf_counter() - begun) / warm_up
+        n = max(warm_up, min(n_tokens, int(PREFILL_SECONDS / max(each, 1e-6))))
+        prefill = _timed(context, sequence, [tokens[:n]], PREFILL_SECONDS)
+        decode = _timed(context, sequence, [[token] for token in tokens[:_DECODED]], DECODE_SECONDS)
+        return Speed(*prefill, *decode)
 
 
 def _timed(context: Context, sequence: Sequence, parts: Seq[list[int]], seconds: float) -> tuple[float, int]:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,7 @@ class Device:
     """True for an integrated GPU, and on Apple silicon: its memory is main memory."""
 
 
+@cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
     """Returns the function ``ggml_backend_{name}`` with these types.
 

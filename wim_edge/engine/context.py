@@ -131,14 +131,13 @@ class Context:
 
         Returns float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError.
         """
-        handle = self.handle
-        if self.interrupted:
+        if not self.memory or self.interrupted:
             raise Interrupted
         total = sum(len(tokens) for _, _, tokens, _ in parts)
         if not 0 < total <= self.n_batch or sum(rows for *_, rows in parts) > N_OUTPUTS:
             raise EngineError(f"a batch of {total} tokens", f"A batch takes 1 to {self.n_batch}.")
         wanted = fill(self._batch, parts)
-        code = lib.llama_decode(handle, self._batch)
+        code = lib.llama_decode(self._handle, self._batch)
         if code == 1:
             raise ContextOverflowError(
                 f"the context of {self.n_ctx:,} tokens is full",
@@ -150,7 +149,7 @@ class Context:
             raise batch_error(code, total)
         logits = np.empty((len(wanted), self.model.n_vocab), np.float32)
         for row, index in enumerate(wanted):
-            logits[row] = np.ctypeslib.as_array(lib.llama_get_logits_ith(handle, index), (self.model.n_vocab,))
+            logits[row] = np.ctypeslib.as_array(lib.llama_get_logits_ith(self._handle, index), (self.model.n_vocab,))
         return logits
 
     # Interruption

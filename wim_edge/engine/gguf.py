@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 from wim_edge.errors import MemoryBudgetError, ModelFileError
 
@@ -133,7 +132,8 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
         if error.errno == errno.ENOMEM:
             raise MemoryBudgetError(f"{path.name} is too large to map", "Raise the memory limit.") from error
         raise ModelFileError(f"{path}: {error.strerror}", hint) from error
-    _check(header)
+    if why := next(_problems(header), None):
+        raise ModelFileError(f"{path}: {why}", _REFUSED)
     if header.reads_both_ways and not embeds:
         raise ModelFileError(f"{path}: an embedding model cannot generate text", "Give it as --embedding-model.")
     return header
@@ -284,34 +284,30 @@ def shards(path: Path) -> list[Path]:
     return parts
 
 
-def _check(header: GGUFHeader) -> None:
-    """Raises ModelFileError for a header on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
-
-    def refuse(why: str) -> NoReturn:
-        raise ModelFileError(f"{header.path}: {why}", _REFUSED)
-
+def _problems(header: GGUFHeader) -> Iterator[str]:
+    """Yields the values on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
     if not isinstance(header.metadata.get("general.architecture"), str):
-        refuse("the header names no architecture")
+        yield "the header names no architecture"
     if header.metadata.get("general.type", "model") != "model":
-        refuse(f"holds a {header.metadata['general.type']}, not a model")
+        yield f"holds a {header.metadata['general.type']}, not a model"
     if not header.tensors:
-        refuse("holds no weights")
+        yield "holds no weights"
     if not header.n_vocab:
-        refuse("holds no vocabulary")
+        yield "holds no vocabulary"
     layers = header.number("block_count")
     experts, used = header.number("expert_count"), header.number("expert_used_count")
     if not 1 <= layers <= 512:
-        refuse(f"claims {layers} layers")
+        yield f"claims {layers} layers"
     if not min(experts, 1) <= used <= experts <= 512:
-        refuse(f"claims {used} of {experts} experts")
+        yield f"claims {used} of {experts} experts"
     scaling = header.arch("rope.scaling.type")
     if scaling is not None and scaling not in _ROPE_SCALINGS:
-        refuse(f"names the unknown rope scaling {scaling!r}")
+        yield f"names the unknown rope scaling {scaling!r}"
     for key in ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"):
         epsilon = header.arch(key)
         if epsilon is not None and not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
-            refuse(f"{key} is {epsilon}")
+            yield f"{key} is {epsilon}"
     heads = header.number("attention.head_count")
     head_size = header.number("attention.key_length", header.number("embedding_length") // heads if heads else 0)
     if head_size and header.number("rope.dimension_count") > head_size:
-        refuse(f"rotates {header.number('rope.dimension_count')} dimensions of heads of {head_size}")
+        yield f"rotates {header.number('rope.dimension_count')} dimensions of heads of {head_size}"

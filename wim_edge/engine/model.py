@@ -17,8 +17,8 @@ from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.grammar import Grammar, open_vocabulary
-from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, readable
-from wim_edge.engine.preflight import batch_sizes, check_weights, free_memory, gpu_layers, largest_n_ctx
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, readable
+from wim_edge.engine.preflight import batch_sizes, check_weights, context_need, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
@@ -42,9 +42,10 @@ class Model:
         self.n_gpu_layers = gpu_layers(self.header, self.settings.n_gpu_layers)
         weights = MemoryNeed(self.header.nbytes, 0, 0)
         if short := free_memory(self.header, self.n_gpu_layers).shortage(weights):
-            place, need, free = short
+            place, bytes_needed, free = short
             raise MemoryBudgetError(
-                f"{self.header.path.name}: its weights need {readable(need)} of {place}, {readable(free)} are free",
+                f"{self.header.path.name}: its weights need {readable(bytes_needed)} of {place}, "
+                f"{readable(free)} are free",
                 f"Use a smaller model, other --gpu-layers, or {available_memory.memory_hint()}.",
             )
         params = model_params(self.header.weight_types)
@@ -187,13 +188,13 @@ class Model:
         """Implements `protocols.Model.context`. ``swa_full`` None: a sliding-window cache of full size if memory
         allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
-        swa_full, n_batch, need = self._layout(n_ctx, n_sequences, swa_full)
-        if short := self._free().shortage(need):
+        swa_full, n_batch, parts = self._layout(n_ctx, n_sequences, swa_full)
+        if short := self._free().shortage(parts):
             place, bytes_needed, free = short
             raise MemoryBudgetError(
                 f"a context of {n_ctx:,} tokens needs {readable(bytes_needed)} of {place} (weights "
-                f"{readable(need.weights)}, KV cache {readable(need.kv)}, compute "
-                f"{readable(need.compute)}, host {readable(need.host)}); {readable(free)} are free",
+                f"{readable(parts.weights)}, KV cache {readable(parts.kv)}, compute "
+                f"{readable(parts.compute)}, host {readable(parts.host)}); {readable(free)} are free",
                 self._smaller(n_ctx),
             )
         context = Context(self, n_ctx, swa_full, n_batch, n_sequences)
@@ -210,25 +211,21 @@ class Model:
         give the same numbers at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
-            need = self._need(n_ctx, whole, n_batch, n_sequences)
-            if not free.shortage(need):
+            bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
+            if not free.shortage(bytes_needed):
                 break
-        return whole, n_batch, need
+        return whole, n_batch, bytes_needed
 
     def _smaller(self, n_ctx: int) -> str:
         """Returns advice for a context of ``n_ctx`` cells that does not fit."""
         largest = self.largest_n_ctx()
-        if largest >= n_ctx or self._free().shortage(self._need(largest, False, batch_sizes(self.settings)[-1])):
+        if largest >= n_ctx or self._free().shortage(context_need(self.header, self.settings, largest)):
             return f"Use a smaller model, or {available_memory.memory_hint()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:
         """Forgets a context that is closed."""
         self._contexts.remove(context)
-
-    def _need(self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> MemoryNeed:
-        chosen = self.settings
-        return estimate(self.header, n_ctx, n_batch, chosen.kv_type, swa_full, n_sequences, bool(chosen.flash_attn))
 
     def _free(self) -> FreeMemory:
         """Returns the memory for a context and for the loaded weights."""

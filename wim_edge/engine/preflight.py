@@ -17,7 +17,7 @@ import numpy as np
 from wim_edge.engine import available_memory
 from wim_edge.engine.bindings import devices, lib, load_weights, model_params
 from wim_edge.engine.gguf import GGUFHeader, shards
-from wim_edge.engine.memory_estimate import FreeMemory, estimate, padded, readable
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, padded, readable
 from wim_edge.engine.protocols import N_SEQUENCES
 from wim_edge.errors import MemoryBudgetError
 from wim_edge.settings import Settings
@@ -42,6 +42,16 @@ def batch_sizes(settings: Settings) -> list[int]:
     """Returns the sizes of a batch to try, in tokens: the one in the settings, then halves of it."""
     n = settings.n_batch
     return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
+
+
+def context_need(
+    header: GGUFHeader, settings: Settings, n_ctx: int, n_sequences: int = N_SEQUENCES, *, swa_full: bool = False,
+    n_batch: int | None = None,
+) -> MemoryNeed:  # fmt: skip
+    """Estimates the bytes of a context with these settings; by default of its smallest layout."""
+    n_batch = n_batch or batch_sizes(settings)[-1]
+    flash = bool(settings.flash_attn)
+    return estimate(header, n_ctx, n_batch, settings.kv_type, swa_full, n_sequences, flash)
 
 
 def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
@@ -89,14 +99,9 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
     """Returns the cells of the longest context that memory holds beside the weights; 256 if it holds none."""
-
-    def is_too_long(n_ctx: int) -> bool:
-        flash = bool(settings.flash_attn)
-        need = estimate(header, n_ctx, batch_sizes(settings)[-1], settings.kv_type, False, N_SEQUENCES, flash)
-        return free.shortage(need) is not None
-
     sizes = range(256, padded(n_ctx_train) + 1, 256)
-    best = 256 * max(1, bisect_left(sizes, True, key=is_too_long))
+    fit = bisect_left(sizes, True, key=lambda n_ctx: free.shortage(context_need(header, settings, n_ctx)) is not None)
+    best = 256 * max(1, fit)
     return min(best, n_ctx_train) if n_ctx_train > 256 else best
 
 

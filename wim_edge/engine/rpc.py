@@ -108,17 +108,16 @@ def probe(endpoint: str) -> None:
         raise EngineError(f"no RPC server at {endpoint}: {why}", hint) from error
     with line:
         said = _heard(line, _AT_ONCE)
+        if said == b"":
+            raise EngineError(f"{endpoint} closes at once", "A tunnel without a server? Start `wim-edge rpc-serve`.")
         if said is None:
             with suppress(OSError):
                 line.sendall(_HELLO)
             said = _heard(line, _SECONDS)
-            if said is None:
-                raise EngineError(
-                    f"the RPC server at {endpoint} does not answer", "It serves one client at a time: wait for it."
-                )
-        elif not said:
-            raise EngineError(f"{endpoint} closes at once", "A tunnel without a server? Start `wim-edge rpc-serve`.")
-    if said and said != _ANSWER[: len(said)]:
+    if said is None:
+        hint = "It serves one client at a time: wait for it."
+        raise EngineError(f"the RPC server at {endpoint} does not answer", hint)
+    if said != _ANSWER[: len(said)]:
         raise EngineError(f"the program at {endpoint} is no RPC server", "Check the port.")
 
 

@@ -12,6 +12,7 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -152,15 +153,11 @@ def _measure(
 
 def _predictions(model: Model) -> NDArray[np.float32]:
     """Returns the log-probabilities of the next token after each of the sample's tokens; (tokens, n_vocab)."""
-    context = model.context(1024)
     tokens, found = model.tokenize(sample_text())[:256], []
-    try:
-        with context.sequence() as sequence:
-            sequence.append([*model.bos_tokens, *tokens[:_ROWS]])
-            for start in range(_ROWS, len(tokens) - _ROWS, _ROWS):
-                found.append(log_softmax(sequence.append(tokens[start : start + _ROWS], rows=_ROWS)))
-    finally:
-        context.close()
+    with closing(model.context(1024)) as context, context.sequence() as sequence:
+        sequence.append([*model.bos_tokens, *tokens[:_ROWS]])
+        for start in range(_ROWS, len(tokens) - _ROWS, _ROWS):
+            found.append(log_softmax(sequence.append(tokens[start : start + _ROWS], rows=_ROWS)))
     return np.concatenate(found).astype(np.float32)
 
 
