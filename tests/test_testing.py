@@ -99,7 +99,7 @@ def test_rows_are_of_the_last_tokens() -> None:
     rows = sequence.append(tokens, rows=3)
     assert rows.shape[0] == 3
     assert (rows[-1] == sequence.logits).all()
-    assert rows[0].argmax() in tokens  # what stood before is likelier
+    assert rows[0].argmax() in tokens  # earlier tokens are likelier
     with pytest.raises(ValueError, match="4 rows of 3"):
         sequence.append(tokens[:3], rows=4)
 

@@ -280,7 +280,7 @@ def attack(server: ForkServer, what: str, data: bytes, home: Path, *, known: boo
         elif (kept := sum(path.stat().st_size for path in home.rglob("*") if path.is_file())) > len(data) + (32 << 20):
             wrong = f"{kept:,} bytes are left on the disk"
         if found.how == "works" and not known and target.read_bytes() != data:
-            target.unlink()  # what no checksum tells
+            target.unlink()  # without a checksum a wrong file stays unnoticed
         hub.fault = None
         again = pull(server, hub, home)
         if not wrong and (again.how != "works" or target.read_bytes() != data):

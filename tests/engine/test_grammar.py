@@ -52,7 +52,7 @@ def drawn(model: Model, schema: Any, seed: int, most: int = 400) -> str | None:
     random = np.random.default_rng(seed)
     grammar, text = model.grammar(schema), b""
     ends = [token for token in range(model.n_vocab) if model.piece(token) in (b'"', b"}", b"]") or model.is_eog(token)]
-    parts = [token for token in range(model.n_vocab) if not model.piece(token).isascii()]  # of characters, or of none
+    parts = [token for token in range(model.n_vocab) if not model.piece(token).isascii()]  # bytes of larger characters
     for n in range(most):
         logits = random.normal(size=model.n_vocab).astype(np.float32)
         logits[ends] += n / 20

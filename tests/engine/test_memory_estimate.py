@@ -26,7 +26,7 @@ NEED = MemoryNeed(weights=80, kv=20, compute=10)
     [
         (FreeMemory(110), None),
         (FreeMemory(109), ("memory", 110, 109)),
-        (FreeMemory(0, 110, 1.0), None),  # nothing of it is in main memory
+        (FreeMemory(0, 110, 1.0), None),  # all layers are on the GPU
         (FreeMemory(999, 109, 1.0), ("GPU memory", 110, 109)),
         (FreeMemory(109, 999, 1.0, 1.0), ("memory", 110, 109)),  # the GPU shares it
         (FreeMemory(35, 85, 0.75), None),

@@ -44,7 +44,7 @@ def test_a_frozen_program_runs_the_module_itself(
     with pytest.raises(RuntimeError, match="run_if_asked"):
         command("json.tool")
     monkeypatch.setattr(sys, "argv", ["app", "report.pdf"])
-    subprocesses.run_if_asked()  # it was not started for that
+    subprocesses.run_if_asked()  # no module was requested
     assert subprocesses.has_python()
     asked = command("json.tool", "--help")
     assert asked[0] == sys.executable
@@ -64,4 +64,4 @@ def test_pip_is_this_environments_or_uvs(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("shutil.which", {"uv": "/bin/uv"}.get)
     assert subprocesses.pip() == ["/bin/uv", "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     monkeypatch.setattr("shutil.which", lambda name: None)
-    assert subprocesses.pip() == [sys.executable, "-m", "pip"]  # whose error says that there is none
+    assert subprocesses.pip() == [sys.executable, "-m", "pip"]  # pip's own error is clear
