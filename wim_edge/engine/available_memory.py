@@ -97,9 +97,10 @@ def _address_space() -> Iterator[tuple[int, int]]:
 
 
 def _address_limit() -> int | None:
-    if sys.platform == "win32":
-        return None
-    import resource
+    if sys.platform != "win32":
+        import resource
 
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            return limit
+    return None
