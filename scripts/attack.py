@@ -1,10 +1,10 @@
-"""Attacks wim-edge as a user's machine may, and prints how the attacks ended.
+"""Attacks wim-edge with hostile files, hubs and machines, and prints how the attacks ended.
 
     python scripts/attack.py                    all parts
     python scripts/attack.py models --every 10  a tenth of the mutated model files
 
-Each case is a run in a process of its own, of the command line or, for documents, of what reads them. It must work, or
-end with a clear error and its exit code, within the time; CRASH and HANG are faults of ours, listed in full.
+Each case runs the command line, or for documents the reader, in a process of its own. It must work, or end with a clear
+error and its exit code, in time; CRASH and HANG are bugs, listed in full.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def tell(part: str, found: list[Outcome]) -> bool:
-    """Print a line of the table, and what failed; whether anything did."""
+    """Prints a line of the table, and the failures; returns whether there are any."""
     n = Counter("works" if one.how == "killed" else one.how for one in found)
     slowest, most = max(one.seconds for one in found), max(one.bytes for one in found)
     print(f"{part:<24}{len(found):>7}{n['works']:>7}{n['refused']:>9}{n['CRASH']:>7}{n['HANG']:>6}"

@@ -115,7 +115,7 @@ def wrong(work: Path, servers: list[Server]) -> None:
     said = wim_edge(work / "home", "rpc-serve", "--host", "0.0.0.0", code=2).stderr
     check(f"an open address: {' '.join(said.split())}", "no protection" in said)
     said = wim_edge(work / "home", "rpc-serve", "--port", str(servers[0].port), code=6).stderr
-    check("a port that is taken", "could not go on" in said)
+    check("a port that is taken", "stopped" in said)
 
 
 class Server:

@@ -1,4 +1,4 @@
-"""The scripted engine keeps the engine's protocols: cells, forks, snapshots, interrupts, and what the model says."""
+"""The scripted engine implements the protocols: cells, forks, snapshots, interrupts and replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADER = "<|im_start|>assistant\n"
 
 
 def of_words(**options: int) -> FakeModel:
-    """A model that has met the tokens 2 to 7."""
+    """Returns a model with the tokens 2 to 7."""
     model = FakeModel(**options)  # type: ignore[arg-type]
     assert max(model.tokenize("abcd bcd cd d e f")) >= 7
     return model
@@ -35,7 +35,7 @@ def decoded(model: FakeModel, sequence: FakeSequence) -> str:
     [(FakeModel, protocols.Model), (FakeContext, protocols.Context), (FakeSequence, protocols.Sequence),
      (FakeEmbedder, protocols.Embedder)],
 )  # fmt: skip
-def test_all_that_a_protocol_names_is_there(fake: type, protocol: type) -> None:
+def test_fakes_have_all_names_of_their_protocols(fake: type, protocol: type) -> None:
     own = FakeModel()
     made = {FakeModel: own, FakeContext: own.context(8), FakeEmbedder: FakeEmbedder(lambda text: 1.0)}
     one = made.get(fake) or own.context(8).sequence()
@@ -44,7 +44,7 @@ def test_all_that_a_protocol_names_is_there(fake: type, protocol: type) -> None:
     assert all(hasattr(one, name) for name in names)
 
 
-def test_control_tokens_are_tokens_only_where_they_are_asked_for() -> None:
+def test_control_tokens_only_with_special() -> None:
     model = FakeModel()
     text = "<|im_start|>user wanted<|im_end|>"
     plain, special = model.tokenize(text), model.tokenize(text, special=True)
@@ -55,7 +55,7 @@ def test_control_tokens_are_tokens_only_where_they_are_asked_for() -> None:
     assert model.is_eog(special[-1])
 
 
-def test_it_says_its_reply_and_goes_on_from_where_it_is() -> None:
+def test_the_reply_continues_from_the_sequence() -> None:
     prompts: list[str] = []
     model = FakeModel(lambda prompt: prompts.append(prompt) or "one two")  # type: ignore[func-returns-value]
     sequence = model.context(100).sequence()
@@ -67,14 +67,14 @@ def test_it_says_its_reply_and_goes_on_from_where_it_is() -> None:
     assert set(prompts) == {f"<|im_start|>user\nCount.<|im_end|>\n{HEADER}"}
 
 
-def test_a_base_model_answers_what_stands_before() -> None:
+def test_a_base_model_continues_the_prompt() -> None:
     model = FakeModel(lambda prompt: "four" if prompt.endswith("three ") else "", chat_template=None)
     sequence = model.context(100).sequence()
     sequence.append(model.tokenize("one two three "))
     assert model.text([int(sequence.logits.argmax())]) == "four"
 
 
-def test_cells_that_are_shared_count_once_and_a_full_context_is_an_error() -> None:
+def test_shared_cells_count_once_and_a_full_context_is_an_error() -> None:
     context = of_words().context(10)
     first = context.sequence()
     first.append([5] * 6)
@@ -99,7 +99,7 @@ def test_rows_are_of_the_last_tokens() -> None:
     rows = sequence.append(tokens, rows=3)
     assert rows.shape[0] == 3
     assert (rows[-1] == sequence.logits).all()
-    assert rows[0].argmax() in tokens  # what stood before is likelier
+    assert rows[0].argmax() in tokens  # earlier tokens are likelier
     with pytest.raises(ValueError, match="4 rows of 3"):
         sequence.append(tokens[:3], rows=4)
 
@@ -127,7 +127,7 @@ def test_an_interrupt_leaves_whole_batches() -> None:
 
 
 @pytest.mark.parametrize("stored", ["in memory", "in a file"])
-def test_a_snapshot_is_put_back_as_it_was(stored: str, tmp_path: Path) -> None:
+def test_a_snapshot_is_restored(stored: str, tmp_path: Path) -> None:
     context = of_words().context(100)
     sequence = context.sequence()
     sequence.append([3, 4, 5, 6])
@@ -145,7 +145,7 @@ def test_a_snapshot_is_put_back_as_it_was(stored: str, tmp_path: Path) -> None:
             other.restore(snapshot)
 
 
-def test_an_embedder_is_as_near_as_it_is_told() -> None:
+def test_an_embedder_has_the_scripted_similarity() -> None:
     embedder = FakeEmbedder(lambda text: 0.6 if "near" in text else 0.0)
     checked: list[bool] = []
     near, far = embedder.texts(["near", "far"], lambda: checked.append(True))

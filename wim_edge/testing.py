@@ -22,16 +22,7 @@ from typing import Self
 import numpy as np
 
 from wim_edge.engine import protocols
-from wim_edge.engine.protocols import (
-    N_SEQUENCES,
-    Interrupted,
-    Logits,
-    MemoryKind,
-    ModelInfo,
-    Snapshot,
-    StateFile,
-    Vector,
-)
+from wim_edge.engine.protocols import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, Vector
 from wim_edge.errors import ContextOverflowError, EngineError
 
 CHATML = (
@@ -41,30 +32,25 @@ CHATML = (
 _SPECIAL = ("<|im_start|>", "<|im_end|>")
 _WORDS = re.compile(r"\s|[^\s\w]|\w{1,8}")
 _N_VOCAB = 1 << 13
-
 _NUMBERS = itertools.count()
 
 
 class FakeModel:
-    """Implements `wim_edge.engine.protocols.Model`. A token is a white-space character, a punctuation mark
-    or up to eight letters.
+    """Implements `wim_edge.engine.protocols.Model`. A token is a white-space character, a punctuation mark or up to
+    eight letters.
 
     Args:
-        reply: what the model says to a prompt (the whole text of the sequence, control tokens shown).
+        reply: returns the model's reply to a prompt (the sequence's whole text, with control tokens).
         n_ctx_train: the trained context, in tokens.
-        chat_template: None makes it a base model, whose reply follows the prompt's last characters.
+        chat_template: None makes it a base model, whose reply continues the prompt.
     """
 
     def __init__(
-        self,
-        reply: Callable[[str], str] = lambda prompt: "",
-        *,
-        n_ctx_train: int = 8192,
-        chat_template: str | None = CHATML,
-        n_batch: int = 64,
-    ) -> None:
+        self, reply: Callable[[str], str] = lambda prompt: "", *, n_ctx_train: int = 8192,
+        chat_template: str | None = CHATML, n_batch: int = 64,
+    ) -> None:  # fmt: skip
         self.reply, self.n_batch, self.has_adapter = reply, n_batch, False
-        self.fingerprint = f"fake-{next(_NUMBERS)}"  # its token ids are its own
+        self.fingerprint = f"fake-{next(_NUMBERS)}"  # each model numbers tokens anew
         self.history: list[tuple[str, int, int]] = []
         """The calls in order, as (kind, sequence, tokens or position): append, fork, truncate, close."""
         self.contexts: list[FakeContext] = []
@@ -87,12 +73,12 @@ class FakeModel:
         return self._ids[word]
 
     def text(self, tokens: Seq[int]) -> str:
-        """Returns the text of tokens, control tokens shown."""
+        """Returns the text of tokens, with control tokens."""
         return "".join(map(self._texts.__getitem__, tokens))
 
     @cached_property
     def header(self) -> list[int]:
-        """The tokens behind which the model speaks, where there is a chat template."""
+        """The tokens before a reply, with a chat template."""
         return self.tokenize("<|im_start|>assistant\n", special=True)
 
     def piece(self, token: int) -> bytes:
@@ -127,7 +113,7 @@ class FakeModel:
 
 
 class FakeGrammar:
-    """Implements `wim_edge.engine.protocols.Grammar`, and allows whatever the script says."""
+    """Implements `wim_edge.engine.protocols.Grammar`; allows every token."""
 
     def __init__(self, schema: object) -> None:
         self.schema = schema
@@ -148,7 +134,7 @@ class FakeContext:
         self.live: dict[int, FakeSequence] = {}
         self.made = 0
         self.on_append: Callable[[FakeSequence], None] = lambda sequence: None
-        """A function that is called before each evaluated batch, and may call `interrupt`."""
+        """A function that is called before each batch and may call `interrupt`."""
         self._interrupted = self.closed = False
 
     def sequence(self) -> FakeSequence:
@@ -163,7 +149,7 @@ class FakeContext:
         return self.model.fingerprint
 
     def cells(self) -> int:
-        """Counts the cells in use, shared ones once."""
+        """Returns the number of cells in use, with shared ones counted once."""
         return sum(len(sequence) - sequence.shared for sequence in self.live.values())
 
     def interrupt(self) -> None:
@@ -205,7 +191,7 @@ class FakeSequence:
 
     @property
     def logits(self) -> Logits:
-        """Logits with all weight on the next token of the scripted reply."""
+        """The logits, with all weight on the next token of the scripted reply."""
         model = self.context.model
         prompt, said = self.tokens, 0
         if model.info.chat_template is not None:
@@ -231,7 +217,7 @@ class FakeSequence:
             self.context.model.history.append(("append", self.id, len(batch)))
         if rows == 1:
             return self.logits[np.newaxis]
-        # Before the last row: a unigram model of the sequence, so that a text's own words are likelier
+        # The rows before: a unigram model of the sequence, so that a text's own words are likelier
         unigrams = np.zeros(_N_VOCAB, np.float32)
         unigrams[self.tokens[: len(self.tokens) - rows]] = 5
         return np.stack([*[unigrams] * (rows - 1), self.logits])
@@ -261,12 +247,12 @@ class FakeSequence:
         state = np.array(self.tokens, np.int32).view(np.uint8)
         if into is None:
             return Snapshot(tuple(self.tokens), state, {}, None)
-        return Snapshot(tuple(self.tokens), StateFile(into, into.write_bytes(state.data)), {}, None)
+        return Snapshot(tuple(self.tokens), protocols.StateFile(into, into.write_bytes(state.data)), {}, None)
 
     def restore(self, snapshot: Snapshot) -> None:
         state = snapshot.state
         try:
-            data = state.path.read_bytes()[: state.nbytes] if isinstance(state, StateFile) else state.tobytes()
+            data = state.tobytes() if isinstance(state, np.ndarray) else state.path.read_bytes()[: state.nbytes]
         except OSError as error:
             raise EngineError("the saved state cannot be read") from error
         self.tokens, self.shared = np.frombuffer(data, np.int32).tolist(), 0
@@ -291,7 +277,7 @@ class FakeSequence:
 
 
 class FakeEmbedder:
-    """Implements `wim_edge.engine.protocols.Embedder`: ``near`` says how similar a text is to any question, 0 to 1."""
+    """Implements `wim_edge.engine.protocols.Embedder`: ``near`` returns a text's similarity to any question, 0 to 1."""
 
     def __init__(self, near: Callable[[str], float]) -> None:
         self.near, self.closed = near, False

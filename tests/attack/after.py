@@ -1,4 +1,4 @@
-"""Looks whether all that a home held before is still there: ``python -m tests.attack.after HOME [reading]``."""
+"""Checks that a home still has all its data: ``python -m tests.attack.after HOME [reading]``."""
 
 from __future__ import annotations
 

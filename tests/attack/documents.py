@@ -56,11 +56,11 @@ TEXTS: dict[str, str] = {
     "front matter without end": "---\ntitle: x\n" + "key: value\n" * 5000,
     "markup": "<script>alert(1)</script><img src=x onerror=alert(1)>" * 200,
 }
-"""What the texts of documents may hold."""
+"""The texts of hostile documents."""
 
 
 def inputs(seed: int = 1) -> Iterator[tuple[str, str, bytes]]:
-    """(what, file name, bytes) of all of them."""
+    """Yields (description, file name, content) of all of them."""
     yield from in_formats()
     yield from encodings()
     yield from bombs()
@@ -71,7 +71,7 @@ def inputs(seed: int = 1) -> Iterator[tuple[str, str, bytes]]:
 
 
 def in_formats() -> Iterator[tuple[str, str, bytes]]:
-    """Each text in each format."""
+    """Yields each text in each format."""
     for what, text in TEXTS.items():
         raw = text.encode("utf-8", "surrogatepass")
         escaped = text.replace("&", "&amp;").replace("<", "&lt;").encode("utf-8", "xmlcharrefreplace")
@@ -87,7 +87,7 @@ def in_formats() -> Iterator[tuple[str, str, bytes]]:
 
 
 def docx(content: bytes, more: dict[str, str | bytes] | None = None) -> bytes:
-    """A minimal DOCX whose one paragraph holds this XML text."""
+    """Returns a minimal DOCX with one paragraph of this XML text."""
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     package = "http://schemas.openxmlformats.org/package/2006"
     main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
@@ -105,7 +105,7 @@ def docx(content: bytes, more: dict[str, str | bytes] | None = None) -> bytes:
 
 
 def encodings() -> Iterator[tuple[str, str, bytes]]:
-    """Texts that are not UTF-8, or not only."""
+    """Yields texts in other encodings than UTF-8, and mixtures."""
     text = "Das Schiff fährt um zwölf Uhr. " * 50
     for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "cp437", "utf-7",
                  "shift-jis", "koi8-r"):  # fmt: skip
@@ -126,7 +126,7 @@ def encodings() -> Iterator[tuple[str, str, bytes]]:
 
 
 def bombs() -> Iterator[tuple[str, str, bytes]]:
-    """Small files that are large, and large ones."""
+    """Yields small files that expand, and large ones."""
     zeros = b"\0" * 40_000_000
     spaces = b" " * 200_000_000
     yield "an EPUB chapter of 200 MB of spaces", "a.epub", epub({"a.xhtml": b"<p>text</p>" + spaces})
@@ -175,7 +175,7 @@ def bombs() -> Iterator[tuple[str, str, bytes]]:
 
 
 def damaged(choose: random.Random) -> Iterator[tuple[str, str, bytes]]:
-    """Good files, cut and with bytes changed."""
+    """Yields good files, cut and with changed bytes."""
     page = b"<html><head><title>a</title></head><body>" + b"<p>Some text <b>here</b>.</p>" * 50 + b"</body></html>"
     good: dict[str, bytes] = {
         "a.pdf": pdf(b"Some text.\nMore of it.", b"The second page."),
@@ -191,7 +191,7 @@ def damaged(choose: random.Random) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _pdf_with(filters: bytes, stream: bytes) -> bytes:
-    """A PDF whose page's content is this stream."""
+    """Returns a PDF whose page has this content stream."""
     plain: Callable[[bytes], bytes] = lambda page: b"BT /F1 12 Tf 50 750 Td 14 TL (%s) Tj T* ET" % page  # noqa: E731
     raw = pdf(b"text")
     content = plain(b"text")
@@ -200,7 +200,7 @@ def _pdf_with(filters: bytes, stream: bytes) -> bytes:
 
 
 def _lying(raw: bytes) -> bytes:
-    """An archive whose directory says that each member is tiny."""
+    """Returns an archive whose directory claims that each member is tiny."""
     out = bytearray(raw)
     at = out.find(b"PK\x01\x02")
     while at >= 0:

@@ -1,12 +1,12 @@
-/* Preloaded into a process, makes what it does to files under a folder go wrong (Linux, LD_PRELOAD).
+/* Makes changes of files under a folder fail in the process that preloads it (Linux, LD_PRELOAD).
 
    ATTACK_UNDER   the folder
    ATTACK_HOW     kill      the process dies before its ATTACK_AT-th change of a file
                   full      from that change on the disk is full
-                  readonly  from that change on the disk can only be read
+                  readonly  from that change on the disk is read-only
                   locks     the file system has no locks
-                  count     nothing; each change is a line of ATTACK_LOG: its number, what it does, to which file
-   ATTACK_CLOCK   seconds that the clock is off, at every second look at it  */
+                  count     no fault; ATTACK_LOG gets a line for each change: number, operation, file
+   ATTACK_CLOCK   seconds by which every second reading of the clock is wrong  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static void tell(long n, const char *what, const char *path) {
   close(log);
 }
 
-/* One change more; 1 and errno where it fails. */
+/* Counts a change; returns 1 and sets errno if it fails. */
 static int fails(int grows, const char *what, const char *path) {
   long n = __atomic_add_fetch(&changes, 1, __ATOMIC_SEQ_CST);
   if (how("count")) tell(n, what, path);
@@ -79,7 +79,7 @@ static int fails(int grows, const char *what, const char *path) {
   return 0;
 }
 
-/* The same of an open file, where it is one of the folder. */
+/* The same for an open file of the folder. */
 static int file_fails(int fd, int grows, const char *what) {
   char path[PATH_MAX];
   return path_under(file_of(fd, path)) && fails(grows, what, path);
@@ -124,7 +124,7 @@ OPENAT(openat64)
 FOPEN(fopen)
 FOPEN(fopen64)
 
-/* llama.cpp writes a state in thousands of pieces: one of 256 counts. */
+/* llama.cpp writes a state in thousands of pieces: one in 256 counts. */
 size_t fwrite(const void *data, size_t size, size_t n, FILE *file) {
   static long pieces;
   const char *at = getenv("ATTACK_AT");
@@ -148,7 +148,7 @@ ssize_t writev(int fd, const struct iovec *parts, int n) {
   return REAL(ssize_t, "writev", int, const struct iovec *, int)(fd, parts, n);
 }
 
-/* How a file is copied. */
+/* shutil copies files by this. */
 #define SENDFILE(name)                                                         \
   ssize_t name(int to, int from, off_t *at, size_t size) {                     \
     if (file_fails(to, GROWS, "write")) return -1;                             \
@@ -196,7 +196,7 @@ int mkdir(const char *path, mode_t mode) {
 REMOVE(unlink)
 REMOVE(rmdir)
 
-/* What empties a folder. */
+/* shutil.rmtree removes files by this. */
 int unlinkat(int folder, const char *path, int flags) {
   if (file_fails(folder, SHRINKS, "unlinkat")) return -1;
   return REAL(int, "unlinkat", int, const char *, int)(folder, path, flags);

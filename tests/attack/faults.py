@@ -1,10 +1,8 @@
-"""What a machine may do to a program in the middle of its work: kill it, fill the disk, make it read-only, have no
-locks, set the clock.
+"""Faults of a machine in the middle of a command: a kill, a full or read-only disk, no locks, a clock that jumps.
 
-A home that has all a user may have (a model, a saved reading, a library, a tuned model, questions on the server) is
-copied; then one command works on the copy, and something goes wrong at one of its changes of a file. It must end with
-a clear error, or do its work and say what it could not. Afterwards the same command works, and all is still there
-(`tests.attack.after`).
+Each command runs on a copy of a home with a model, a saved reading, a library, a tuned model and questions on the
+server; one of its changes of a file fails. It must end with a clear error, or work and report what failed. Afterwards
+the same command works and all data is still there (`tests.attack.after`).
 """
 
 from __future__ import annotations
@@ -20,37 +18,24 @@ from functools import partial
 from pathlib import Path
 
 from tests.attack.fork_server import ForkServer
-from tests.attack.hub import FILE, REPO, WAITS, Hub, running
+from tests.attack.hub import FILE, REPO, WAITS, Hub, running, write_entry
 from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
 
 SECONDS = 180.0
 TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. "
 SHORT = ("--model", "tiny", "--segment-tokens", "64", "--answer-tokens", "4")
-_CATALOG = """\
-[models.{name}]
-description = "x"
-licence = "x"
-parameters = "1"
-context = 4096
-rank = 1
-bytes = {size}
-[models.{name}.source]
-kind = "hub"
-repo = "{repo}"
-file = "{file}"
-"""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A command on a copy of the home; ``module`` runs it."""
+    """A command that ``module`` runs on a copy of the home."""
 
     name: str
     arguments: tuple[str, ...]
     module: str = "wim_edge"
     keeps: bool = True
-    """Saved readings are of use afterwards."""
+    """True if saved readings are reused afterwards."""
 
 
 SCENES = (
@@ -66,15 +51,11 @@ SCENES = (
 
 
 def make_home(home: Path, server: ForkServer) -> None:
-    """A model that is on the disk and one that is to be pulled; a reading, a library, tuned ways, a question."""
+    """Makes a home with a local model and one to pull, a reading, a library, a tuned model and a question."""
     file = write_tiny(home.parent / FILE, "llama")
-    entries = [("tiny", REPO), ("other", "owner/other-GGUF")]
-    (home / "config").mkdir(parents=True)
-    (home / "config/models.toml").write_text(
-        "\n".join(_CATALOG.format(name=name, repo=repo, file=FILE, size=file.stat().st_size) for name, repo in entries)
-    )
-    (home / "models" / REPO).mkdir(parents=True)
-    shutil.move(file, home / "models" / REPO / FILE)
+    target = write_entry(home, None, repos={"tiny": REPO, "other": "owner/other-GGUF"}, nbytes=file.stat().st_size)
+    target.parent.mkdir(parents=True)
+    shutil.move(file, target)
     (home / "texts/more").mkdir(parents=True)
     (home / "texts/old.txt").write_text(TEXT * 8)
     (home / "texts/new.txt").write_text("Nobody knows it. " + TEXT * 4)
@@ -86,13 +67,13 @@ def make_home(home: Path, server: ForkServer) -> None:
         ("tests.attack.tune", ("tune", "tiny", "--no-copies")),
         ("tests.attack.visit", ()),
     ):
-        made = command("", arguments, home, seconds=SECONDS, module=module, environment={"VISIT_KEEPS": "1"},
-                       server=server)  # fmt: skip
+        made = command(server, "", arguments, home, seconds=5 * SECONDS, module=module,
+                       environment={"VISIT_KEEPS": "1"})  # fmt: skip
         assert made.how == "works", made
 
 
 def build_shim(folder: Path) -> Path:
-    """The library that makes things go wrong. Raises FileNotFoundError where there is no compiler, or no Linux."""
+    """Compiles the library of faults. Raises FileNotFoundError without a compiler or Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
         raise FileNotFoundError("a C compiler on Linux")
@@ -103,7 +84,7 @@ def build_shim(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Stage:
-    """A home to copy, the shim, what commands are forked from (the shim is in it, and idle), and a hub to pull from."""
+    """A home to copy, the shim, a server with the idle shim inside, and a hub to pull from."""
 
     folder: Path
     home: Path
@@ -112,7 +93,7 @@ class Stage:
     hub: Hub
 
     def play(self, scene: Scene, what: str, fault: Mapping[str, str], kill_after: float | None = None) -> Outcome:
-        """Run the scene with a fault, then again without, and look whether all is there."""
+        """Runs the scene with a fault, then again without, and checks the home's data."""
         home = self.folder / f"{scene.name}-{what}".replace(" ", "-")
         shutil.copytree(self.home, home, symlinks=True)
         try:
@@ -124,8 +105,7 @@ class Stage:
             if again.how != "works":
                 return replace(found, how="CRASH", said=f"not again: {again.said}; {found.said}")
             kept = ("reading",) if scene.keeps else ()
-            after = command("", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after",
-                            server=self.server)  # fmt: skip
+            after = command(self.server, "", (str(home), *kept), home, seconds=SECONDS, module="tests.attack.after")
             if after.how != "works":
                 return replace(found, how="CRASH", said=f"afterwards: {after.said}; {found.said}")
             return found
@@ -133,7 +113,7 @@ class Stage:
             shutil.rmtree(home)
 
     def changes(self, scene: Scene) -> list[tuple[int, str]]:
-        """Its changes of files, each with its number, what it does and to which file."""
+        """Returns the scene's changes of files: number, operation and file."""
         home, log = self.folder / f"{scene.name}-count", self.folder / f"{scene.name}.log"
         shutil.copytree(self.home, home, symlinks=True)
         fault = {"ATTACK_HOW": "count", "ATTACK_LOG": str(log)}
@@ -153,8 +133,8 @@ class Stage:
         environment = {**WAITS, "HF_ENDPOINT": self.hub.endpoint, **environment}
         if kill_after is not None and scene.name == "serve":
             environment, kill_after = {**environment, "VISIT_KILLS_AFTER": str(kill_after)}, None
-        return command(scene.name, arguments, home, seconds=SECONDS, module=scene.module, environment=environment,
-                       kill_after=kill_after, server=self.server)  # fmt: skip
+        return command(self.server, scene.name, arguments, home, seconds=SECONDS, module=scene.module,
+                       environment=environment, kill_after=kill_after)  # fmt: skip
 
 
 Case = Callable[[], Outcome]
@@ -162,17 +142,17 @@ Case = Callable[[], Outcome]
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Stage]:
-    """Raises FileNotFoundError where the shim cannot be made."""
+    """Yields a stage. Raises FileNotFoundError if the shim cannot be made."""
     shim = build_shim(folder)
-    with closing(ForkServer({"LD_PRELOAD": str(shim)})) as server:
+    with closing(ForkServer(environment={"LD_PRELOAD": str(shim)})) as server:
         make_home(folder / "home", server)
         with running(Hub((folder / "home/models" / REPO / FILE).read_bytes())) as hub:
             yield Stage(folder, folder / "home", shim, server, hub)
 
 
 def at_changes(stage: Stage, how: str) -> Iterator[Case]:
-    """Each scene, with the fault at the first, the middle and the last of what it does to each file: to open it, to
-    write, to rename it and so on."""
+    """Yields each scene, with the fault at the first, the middle and the last of each operation (open, write, rename
+    and so on) on each file."""
     for scene in SCENES:
         kinds: dict[str, list[int]] = {}
         for at, kind in stage.changes(scene):
@@ -183,7 +163,7 @@ def at_changes(stage: Stage, how: str) -> Iterator[Case]:
 
 
 def at_moments(stage: Stage, times: int = 20, seed: int = 7) -> Iterator[Case]:
-    """Each scene, killed at so many random moments."""
+    """Yields each scene, killed at so many random moments."""
     rng = random.Random(seed)
     for scene in SCENES:
         seconds = stage.play(scene, "whole", {}).seconds
@@ -192,7 +172,7 @@ def at_moments(stage: Stage, times: int = 20, seed: int = 7) -> Iterator[Case]:
 
 
 def throughout(stage: Stage) -> Iterator[Case]:
-    """Each scene without locks, and with clocks that are wrong and jump."""
+    """Yields each scene without locks, and with clocks that jump."""
     years = 365 * 24 * 3600
     for scene in SCENES:
         yield partial(stage.play, scene, "no locks", {"ATTACK_HOW": "locks"})

@@ -1,8 +1,8 @@
 """Forks commands from a process that has imported what they need: hundreds of interpreters would take minutes to start.
 
-    server                the packages imported, one thread, nothing opened
-      └─ supervisor       one for each command: tells its pid, waits for it, tells how it ended
-           └─ command     runs a module as `python -m` would, with its own arguments, environment and limits
+    server                has imported the packages; one thread, no open file
+      └─ supervisor       one for each command: reports its pid, waits for it, reports its exit code and memory
+           └─ command     runs a module as `python -m` does, with its own arguments, environment and limits
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 PRELOADED = (
@@ -26,12 +28,13 @@ PRELOADED = (
     "wim_edge.server.app",
 )  # fmt: skip
 """Not huggingface_hub, which reads its variables when it is imported."""
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class ForkServer:
-    """A handle on the server. Closing it ends the server, not what it has started."""
+    """A handle on the server, which has imported ``modules``. Closing it ends the server, not its commands."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None, modules: Sequence[str] = PRELOADED) -> None:
+    def __init__(self, modules: Sequence[str] = PRELOADED, environment: Mapping[str, str] | None = None) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -40,50 +43,40 @@ class ForkServer:
                 env={**os.environ, **(environment or {}), "OPENBLAS_NUM_THREADS": "1"},
             )  # fmt: skip
 
-    def start(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], out: int,
-              limits: Mapping[int, int], err: int | None = None) -> Started:  # fmt: skip
-        """Run a module, with ``out`` as both of its outputs, or one of them. ``limits`` by their numbers in `resource`.
+    def run(
+        self, module: str, arguments: Sequence[str], environment: Mapping[str, str], seconds: float, out: int,
+        err: int, *, most_bytes: int | None = None, group: Path | None = None,
+    ) -> tuple[int | None, int]:  # fmt: skip
+        """Runs a module with these outputs. Returns its exit code (negative for a signal, None if it was killed after
+        ``seconds``) and its peak memory in bytes.
+
+        ``most_bytes``: the limit of its address space. ``group``: the folder of a control group to run in.
         """
-        job = {"module": module, "arguments": [*arguments], "environment": {**environment}, "limits": [*limits.items()]}
-        mine, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self._line, [json.dumps(job).encode()], [theirs.fileno(), out, out if err is None else err])
-        return Started(mine)
+        job = {"module": module, "arguments": [*arguments], "environment": {**environment}, "most_bytes": most_bytes,
+               "group": group and str(group)}  # fmt: skip
+        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with mine:
+            with theirs:
+                socket.send_fds(self._line, [json.dumps(job).encode()], [theirs.fileno(), out, err])
+            pid = int(mine.recv(64))
+            mine.settimeout(seconds)
+            try:
+                code, memory = json.loads(mine.recv(64))
+            except TimeoutError:
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
+                mine.settimeout(None)
+                code, memory = None, json.loads(mine.recv(64))[1]
+        return code, memory * _RSS_UNIT
 
     def close(self) -> None:
         self._line.close()
         self._process.wait()
 
 
-class Started:
-    """A command that the server has started."""
-
-    def __init__(self, line: socket.socket) -> None:
-        self._lines = line.makefile("r")
-        self._line = line
-        self.pid = int(self._lines.readline())
-
-    def wait(self, seconds: float) -> tuple[int, int] | None:
-        """Its exit code, negative for a signal, and its peak memory as `resource` counts it; None where it takes
-        longer."""
-        self._line.settimeout(seconds)
-        try:
-            code, memory = json.loads(self._lines.readline())
-        except TimeoutError:
-            return None
-        finally:
-            self._line.settimeout(None)
-        self._lines.close()
-        self._line.close()
-        return code, memory
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-
 def serve(line: socket.socket) -> dict[str, Any]:
-    """Answer until nobody asks any more. Returns in each command's process alone: what it is to run."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors are not waited for
+    """Forks a command for each message until the line is closed. Returns the message, in the command's process only."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the supervisors
     while True:
         message, fds, _, _ = socket.recv_fds(line, 1 << 20, 3)
         if not message:
@@ -96,9 +89,7 @@ def serve(line: socket.socket) -> dict[str, Any]:
     line.close()
     report, *outputs = fds
     if pid := os.fork():
-        for fd in outputs:
-            os.close(fd)
-        _supervise(pid, report)
+        _supervise(pid, report, outputs)
     os.close(report)
     for fd, output in zip((1, 2), outputs, strict=True):
         os.dup2(output, fd)
@@ -106,11 +97,13 @@ def serve(line: socket.socket) -> dict[str, Any]:
     return dict(json.loads(message))
 
 
-def _supervise(pid: int, report: int) -> NoReturn:
+def _supervise(pid: int, report: int, outputs: Sequence[int]) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.write(report, b"%d\n" % pid)
+    for fd in outputs:
+        os.close(fd)
+    os.write(report, b"%d" % pid)
     _, status, usage = os.wait4(pid, 0)
-    os.write(report, b"[%d, %d]\n" % (os.waitstatus_to_exitcode(status), usage.ru_maxrss))
+    os.write(report, b"[%d, %d]" % (os.waitstatus_to_exitcode(status), usage.ru_maxrss))
     os._exit(0)
 
 
@@ -119,13 +112,16 @@ def main() -> None:
 
     for module in sys.argv[2:]:
         importlib.import_module(module)
-    gc.freeze()  # so that a collection in a fork touches no page of what it shares
+    gc.freeze()  # a collection in a fork would copy the shared pages
     job = serve(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()
     os.environ.update(job["environment"])
-    for what, limit in job["limits"]:
-        resource.setrlimit(what, (limit, limit))
-    if patience := os.environ.get("ATTACK_PATIENCE"):  # seconds for a lock that is never given
+    if job["group"]:
+        Path(job["group"], "cgroup.procs").write_text(str(os.getpid()))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if job["most_bytes"]:
+        resource.setrlimit(resource.RLIMIT_AS, (job["most_bytes"],) * 2)
+    if patience := os.environ.get("ATTACK_PATIENCE"):  # seconds to wait for a lock of the database
         importlib.import_module("wim_edge.library.database")._WAIT = float(patience)
     sys.argv[1:] = job["arguments"]
     runpy.run_module(job["module"], run_name="__main__", alter_sys=True)

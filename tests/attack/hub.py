@@ -1,4 +1,4 @@
-"""A hub that misbehaves, on this machine, and the real huggingface-hub that pulls from it."""
+"""A misbehaving hub on this machine, and the real huggingface-hub that pulls from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -18,11 +19,11 @@ from tests.attack.run import Outcome, command
 REPO, FILE = "owner/tiny-GGUF", "tiny.gguf"
 SECONDS = 60.0
 WAITS = {"HF_HUB_DOWNLOAD_TIMEOUT": "1", "HF_HUB_ETAG_TIMEOUT": "1", "NO_PROXY": "127.0.0.1"}
-"""So that what stalls is given up in seconds; the package waits 10."""
+"""Short time-outs: the package waits 10 seconds by default."""
 
 
 class Hub(ThreadingHTTPServer):
-    """A hub of one file, which notes what is asked of it."""
+    """A hub of one file that records its requests."""
 
     daemon_threads = True
 
@@ -30,12 +31,12 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.data = data
         self.fault = fault
-        """Answers instead, where it returns True."""
+        """A fault that responds instead if it returns True."""
         self.breaks_at: int | None = None
-        """Where the connection breaks, once."""
+        """The byte at which the connection breaks, once."""
         self.sent = 0
         self.gets: list[tuple[str, str | None]] = []
-        """Each path asked for, with its Range header."""
+        """The requested paths, each with its Range header."""
         self.tokens: list[str | None] = []
         self.other: Hub | None = None
 
@@ -61,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body[:breaks_at])
 
     def answer(self) -> bytes:
-        """Send the headers; the body."""
+        """Sends the headers; returns the body."""
         data = self.server.data
         self.server.tokens.append(self.headers["Authorization"])
         if self.server.fault is not None and self.server.fault(self):
@@ -98,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 ELSEWHERE = "redirects to another host"
-"""As Hugging Face does for every model; the user's token must not go there."""
+"""Hugging Face redirects for every model; the user's token must not follow."""
 Fault = Callable[[Handler], bool]
 
 
@@ -111,7 +112,7 @@ def _status(status: int, headers: dict[str, str] | None = None) -> Fault:
 
 
 def _on_get(act: Callable[[Handler], None]) -> Fault:
-    """The file is announced as it should be; getting it goes wrong."""
+    """Returns a fault of GET alone: HEAD works."""
 
     def fault(handler: Handler) -> bool:
         if handler.command == "HEAD":
@@ -224,7 +225,7 @@ FAULTS: dict[str, Fault | None] = {
     "answers 503": _status(503),
     "answers 503 to the file": _on_get(lambda handler: handler.refuse(503)),
 }  # fmt: skip
-"""What a hub may do to who pulls from it."""
+"""The faults of a hub, by description."""
 
 
 @contextlib.contextmanager
@@ -237,36 +238,36 @@ def running(hub: Hub) -> Iterator[Hub]:
         hub.server_close()
 
 
-def write_entry(home: Path, sha256: str | None, file: str = FILE) -> Path:
-    """The catalog of a user with one model, on that hub; where its file is to be."""
+def write_entry(
+    home: Path, sha256: str | None, file: str = FILE, *, repos: Mapping[str, str] = {"tiny": REPO}, nbytes: int = 1
+) -> Path:
+    """Writes a user's catalog of models on the hub, by name; returns the path of the first one's file."""
     (home / "config").mkdir(parents=True, exist_ok=True)
-    (home / "config/models.toml").write_text(
-        '[models.tiny]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 1\nrank = 1\n'
-        f'bytes = 1\n[models.tiny.source]\nkind = "hub"\nrepo = "{REPO}"\nfile = "{file}"\n'
+    (home / "config/models.toml").write_text("\n".join(
+        f'[models.{name}]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 4096\nrank = 1\n'
+        f'bytes = {nbytes}\n[models.{name}.source]\nkind = "hub"\nrepo = "{repo}"\nfile = "{file}"\n'
         + (f'sha256 = "{sha256}"\n' if sha256 else "")
-    )
-    return home / "models" / REPO / file
+        for name, repo in repos.items()
+    ))  # fmt: skip
+    return home / "models" / next(iter(repos.values())) / file
 
 
-def pull(
-    hub: Hub, home: Path, what: str = "", *, seconds: float = SECONDS, server: ForkServer | None = None
-) -> Outcome:
-    """Pull the model with the command line."""
+def pull(server: ForkServer, hub: Hub, home: Path, what: str = "") -> Outcome:
+    """Pulls the model with the command line."""
     environment = {**WAITS, "HF_ENDPOINT": hub.endpoint, "HF_TOKEN": "hf_secret"}
-    arguments = ["models", "pull", "tiny", "--alone"]
-    return command(what, arguments, home, seconds=seconds, environment=environment, server=server)
+    return command(server, what, ["models", "pull", "tiny", "--alone"], home, seconds=SECONDS, environment=environment)
 
 
-def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServer | None = None) -> Outcome:
-    """A fault, and then a hub that works. ``known``: the catalog has the file's SHA-256.
+def attack(server: ForkServer, what: str, data: bytes, home: Path, *, known: bool) -> Outcome:
+    """Pulls from a hub with a fault, and then from a good one. ``known``: the catalog has the file's SHA-256.
 
-    A CRASH where a wrong file is left in the model's place, where the good hub is of no use afterwards, where the
-    user's token reaches another host, or where more is written than was announced.
+    Returns a CRASH if a wrong file is left in the model's place, if the good hub fails afterwards, if the user's token
+    reaches another host, or if more is written than was announced.
     """
     target = write_entry(home, hashlib.sha256(data).hexdigest() if known else None)
     with running(Hub(data, FAULTS[what])) as hub, running(Hub(data)) as other:
         hub.other = other
-        found = pull(hub, home, what, server=server)
+        found = pull(server, hub, home, what)
         wrong = ""
         if target.is_file() and target.read_bytes() != data and known:
             wrong = "a wrong file is in the model's place"
@@ -279,9 +280,9 @@ def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServe
         elif (kept := sum(path.stat().st_size for path in home.rglob("*") if path.is_file())) > len(data) + (32 << 20):
             wrong = f"{kept:,} bytes are left on the disk"
         if found.how == "works" and not known and target.read_bytes() != data:
-            target.unlink()  # what no checksum tells
+            target.unlink()  # without a checksum a wrong file stays unnoticed
         hub.fault = None
-        again = pull(hub, home, server=server)
+        again = pull(server, hub, home)
         if not wrong and (again.how != "works" or target.read_bytes() != data):
             wrong = f"afterwards: {again.said}"
     if wrong and found.how != "HANG":
@@ -289,11 +290,11 @@ def attack(what: str, data: bytes, home: Path, *, known: bool, server: ForkServe
     return found
 
 
-def cases(folder: Path, data: bytes) -> Iterator[Callable[[], Outcome]]:
-    """Each fault, with a file whose checksum is known and with one whose is not."""
+def cases(server: ForkServer, folder: Path, data: bytes) -> Iterator[Callable[[], Outcome]]:
+    """Yields each fault, with a file whose checksum is known and with one whose checksum is not."""
     for number, what in enumerate(FAULTS):
         for known in (True, False):
             home = folder / f"hub-{number}-{known}"
             home.mkdir()
             os.chmod(home, 0o700)
-            yield lambda what=what, home=home, known=known: attack(what, data, home, known=known)  # type: ignore[misc]
+            yield partial(attack, server, what, data, home, known=known)

@@ -56,7 +56,7 @@ TEMPLATES = {
     "a slow indent": "{{ ('\\n' * 9999999) | indent(99999) }}",
     "a slow filter": "{{ range(99999) | map('string') | join(',') | urlize }}",
 }
-"""Chat templates that are hostile programs, or none."""
+"""Hostile chat templates."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Tensor:
 
 @dataclass
 class File:
-    """A GGUF file, taken apart. ``fields``: where `whole` has put the whole numbers (what, offset, struct code)."""
+    """A GGUF file in parts. ``fields``: the integers that `whole` has written (name, offset, struct code)."""
 
     metadata: list[tuple[bytes, int, Any]] = field(default_factory=list)
     tensors: list[Tensor] = field(default_factory=list)
@@ -111,7 +111,7 @@ class File:
         return made
 
     def whole(self) -> bytes:
-        """The file's bytes; fills ``fields``."""
+        """Returns the file's bytes; fills ``fields``."""
         out, self.fields = bytearray(b"GGUF"), []
 
         def put(what: str, code: str, number: Any) -> None:
@@ -154,7 +154,7 @@ class File:
         return bytes(out + b"\0" * (-len(out) % 32) + self.data)
 
     def set(self, key: str, value: Any, kind: int | None = None) -> None:
-        """Change a value, or add it."""
+        """Sets or adds a value."""
         name = key.encode()
         for at, (known, old, _) in enumerate(self.metadata):
             if known == name:
@@ -167,7 +167,7 @@ class File:
 
 
 def mutations(raw: bytes, seed: int = 1) -> Iterator[tuple[str, bytes]]:
-    """All mutations of a good file."""
+    """Yields all mutations of a good file."""
     yield from truncated(raw)
     yield from absurd(raw, random.Random(seed))
     yield from changed(raw)
@@ -175,7 +175,7 @@ def mutations(raw: bytes, seed: int = 1) -> Iterator[tuple[str, bytes]]:
 
 
 def truncated(raw: bytes) -> Iterator[tuple[str, bytes]]:
-    """The file cut before each of its structures, but for the elements of long arrays."""
+    """Yields the file cut before each structure, without most elements of long arrays."""
     made = File.of(raw)
     whole = made.whole()
     for what, at, _ in made.fields:
@@ -186,7 +186,7 @@ def truncated(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def absurd(raw: bytes, choose: random.Random) -> Iterator[tuple[str, bytes]]:
-    """Each whole number of the header made absurd, in one way or two."""
+    """Yields the file with each integer of the header absurd, in two ways."""
     made = File.of(raw)
     whole = made.whole()
     for what, at, code in made.fields:
@@ -200,7 +200,7 @@ def absurd(raw: bytes, choose: random.Random) -> Iterator[tuple[str, bytes]]:
 
 
 def changed(raw: bytes) -> Iterator[tuple[str, bytes]]:
-    """Files that are well formed and say impossible things."""
+    """Yields well-formed files with impossible values."""
     good = File.of(raw)
     arch = good.get("general.architecture").decode()
 
@@ -285,7 +285,7 @@ def changed(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def templates(raw: bytes) -> Iterator[tuple[str, bytes]]:
-    """The file with each of the hostile chat templates."""
+    """Yields the file with each of the hostile chat templates."""
     for what, template in TEMPLATES.items():
         made = File.of(raw)
         made.set("tokenizer.chat_template", template.encode("utf-8", "surrogatepass"))

@@ -79,7 +79,7 @@ def in_formats(what: str, text: str) -> Iterator[Input]:
 
 
 def bombs() -> Iterator[Input]:
-    """Yields small files that are large, and large ones."""
+    """Yields small files that expand, and large ones."""
     sheet, slide = "xl/worksheets/sheet1.xml", "ppt/slides/slide1.xml"
     book, deck = good()["a.xlsx"], good()["a.pptx"]
     yield "an XLSX of 200 MB of spaces", "a.xlsx", rezip(book, {"xl/sharedStrings.xml": SPACES})
@@ -130,7 +130,7 @@ def bombs() -> Iterator[Input]:
 
 
 def damaged(choose: random.Random) -> Iterator[Input]:
-    """Yields good files, cut and with bytes changed."""
+    """Yields good files, cut and with changed bytes."""
     for name, raw in good().items():
         yield from variants(name, raw, choose, (0.1, 0.5, 0.9, 0.99), 8)
         yield f"{name} twice", name, raw + raw

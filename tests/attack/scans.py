@@ -1,4 +1,4 @@
-"""Hostile pictures and scans: large ones, lying ones, and damaged ones."""
+"""Hostile pictures and scans: large, lying and damaged ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINES = ("The ferry sails at noon.", "It is a small ship.")
 
 
 def inputs(choose: random.Random) -> Iterator[tuple[str, str, bytes]]:
-    """(what, file name, bytes) of all of them."""
+    """Yields (description, file name, content) of all of them."""
     good = {"a.png": png(*_LINES), "a.jpg": _saved("JPEG"), "a.webp": _saved("WEBP"), "a.tiff": _saved("TIFF"),
             "a.gif": _saved("GIF"), "b.pdf": scan([_LINES])}  # fmt: skip
     for name, raw in good.items():
@@ -41,7 +41,7 @@ def _saved(kind: str, times: int = 1) -> bytes:
 
 
 def _empty_png(width: int, height: int) -> bytes:
-    """A PNG that says it has so many pixels, of which few are there."""
+    """Returns a PNG that claims so many pixels and contains few."""
     rows = zlib.compress(bytes(min(10_000_000, (width // 8 + 2) * height)))
     parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
     out = b"\x89PNG\r\n\x1a\n"

@@ -1,4 +1,4 @@
-"""A sample of the hostile documents, each read in a process with limits; scripts/attack.py does all of them."""
+"""A sample of the hostile documents, each read in its own process; scripts/attack.py reads all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Input = tuple[str, str, bytes]
 
 @pytest.fixture(scope="module")
 def found() -> list[tuple[str, Input | None]]:
-    """Each input, whole where it is small: all of them have hundreds of megabytes."""
+    """Returns each input's description, and the input if it is small: all are hundreds of megabytes."""
     return [(one[0], one if len(one[2]) < 5_000_000 else None) for one in inputs()]
 
 
@@ -37,7 +37,7 @@ def test_a_hostile_document_is_read_or_refused(
     small = [one for what, one in found if one is not None and "archive" not in what]
     what, name, data = random.Random(11).sample(small, 40)[case]
     (tmp_path / name).write_bytes(data)
-    outcome = command(what, [str(tmp_path / name)], tmp_path, seconds=60, module="tests.attack.read", server=server)
+    outcome = command(server, what, [str(tmp_path / name)], tmp_path, seconds=60, module="tests.attack.read")
     assert outcome.how in ("works", "refused"), outcome
 
 
@@ -45,7 +45,7 @@ BINARY = ("NUL bytes", "control characters")
 
 
 @pytest.mark.parametrize("what", BINARY)
-def test_what_is_no_text_is_refused(tmp_path: Path, what: str) -> None:
+def test_binary_files_are_refused(tmp_path: Path, what: str) -> None:
     path = tmp_path / "a.txt"
     path.write_text(TEXTS[what], encoding="utf-8")
     with pytest.raises(DocumentError, match="binary, not text"):

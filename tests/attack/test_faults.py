@@ -1,4 +1,4 @@
-"""A sample of what a machine may do in the middle of work; `scripts/attack.py` has all of it."""
+"""A sample of the faults; `scripts/attack.py` runs all of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def changes(stage: faults.Stage, scene: faults.Scene) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("how", ["kill", "full", "readonly"])
-def test_a_change_that_goes_wrong(
+def test_a_fault_at_a_change_of_a_file(
     stage: faults.Stage, scene: faults.Scene, changes: list[tuple[int, str]], how: str
 ) -> None:
     at, _ = random.Random(f"{scene.name} {how}").choice(changes)

@@ -1,4 +1,4 @@
-"""A hub that misbehaves, with the real client: a clear error, nothing wrong on the disk, and a good hub works after."""
+"""A misbehaving hub and the real client: a clear error, no wrong file, and a good hub works afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real
 pytest.importorskip("huggingface_hub")
 SLOW = {"never answers", "stalls half-way", "sends a byte now and then, and stops", "answers 429", "answers 500",
         "answers 429 to the file", "answers 503"}  # fmt: skip
-"""The package tries again for up to half a minute; `scripts/attack.py hub` waits for them."""
+"""Faults that the package retries for up to half a minute; only `scripts/attack.py hub` has them."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def test_hubs_that_misbehave(data: bytes, tmp_path: Path, server: ForkServer) -> None:
     def attacked(what: str) -> Outcome:
-        return hub.attack(what, data, tmp_path / what, known=True, server=server)
+        return hub.attack(server, what, data, tmp_path / what, known=True)
 
     with ThreadPoolExecutor(8) as pool:  # they wait for each other more than they work
         found = list(pool.map(attacked, [what for what in hub.FAULTS if what not in SLOW]))

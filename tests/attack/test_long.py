@@ -1,4 +1,4 @@
-"""Many questions in one process: nothing is held that was not held after the first ones."""
+"""Many questions in one process use no more memory and files than the first ones."""
 
 from __future__ import annotations
 

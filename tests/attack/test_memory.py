@@ -1,43 +1,55 @@
-"""A memory limit is a clear error, or it works: during load, and during reading. With less than 64 MiB Python and numpy
-themselves do not start."""
+"""Under a memory limit a command works or ends with a clear error, at load and while it reads. Below 64 MiB Python and
+numpy themselves do not start."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.attack import memory
+from tests.attack.fork_server import ForkServer
+from tests.attack.memory import MIB, group
+from tests.attack.run import Outcome, command
 from tests.tiny import write_tiny
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")]
+EITHER = ("works", "refused")
 
 
-def asking(folder: Path) -> list[str]:
-    """A question of a text of some segments."""
+@pytest.fixture(scope="module")
+def bare() -> Iterator[ForkServer]:
+    """Has imported nothing, so that a command has the memory of a fresh interpreter."""
+    with closing(ForkServer(())) as server:
+        yield server
+
+
+def asked(bare: ForkServer, folder: Path, **limits: object) -> Outcome:
+    """Asks a question about a text of some segments."""
     model, text = write_tiny(folder / "tiny.gguf", "llama"), folder / "text.txt"
     text.write_text("The ferry sails at noon. " * 200)
-    return ["ask", str(text), "When?", "--model", str(model), "--judge", "self", "--segment-tokens", "256",
-            "--answer-tokens", "4"]
-
-
-EITHER = ("works", "refused")
+    asking = ["ask", str(text), "When?", "--model", str(model), "--judge", "self", "--segment-tokens", "256",
+              "--answer-tokens", "4"]  # fmt: skip
+    run = partial(command, bare, "a question", asking, folder / "home", seconds=300)
+    return run(**limits)
 
 
 @pytest.mark.parametrize(("mib", "how"), [
     (100, ["refused"]), (150, ["refused"]), (200, ["refused"]), (300, EITHER), (400, EITHER), (500, EITHER),
     (600, ["works"]), (1000, ["works"]),
 ])  # fmt: skip
-def test_so_many_addresses(mib: int, how: Sequence[str], tmp_path: Path) -> None:
-    found = memory.in_address_space(f"{mib} MiB", asking(tmp_path), tmp_path / "home", mib)
+def test_limits_of_the_address_space(bare: ForkServer, mib: int, how: Sequence[str], tmp_path: Path) -> None:
+    found = asked(bare, tmp_path, most_bytes=mib * MIB)
     assert found.how in how, found
 
 
 @pytest.mark.parametrize(("mib", "how"), [(80, EITHER), (120, EITHER), (200, ["works"])])
-def test_so_much_memory(mib: int, how: Sequence[str], tmp_path: Path) -> None:
-    found = memory.in_group(f"{mib} MiB", asking(tmp_path), tmp_path / "home", mib)
-    if found is None:
-        pytest.skip("no control group can be made here")
+def test_limits_of_a_control_group(bare: ForkServer, mib: int, how: Sequence[str], tmp_path: Path) -> None:
+    with group(mib) as folder:
+        if folder is None:
+            pytest.skip("no control group can be made here")
+        found = asked(bare, tmp_path, group=folder)
     assert found.how in how, found

@@ -1,4 +1,4 @@
-"""A sample of the mutated model files, each asked a question as a user would; scripts/attack.py does all of them."""
+"""A sample of the hostile chat templates; scripts/attack.py asks each mutated model file a question."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""A sample of the mutated model files, tried as the runtime does; scripts/attack.py asks each a question."""
+"""A sample of the mutated model files in the load check; scripts/attack.py asks each a question."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
 from tempfile import TemporaryFile
@@ -25,23 +24,19 @@ from wim_edge.errors import ModelFileError  # noqa: E402
 
 
 @pytest.fixture
-def forked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Children that try a file are forks of one that has imported what they need, and have little time: one of the
-    files takes for ever."""
-    with closing(ForkServer(modules=("wim_edge.engine.model", "wim_edge.engine.load_check"))) as server:
+def forked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ForkServer) -> None:
+    """Forks the children that try a file, and gives them little time: one of the files takes for ever."""
 
-        def run(command: Sequence[str], *, timeout: float, env: Mapping[str, str], **_: Any) -> CompletedProcess[bytes]:
-            with TemporaryFile(dir=tmp_path) as out, TemporaryFile(dir=tmp_path) as err:
-                started = server.start("tests.attack.tried", command[-1:], env, out.fileno(), {}, err.fileno())
-                if (ended := started.wait(timeout)) is None:
-                    started.kill()
-                    raise TimeoutExpired(command, timeout)
-                out.seek(0)
-                err.seek(0)
-                return CompletedProcess(command, ended[0], out.read(), err.read())
+    def run(command: Sequence[str], *, timeout: float, env: Mapping[str, str], **_: Any) -> CompletedProcess[bytes]:
+        with TemporaryFile(dir=tmp_path) as out, TemporaryFile(dir=tmp_path) as err:
+            code, _ = server.run("tests.attack.tried", command[-1:], env, timeout, out.fileno(), err.fileno())
+            if code is None:
+                raise TimeoutExpired(command, timeout)
+            out.seek(0)
+            err.seek(0)
+            return CompletedProcess(command, code, out.read(), err.read())
 
-        monkeypatch.setattr(load_check, "subprocess", SimpleNamespace(run=run, TimeoutExpired=TimeoutExpired))
-        yield
+    monkeypatch.setattr(load_check, "subprocess", SimpleNamespace(run=run, TimeoutExpired=TimeoutExpired))
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "lfm2"])

@@ -1,4 +1,4 @@
-"""`wim_edge.engine.load_check`, whose patience is short: `python -m tests.attack.tried FILE`."""
+"""`wim_edge.engine.load_check` with little patience: `python -m tests.attack.tried FILE`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`wim-edge tune` that measures for a moment only: what is attacked is what it writes."""
+"""`wim-edge tune` with short measurements: the attack is on the files that it writes."""
 
 from unittest.mock import patch
 

@@ -1,24 +1,24 @@
 """Starts the server, uses it as a page would, and ends it: ``python -m tests.attack.visit``.
 
-Whatever the disk does, each request is answered, by 503 at worst, and the server goes on. ``VISIT_KILLS_AFTER``:
-seconds after which the server is killed. ``VISIT_KEEPS``: what is given and asked stays.
+Whatever the disk does, each request gets a response, 503 at worst, and the server continues. ``VISIT_KILLS_AFTER``:
+seconds to SIGKILL. ``VISIT_KEEPS``: keeps the document and the question.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import signal
 import sys
 import threading
+from multiprocessing import get_context
 from typing import Any
 
 import httpx
 
 
 def visit(client: httpx.Client, name: str, *, keeps: bool) -> None:
-    """What a page does with a document."""
+    """Sends the requests of a page with a document."""
     given = call(client, "POST", "/documents", files={"file": (f"{name}.txt", "The ferry sails at noon. " * 20)})
     if given is None:
         return
@@ -36,7 +36,7 @@ def visit(client: httpx.Client, name: str, *, keeps: bool) -> None:
 
 
 def call(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
-    """What is answered; None where the server says what is wrong."""
+    """Returns the response's JSON, or None for an error that the server reports well."""
     answer = client.request(method, path, **more)
     if answer.status_code < 400:
         return answer.json() if answer.content else {}
@@ -45,76 +45,50 @@ def call(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
     return None
 
 
-class Server:
-    """`wim-edge serve`, forked from here, where its packages are imported already."""
+def serve(stderr: int) -> None:
+    from wim_edge.__main__ import main
 
-    def __init__(self) -> None:
-        end, theirs = os.pipe()
-        self._process = multiprocessing.get_context("fork").Process(target=self._serve, args=(theirs,))
-        self._process.start()
-        os.close(theirs)
-        self.stderr = os.fdopen(end)
-
-    @staticmethod
-    def _serve(stderr: int) -> None:
-        from wim_edge.__main__ import main
-
-        os.dup2(stderr, 2)
-        os.close(stderr)
-        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # the one before is of a file
-        sys.argv[1:] = ["serve", "--port", "0", "--model", "tiny"]
-        main()
-
-    def send_signal(self, number: int) -> None:
-        assert self._process.pid is not None
-        os.kill(self._process.pid, number)
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def wait(self, seconds: float | None = None) -> int:
-        self._process.join(seconds)
-        if self._process.exitcode is None:
-            raise TimeoutError(f"the server is not done after {seconds} seconds")
-        return self._process.exitcode
+    os.dup2(stderr, 2)
+    os.close(stderr)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # the one before buffers for a file
+    sys.argv[1:] = ["serve", "--port", "0", "--model", "tiny"]
+    main()
 
 
 def main() -> int:
     kills_after = float(os.environ.get("VISIT_KILLS_AFTER", 0))
     keeps = "VISIT_KEEPS" in os.environ
-    server = Server()
+    end, theirs = os.pipe()
+    server = get_context("fork").Process(target=serve, args=(theirs,))  # its packages are imported already
+    server.start()
+    os.close(theirs)
+    stderr = os.fdopen(end)
     if kills_after:
         threading.Timer(kills_after, server.kill).start()
     try:
-        line = server.stderr.readline()
-        found = re.search(r"http://\S+?(?=/)", line)
-        if found is None:
-            sys.stderr.write(line + server.stderr.read())
-            return ended(server.wait(20), kills_after)
-        drain = threading.Thread(target=server.stderr.read, daemon=True)
-        drain.start()
-        transport = httpx.HTTPTransport(retries=4)
-        with httpx.Client(base_url=found[0] + "/api", timeout=30, transport=transport) as client:
-            visit(client, "kept" if keeps else "new", keeps=keeps)
-            assert call(client, "GET", "/status") is not None
-        server.send_signal(signal.SIGINT)
-        status = server.wait(20)
+        line = stderr.readline()
+        if found := re.search(r"http://\S+?(?=/)", line):
+            drain = threading.Thread(target=stderr.read, daemon=True)
+            drain.start()
+            transport = httpx.HTTPTransport(retries=4)
+            with httpx.Client(base_url=found[0] + "/api", timeout=30, transport=transport) as client:
+                visit(client, "kept" if keeps else "new", keeps=keeps)
+                assert call(client, "GET", "/status") is not None
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGINT)
+        else:
+            sys.stderr.write(line + stderr.read())
+        server.join(20)
     except httpx.TransportError:
-        status = server.wait(20)
-        if status != -signal.SIGKILL:
+        server.join(20)
+        if server.exitcode != -signal.SIGKILL:
             raise
     finally:
+        status = server.exitcode
         server.kill()
-        server.wait()
-    drain.join(5)
-    return ended(status, kills_after)
-
-
-def ended(status: int, kills_after: float) -> int:
-    """0 where the server ended well, or was killed as was wanted."""
     if status == -signal.SIGKILL and (kills_after or os.environ.get("ATTACK_HOW") == "kill"):
         return 0
-    return max(0, status) if status >= 0 else 1
+    return 1 if status is None or status < 0 else status
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STEPS = 4
 TOLERANCE = 1e-3
-"""By which a logit may differ where cells stand in another order, so that sums round otherwise."""
+"""The most that a logit may differ if cells are in another order, because sums round differently."""
 TINY = {  # kind of memory, full-size cache, tokens of a step
     "tiny llama (attention)": (MemoryKind.ATTENTION, None, 256),
     "tiny gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True, 256),
@@ -28,8 +28,8 @@ REAL = {
     "smollm2 (attention)": (MemoryKind.ATTENTION, None, 64),
     "gemma3 (window, full-size cache)": (MemoryKind.WINDOW, True, 160),  # past its window of 512
 }
-# Steps of whole lanes of 32: a processor sums cells lane by lane, so that cells that stand in other lanes (those of a
-# fork begin behind the last ones of its source) make sums that round otherwise
+# Steps are multiples of 32: a processor sums cells in lanes, and cells in other lanes, as a fork's may be, round
+# differently
 on_real_models_too = pytest.mark.parametrize("case", TINY | REAL, indirect=True, ids=str)
 
 
@@ -46,7 +46,7 @@ class Case:
         self.context = self.model.context(3072, swa_full=swa_full)
         self.tokens = [*self.model.bos_tokens, *self.model.tokenize(text)][: size * STEPS + 200]
         self.margin, self.n_decoded = (self.tokens[-60:], 12) if size == 256 else (self.tokens[-16:], 4)
-        """What a margin is written for, and its length: a real model takes its time for each token."""
+        """The prompt of a margin, and the margin's tokens: fewer on a real model, which is slow."""
         self.keeps_layout = swa_full is not False
         with self.context.sequence() as sequence:
             self.expected = [self.step(sequence, i) for i in range(STEPS)]
@@ -59,7 +59,7 @@ class Case:
         return sequence.logits.copy()
 
     def write_margin(self, sequence: Sequence, n: int | None = None) -> list[int]:
-        """Append a prompt and decode greedily."""
+        """Appends a prompt and decodes greedily."""
         sequence.append(self.margin)
         n = n or self.n_decoded
         for _ in range(n):

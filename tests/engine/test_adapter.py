@@ -1,4 +1,4 @@
-"""Adapters: on for what is evaluated meanwhile, and without a trace on what was read before."""
+"""Adapters apply to later tokens and leave earlier cells unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKED = "\n\nQuestion: Who bought the mill?\nAnswer:"
 SHIPPED = "smollm2-135m.gguf"
 
 
-def test_what_is_read_stays_the_plain_models_bit_for_bit(model_file: Callable[[str], Path]) -> None:
+def test_earlier_cells_do_not_change(model_file: Callable[[str], Path]) -> None:
     from wim_edge.engine.model import Model
 
     states, answers = [], []
@@ -39,7 +39,7 @@ def test_what_is_read_stays_the_plain_models_bit_for_bit(model_file: Callable[[s
     assert not np.array_equal(*answers)
 
 
-def test_it_says_whether_a_text_answers(model_file: Callable[[str], Path]) -> None:
+def test_odds_are_higher_for_a_text_that_answers(model_file: Callable[[str], Path]) -> None:
     from wim_edge.documents import split
     from wim_edge.engine.model import Model
     from wim_edge.reading.pointing import Pointer
@@ -57,7 +57,7 @@ def test_it_says_whether_a_text_answers(model_file: Callable[[str], Path]) -> No
 
 
 @pytest.mark.parametrize("content", [None, b"", b"GGUF", b"no adapter at all", "model"])
-def test_what_is_no_adapter_is_an_error(
+def test_a_file_that_is_no_adapter_is_an_error(
     content: bytes | str | None, tmp_path: Path, model_file: Callable[[str], Path]
 ) -> None:
     from wim_edge.engine.model import Model
@@ -69,14 +69,14 @@ def test_what_is_no_adapter_is_an_error(
         Model(model_file("smollm2"), Settings(adapter=str(path)))
 
 
-def test_one_of_another_model_is_an_error(model_file: Callable[[str], Path]) -> None:
+def test_an_adapter_of_another_model_is_an_error(model_file: Callable[[str], Path]) -> None:
     from wim_edge.engine.model import Model
 
     with pytest.raises(ModelFileError, match="no adapter for this model"):
         Model(model_file("gemma3"), Settings(adapter=SHIPPED))
 
 
-def test_the_shipped_one_is_found_by_name() -> None:
+def test_the_shipped_adapter_is_found_by_name() -> None:
     assert adapter_file(SHIPPED) == package_file("adapters") / SHIPPED
     assert adapter_file(None) is adapter_file(NO_ADAPTER) is None
     assert adapter_file("own/a.gguf") == Path("own/a.gguf")

@@ -1,4 +1,4 @@
-"""Memory limits, as the system tells of them."""
+"""Memory limits of control groups and the address space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write(folder: Path, **files: str) -> None:
         (folder / name.replace("__", ".")).write_text(text)
 
 
-def test_the_lowest_limit_counts_and_pages_of_files_are_free(groups: Path, tmp_path: Path) -> None:
+def test_the_lowest_limit_counts_without_reclaimable_pages(groups: Path, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("0::/user.slice/wim.scope\n")
     none = {"memory__current": "0\n", "memory__stat": ""}
     write(groups, memory__max="max\n", **none)
@@ -36,7 +36,7 @@ def test_the_lowest_limit_counts_and_pages_of_files_are_free(groups: Path, tmp_p
     assert available_memory.available() == (300 - 100 + 30) * MIB
 
 
-def test_the_first_version_and_a_container_that_does_not_see_its_path(groups: Path, tmp_path: Path) -> None:
+def test_version_1_in_a_container_with_the_hosts_path(groups: Path, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("4:memory:/docker/1234\n1:cpu:/\n0::/\n")
     write(groups / "memory", memory__limit_in_bytes=f"{200 * MIB}\n", memory__usage_in_bytes=f"{50 * MIB}\n",
           memory__stat=f"cache 9\ntotal_inactive_file {5 * MIB}\n")  # fmt: skip
@@ -44,7 +44,7 @@ def test_the_first_version_and_a_container_that_does_not_see_its_path(groups: Pa
 
 
 @pytest.mark.parametrize("text", ["", "no cgroups", "0::/\n", "4:memory:/\n"])
-def test_where_nothing_is_told_the_machine_counts(groups: Path, tmp_path: Path, text: str) -> None:
+def test_without_limits_the_machines_memory_counts(groups: Path, tmp_path: Path, text: str) -> None:
     import psutil
 
     (tmp_path / "own").write_text(text)
@@ -53,7 +53,7 @@ def test_where_nothing_is_told_the_machine_counts(groups: Path, tmp_path: Path, 
     assert available_memory.available() > 0
 
 
-def test_who_can_give_more_memory_is_named(groups: Path, tmp_path: Path) -> None:
+def test_the_hint_names_the_limit_or_other_programs(groups: Path, tmp_path: Path) -> None:
     (tmp_path / "own").write_text("0::/\n")
     write(groups, memory__max="max\n", memory__current="5\n", memory__stat="")
     assert available_memory.memory_hint() == "close programs"
@@ -61,7 +61,7 @@ def test_who_can_give_more_memory_is_named(groups: Path, tmp_path: Path) -> None
     assert available_memory.memory_hint() == "raise this process's memory limit"
 
 
-def test_too_few_addresses_for_anything_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiny_address_space_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (150 * MIB, resource.RLIM_INFINITY))
     with pytest.raises(MemoryBudgetError, match="150 MiB"):

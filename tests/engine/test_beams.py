@@ -1,4 +1,4 @@
-"""Beams go on in sequences of their parents: as few forks as children ask for, and none is left."""
+"""Beams reuse the sequences of their parents, fork as little as possible and close every fork."""
 
 from __future__ import annotations
 
@@ -7,59 +7,34 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from wim_edge.engine.beams import Step, _hand_on, search
+from wim_edge.engine.beams import Step, _branches, search
 from wim_edge.engine.protocols import Logits
 from wim_edge.testing import FakeModel
 
 
-def test_the_last_child_has_the_parents_own_and_the_others_forks() -> None:
+def test_the_last_child_gets_the_parents_sequence_and_the_others_forks() -> None:
     model = FakeModel()
-    context = model.context(100)
+    context = model.context(100, n_sequences=4)  # no more sequences at once than live beams
     first, second, third = (context.sequence() for _ in range(3))
     for one, letter in ((first, "a"), (second, "b"), (third, "c")):
         one.append(model.tokenize(letter))
     with ExitStack() as stack:
-        handed = _hand_on([first, second, third], [first, third, first, first], stack)
-        assert [model.text(one.tokens) for one in handed] == ["a", "c", "a", "a"]
-        assert (handed[1], handed[3]) == (third, first)
-        assert len({id(one) for one in handed}) == 4
+        branches = _branches([first, second, third], [first, third, first, first], stack)
+        assert [model.text(one.tokens) for one in branches] == ["a", "c", "a", "a"]
+        assert (branches[1], branches[3]) == (third, first)
+        assert len({id(one) for one in branches}) == 4
         assert second.id not in context.live  # it has no children
-        assert len(context.live) == 4
-        handed[0].append(model.tokenize("d"))
-        assert [model.text(one.tokens) for one in handed] == ["ad", "c", "a", "a"]
+        branches[0].append(model.tokenize("d"))
+        assert [model.text(one.tokens) for one in branches] == ["ad", "c", "a", "a"]
     assert set(context.live) == {first.id, third.id}  # the forks are closed
-
-
-def test_where_no_beam_goes_on_all_are_closed() -> None:
-    context = FakeModel().context(100)
-    live = [context.sequence(), context.sequence()]
     with ExitStack() as stack:
-        assert _hand_on(live, [], stack) == []
+        assert _branches([first, third], [], stack) == []
     assert not context.live
 
 
-def test_no_more_sequences_stand_at_once_than_beams_go_on() -> None:
+def test_every_beam_gets_the_logits_after_each_of_its_tokens() -> None:
     model = FakeModel()
-    context = model.context(100)
-    live = [context.sequence() for _ in range(4)]
-    live[0].append(model.tokenize("a"))
-    most: list[int] = []
-    take = context.sequence
-
-    def counting() -> object:
-        made = take()
-        most.append(len(context.live))
-        return made
-
-    context.sequence = counting  # type: ignore[method-assign, assignment]
-    with ExitStack() as stack:
-        _hand_on(live, [live[0]] * 4, stack)
-    assert max(most) == 4
-
-
-def test_every_beam_is_given_the_logits_after_each_of_its_tokens_and_the_prompt_stays() -> None:
-    model = FakeModel()
-    model.tokenize("what the tokens mean is of no account here")
+    model.tokenize("tokens to number")
     context = model.context(100)
     prompt = context.sequence()
     prompt.append([1, 2])
@@ -84,7 +59,7 @@ def test_every_beam_is_given_the_logits_after_each_of_its_tokens_and_the_prompt_
 
 def test_a_search_that_fails_leaves_no_branch() -> None:
     model = FakeModel()
-    model.tokenize("what the tokens mean is of no account here")
+    model.tokenize("tokens to number")
     context = model.context(100)
     prompt = context.sequence()
     prompt.append([1])

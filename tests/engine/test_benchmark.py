@@ -1,4 +1,4 @@
-"""How fast a model reads and writes, in a time that is bounded."""
+"""The speed of a model, measured in a bounded time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from wim_edge.settings import Settings
 pytestmark = pytest.mark.real
 
 
-def test_speeds_are_of_the_tokens_that_were_done(tmp_path: Path) -> None:
+def test_speeds_count_evaluated_tokens(tmp_path: Path) -> None:
     with Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings(n_threads=1)) as model:
         found = measure_speed(model, 512)
     assert (found.prefill_tokens, found.decode_tokens) == (512, 48)  # a tiny model has the time for all
     assert found.prefill > found.decode > 0
 
 
-def test_a_machine_that_takes_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_machine_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decode = Context.decode
 
     def slowly(self: Context, parts: list[tuple[int, int, list[int], int]]) -> object:

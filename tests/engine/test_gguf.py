@@ -1,4 +1,4 @@
-"""Bad model files are clear errors in Python, before llama.cpp sees them."""
+"""Bad model files are clear errors in Python, before llama.cpp opens them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_good_header(tiny: Path) -> None:
     assert header.chat_template is None
 
 
-def test_which_files_are_of_embedding_models(tiny: Path, tmp_path: Path) -> None:
+def test_embedding_models_are_recognized(tiny: Path, tmp_path: Path) -> None:
     assert is_embedding_model(write_tiny_embedder(tmp_path / "bert.gguf"))
     assert not is_embedding_model(tiny)
     broken = tmp_path / "broken.gguf"
@@ -59,7 +59,7 @@ def test_truncated_anywhere(tiny: Path, tmp_path: Path, share: float) -> None:
 
 @settings(max_examples=100)
 @given(at=st.integers(4, 3000), value=st.integers(0, 255))
-def test_a_damaged_header_is_read_or_refused_but_never_worse(tiny: Path, at: int, value: int) -> None:
+def test_a_damaged_header_is_read_or_refused(tiny: Path, at: int, value: int) -> None:
     data = bytearray(tiny.read_bytes())
     data[at] = value
     damaged = tiny.with_name("damaged.gguf")
@@ -144,7 +144,7 @@ def test_the_smallest_accepted_header(tmp_path: Path) -> None:
         (GOOD, [text("t") + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)], "cut short"),
     ],
 )
-def test_what_llama_cpp_would_abort_on(
+def test_headers_that_abort_llama_cpp_are_refused(
     tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str
 ) -> None:
     with pytest.raises(ModelFileError, match=message):

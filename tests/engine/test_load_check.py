@@ -1,4 +1,4 @@
-"""A file is tried once, in a process of its own, before it is loaded here."""
+"""A child loads each unknown file once, before this process does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_foreign_file_never_reaches_llama_cpp(tmp_path: Path) -> None:
         Model(bad)
 
 
-def test_what_llama_cpp_aborts_on_is_an_error_and_the_host_lives(tmp_path: Path) -> None:
+def test_an_abort_of_llama_cpp_is_an_error(tmp_path: Path) -> None:
     good = write_tiny(tmp_path / "good.gguf", "llama").read_bytes()
     path = tmp_path / "odd.gguf"
     path.write_bytes(next(data for what, data in changed(good) if what == "tokens of odd bytes"))
@@ -43,7 +43,7 @@ def test_no_module_of_the_working_directory_runs(tmp_path: Path, monkeypatch: py
     assert not (tmp_path / "was-here").exists()
 
 
-def test_a_file_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_tiny(tmp_path / "good.gguf", "llama")
     load_check.check(path)
     monkeypatch.setattr("subprocess.run", None)

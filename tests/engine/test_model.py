@@ -16,8 +16,8 @@ pytest.importorskip("llama_cpp")
 from tests.tiny import write_tiny  # noqa: E402
 from wim_edge.engine import available_memory  # noqa: E402
 from wim_edge.engine.model import Model  # noqa: E402
+from wim_edge.engine.preflight import context_need  # noqa: E402
 from wim_edge.errors import EngineError  # noqa: E402
-from wim_edge.settings import Settings  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")
 
@@ -47,20 +47,20 @@ CHARACTERS = st.characters(max_codepoint=0x2FFF, exclude_categories=("Cs", "Cn",
 
 @settings(max_examples=60)
 @given(st.lists(st.one_of(st.sampled_from(CONTROL), st.text(CHARACTERS, max_size=8)), max_size=8).map("".join))
-def test_any_text_comes_back_and_holds_no_special_token(model: Model, text: str) -> None:
+def test_any_text_comes_back_without_a_special_token(model: Model, text: str) -> None:
     tokens = model.tokenize(text)
     assert not model._reserved.intersection(tokens)
     assert text_of(model, tokens) == text
 
 
 def test_no_space_is_put_before_a_text(tmp_path: Path) -> None:
-    """SentencePiece models want one before a text; before a segment in mid-sentence it would be an invention."""
+    """SentencePiece models put one before a text, which would change a segment that starts in mid-sentence."""
     with Model(write_tiny(tmp_path / "tiny.gguf", "llama", space_prefix=True)) as model:
         for text in ("abc", " abc", "\nabc", "\n\nabc", "", "<s>", "é"):
             assert text_of(model, model.tokenize(text)) == text
 
 
-def test_our_own_template_may_use_them(smollm2: Path) -> None:
+def test_our_template_may_use_control_tokens(smollm2: Path) -> None:
     with Model(smollm2) as model:
         assert len(model.tokenize("<|im_start|>", special=True)) == 1
         assert model.is_eog(model.tokenize("<|im_end|>", special=True)[0])
@@ -77,14 +77,15 @@ def test_facts(model: Model, gemma3: Path) -> None:
     assert model.largest_n_ctx() >= 256
 
 
-def test_where_memory_is_short_batches_are_smaller_and_the_numbers_the_same(
+def test_with_little_memory_batches_are_smaller_and_logits_the_same(
     smollm2: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Model(smollm2) as model:
         tokens = model.tokenize("The ferry sails at noon, and the harbour is cold. " * 40)[:385]  # 3 * 128 + 1
         found = []
         for n_batch in (512, 128):
-            free = model._need(4096, True, n_batch).total - model.header.nbytes
+            wanted = context_need(model.header, model.settings, 4096, swa_full=True, n_batch=n_batch)
+            free = wanted.total - model.header.nbytes
             monkeypatch.setattr(available_memory, "available", lambda _mapped, free=free: free)
             assert model.largest_n_ctx() >= 4096
             context = model.context(4096)
@@ -95,30 +96,7 @@ def test_where_memory_is_short_batches_are_smaller_and_the_numbers_the_same(
     assert np.array_equal(*found)
 
 
-@pytest.mark.parametrize("n_ctx", [1024, 8192])
-@pytest.mark.parametrize("n_batch", [512, 64])
-def test_the_estimate_is_near_what_llama_cpp_takes(
-    model: Model, n_batch: int, n_ctx: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Compared with the sizes in llama.cpp's own log: never below, at most 160 MiB above."""
-    import logging
-    import re
-
-    caplog.set_level(logging.DEBUG, "wim_edge.llama")
-    monkeypatch.setattr(model, "settings", Settings(n_batch=n_batch))
-    model.context(n_ctx).close()
-    logged = sum(
-        float(match[1])
-        for record in caplog.records
-        if (match := re.search(r"(?:KV buffer size|compute buffer size|output buffer size)\s*=\s*([\d.]+) MiB",
-                               record.getMessage()))
-    )  # fmt: skip
-    need = model.need(n_ctx)
-    assert logged > 0
-    assert logged <= (need.kv + need.compute) / 2**20 <= logged + 160
-
-
-def test_what_is_closed_raises_instead_of_crashing(smollm2: Path) -> None:
+def test_a_closed_model_raises_instead_of_crashing(smollm2: Path) -> None:
     model = Model(smollm2)
     context = model.context(256)
     sequence = context.sequence()

@@ -1,4 +1,4 @@
-"""What a file tells before its weights are loaded: whether memory holds it, the longest context, a text's tokens."""
+"""Checks before the weights are loaded: memory, the longest context, a text's tokens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_context_beyond_memory_is_refused_with_the_numbers(
 
 
 @pytest.mark.parametrize("options", [{}, {"n_ctx": 512}, {"memory": 200 << 20}])
-def test_a_text_that_no_context_holds_is_refused_before_the_weights_are_loaded(
+def test_a_text_too_long_for_any_context_is_refused_before_loading(
     smollm2_as_it_is: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, int]
 ) -> None:
     monkeypatch.setattr("wim_edge.loaded_models.open_model", lambda *_: pytest.fail("loaded"))

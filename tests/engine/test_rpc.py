@@ -1,5 +1,5 @@
-"""llama.cpp's RPC where the build lacks it: what can be known beforehand is an error, and the way through two server
-processes with a scripted model in the place of llama.cpp. The whole, with a build that has it: scripts/check_rpc.sh."""
+"""llama.cpp's RPC in a build without it: the errors before it starts, and a question across two fake servers with a
+scripted model. scripts/check_rpc.sh tests a build that has it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ from tests.conftest import ROOT
 from tests.reading.story import TEXT
 from wim_edge import Runtime, Settings
 from wim_edge.cli.main import main
+from wim_edge.cli.options import check_rpc
 from wim_edge.errors import EngineError, InvalidRequestError
 
 pytestmark = pytest.mark.real  # they import the native library
+pytest.importorskip("llama_cpp")
+
+from wim_edge.engine import rpc  # noqa: E402
+
 HELLO = struct.pack("<BQ", 14, 24) + bytes(24)
+ANSWER = struct.pack("<Q", 28) + bytes([7, 0, 0, 0]) + bytes(24)
 
 
 @contextmanager
-def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Somebody at a port who deals with one client."""
+def listening(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    """Yields the endpoint of a server that calls ``answer`` for one client."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -42,81 +48,49 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
         thread.join(5)
 
 
-def test_who_answers_is_a_server() -> None:
-    from wim_edge.engine import rpc
-
+@pytest.mark.parametrize("answer", [ANSWER, b""], ids=["a server", "a close, perhaps of another version"])
+def test_a_server_is_greeted_and_accepted(answer: bytes) -> None:
     heard: list[bytes] = []
 
-    def answer(line: socket.socket) -> None:
+    def serve(line: socket.socket) -> None:
         heard.append(line.recv(100))
-        line.sendall(struct.pack("<Q", 28) + bytes([7, 0, 0, 0]) + bytes(24))
+        line.sendall(answer)
 
-    with listening(answer) as endpoint:
+    with listening(serve) as endpoint:
         rpc.probe(endpoint)
     assert heard == [HELLO]
 
 
-def test_a_tunnel_that_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge.engine import rpc
-
-    monkeypatch.setattr(rpc, "_AT_ONCE", 10.0)
-    with listening(lambda line: None) as endpoint, pytest.raises(EngineError, match="is closed at once"):
+@pytest.mark.parametrize(("answer", "error"), [
+    (lambda line: None, "closes at once"),
+    (lambda line: line.sendall(b"HTTP/1.1 400 Bad Request"), "is no RPC server"),
+    (lambda line: line.recv(100) and line.recv(100), "does not answer"),
+])  # fmt: skip
+def test_what_is_no_server_is_an_error(
+    answer: Callable[[socket.socket], object], error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "_AT_ONCE", 0.2 if "answer" in error else 10.0)
+    monkeypatch.setattr(rpc, "_SECONDS", 0.2 if "answer" in error else 10.0)
+    with listening(answer) as endpoint, pytest.raises(EngineError, match=error):
         rpc.probe(endpoint)
 
 
-def test_who_closes_without_a_word_may_speak_another_version() -> None:
-    from wim_edge.engine import rpc
-
-    heard: list[bytes] = []
-    with listening(lambda line: heard.append(line.recv(100))) as endpoint:
-        rpc.probe(endpoint)
-    assert heard == [HELLO]  # it was not let go of before
-
-
-def test_who_says_something_else_is_none() -> None:
-    from wim_edge.engine import rpc
-
-    with listening(lambda line: line.sendall(b"HTTP/1.1 400 Bad Request")) as endpoint, pytest.raises(
-        EngineError, match="is no RPC server"
-    ):
-        rpc.probe(endpoint)
-
-
-def test_who_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge.engine import rpc
-
-    monkeypatch.setattr(rpc, "_SECONDS", 0.2)
-    done = threading.Event()
-    with listening(lambda _: done.wait(5) and None) as endpoint:
-        with pytest.raises(EngineError, match="does not answer"):
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:1", "127.0.0.1:99999", "host.invalid:50052", "a..b:1", "cut"])
+def test_an_endpoint_without_a_server_is_an_error(endpoint: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        if endpoint == "cut":  # the resolver would take the lower 16 bits of the port
+            endpoint = f"127.0.0.1:{0x10000 + server.getsockname()[1]}"
+        with pytest.raises(EngineError, match="no RPC server at"):
             rpc.probe(endpoint)
-        done.set()
 
 
-@pytest.mark.parametrize("endpoint", ["127.0.0.1:1", "127.0.0.1:99999", "host.invalid:50052", "a..b:1"])
-def test_nobody_is_there(endpoint: str) -> None:
-    from wim_edge.engine import rpc
-
-    with pytest.raises(EngineError, match="no RPC server at"):
-        rpc.probe(endpoint)
-
-
-def test_a_port_is_not_cut_to_one_that_exists() -> None:
-    from wim_edge.engine import rpc
-
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(EngineError, match="no RPC server at"):
-        rpc.probe(f"127.0.0.1:{0x10000 + server.getsockname()[1]}")
-
-
-def test_what_is_beyond_this_machine() -> None:
-    from wim_edge.engine import rpc
-
+def test_remote_endpoints() -> None:
     near = ["127.0.0.1:1", "127.9.9.9:1", "localhost:1"]
     far = ["0.0.0.0:1", "192.168.1.7:1", "pi.local:1"]
     assert rpc.remote_endpoints([*near, *far]) == far
 
 
-def test_a_model_on_other_machines_is_opened_in_no_other_process(smollm2: Path) -> None:
+def test_only_a_process_of_its_own_opens_a_remote_model(smollm2: Path) -> None:
     settings = Settings(model=str(smollm2), rpc="127.0.0.1:1")
     with Runtime(settings) as runtime, pytest.raises(InvalidRequestError, match="a process of its own"):
         runtime.open()
@@ -148,7 +122,7 @@ lines = []
 def watch(line):
     while line.recv(1000):
         pass
-    os.abort()  # as llama.cpp does where a server is lost
+    os.abort()  # as llama.cpp does when a server is lost
 def opened(settings):
     for endpoint in settings.rpc.split(","):
         host, port = endpoint.split(":")
@@ -158,11 +132,13 @@ def opened(settings):
     return Runtime(settings, model=FakeModel(slowly))
 serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL, open_runtime=opened)
 """
+Servers = list[tuple["subprocess.Popen[str]", str]]
 
 
 @pytest.fixture
-def servers() -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
+def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
     """Two processes that answer as RPC servers do, one client after the other, and their endpoints."""
+    monkeypatch.setattr(rpc, "require", lambda: None)
     with ExitStack() as stack:
         made = []
         for _ in range(2):
@@ -174,17 +150,12 @@ def servers() -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
         yield made
 
 
-def greeted(server: subprocess.Popen[str]) -> None:
+def greeted(server: subprocess.Popen[str], times: int = 1) -> None:
     assert server.stdout is not None
-    assert server.stdout.readline() == "greeted\n"
+    assert [server.stdout.readline() for _ in range(times)] == ["greeted\n"] * times
 
 
-def test_each_of_two_servers_is_looked_at(
-    servers: list[tuple[subprocess.Popen[str], str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from wim_edge.engine import rpc
-
-    monkeypatch.setattr(rpc, "require", lambda: None)
+def test_each_of_two_servers_is_probed(servers: Servers) -> None:
     (first, _), (second, lost) = servers
     both = ",".join(endpoint for _, endpoint in servers)
     rpc.check(both)
@@ -198,11 +169,8 @@ def test_each_of_two_servers_is_looked_at(
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_a_question_across_two_servers_and_one_that_is_lost(
-    servers: list[tuple[subprocess.Popen[str], str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from wim_edge.engine import rpc
-
-    monkeypatch.setattr(rpc, "require", lambda: None)
     command = [sys.executable, "-c", _WORKER]
     monkeypatch.setattr("wim_edge.worker.subprocesses.command", lambda *_: command)
     monkeypatch.chdir(ROOT)
@@ -215,12 +183,10 @@ def test_a_question_across_two_servers_and_one_that_is_lost(
     assert done.exit_code == 0, done.output
     assert "answer: the answer is blue" in done.stdout
     for server, _ in servers:
-        greeted(server)  # beforehand
-        greeted(server)  # by the process that has the model
+        greeted(server, 2)  # by the probe, and by the process that has the model
 
     def lose() -> None:
-        greeted(servers[1][0])
-        greeted(servers[1][0])
+        greeted(servers[1][0], 2)
         servers[1][0].kill()
 
     monkeypatch.setenv("SLOW", "1")
@@ -236,11 +202,11 @@ def test_a_question_across_two_servers_and_one_that_is_lost(
 
 
 @pytest.mark.parametrize(
-    "rpc", ["", "host", "host:", ":1", "host:1,", "host:1 ", "http://host:1", "host:123456", "[::1]:1"]
+    "endpoint", ["", "host", "host:", ":1", "host:1,", "host:1 ", "http://host:1", "host:123456", "[::1]:1"]
 )
-def test_what_is_no_endpoint(rpc: str) -> None:
+def test_a_setting_that_is_no_endpoint_is_an_error(endpoint: str) -> None:
     with pytest.raises(InvalidRequestError, match="rpc is"):
-        Settings(rpc=rpc)
+        Settings(rpc=endpoint)
 
 
 @pytest.mark.parametrize(
@@ -250,10 +216,8 @@ def test_what_is_no_endpoint(rpc: str) -> None:
       "--out", "/dev/null/x"],
      ["doctor", "--rpc", "127.0.0.1:1"], ["rpc-serve"]],
 )  # fmt: skip
-def test_a_build_without_it_says_how_to_get_one(arguments: list[str], smollm2: Path) -> None:
-    from wim_edge.engine.bindings import lib
-
-    if lib.llama_supports_rpc():
+def test_a_build_without_rpc_prints_how_to_get_one(arguments: list[str], smollm2: Path) -> None:
+    if rpc.lib.llama_supports_rpc():
         pytest.skip("this build has RPC")
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 2
@@ -261,11 +225,9 @@ def test_a_build_without_it_says_how_to_get_one(arguments: list[str], smollm2: P
     assert 'CMAKE_ARGS="-DGGML_RPC=on" pip install' in done.stderr
 
 
-def test_what_is_read_over_another_wire_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-                                                ) -> None:  # fmt: skip
-    from wim_edge.cli.options import check_rpc
-    from wim_edge.engine import rpc
-
+def test_a_warning_names_the_servers_that_get_the_text_unencrypted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(rpc, "check", lambda endpoints: None)
     check_rpc(Settings(rpc="127.0.0.1:1,192.168.1.7:2"))
     assert capsys.readouterr().err == (

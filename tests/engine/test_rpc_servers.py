@@ -38,11 +38,11 @@ with judge.context(1024).sequence() as sequence:
     sequence.append(judge.tokenize("The harbour of Skell was built in 1871. " * 40))
 print(judge.info.name)
 """
-SECONDS = 60  # far beyond what any step takes
+SECONDS = 60  # far more than any step needs
 
 
 class Home:
-    """Where what is read is kept, and the commands that read there."""
+    """A home, and commands that read into it."""
 
     def __init__(self, folder: Path, model: Path) -> None:
         self.env = {**os.environ, "WIM_EDGE_HOME": str(folder), "GGML_BACKEND_PATH": str(BACKEND)}
@@ -55,7 +55,7 @@ class Home:
         return subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
 
     def ask(self, *more: str) -> dict[str, Any]:
-        """Returns its last event."""
+        """Asks a question; returns the last event."""
         said, wrong = self.start(
             "ask", str(self.document), QUESTION, "--json", "--pattern", "wim", "--model", str(self.model),
             "--answer-tokens", "12", "--segment-tokens", "64", "--threads", "1", "--no-flash-attn", *more,
@@ -67,7 +67,7 @@ class Home:
 
 @pytest.fixture
 def servers(tmp_path: Path, smollm2: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """Two that lend this machine's processor, by their endpoints."""
+    """Two RPC servers on this machine's processor, by their endpoints."""
     home, found = Home(tmp_path / "home", smollm2), {}
     with ExitStack() as stack:
         for _ in range(2):
@@ -82,7 +82,7 @@ def servers(tmp_path: Path, smollm2: Path) -> Iterator[dict[str, subprocess.Pope
 
 
 def wait(endpoint: str) -> None:
-    """Until somebody listens there."""
+    """Waits until a server listens there."""
     host, port = endpoint.split(":")
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
@@ -93,7 +93,7 @@ def wait(endpoint: str) -> None:
 
 
 def peak(server: subprocess.Popen[str]) -> int:
-    """The most memory that it has held, in bytes: a client's layers are let go of when it leaves."""
+    """Returns the server's peak memory in bytes: it frees a client's layers when the client leaves."""
     [most] = re.findall(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{server.pid}/status").read_text("ascii"), re.MULTILINE)
     return int(most) * 1024
 
@@ -106,7 +106,7 @@ def test_two_servers_compute_what_one_machine_does(
     idle = [peak(one) for one in servers.values()]
     there, again = home.ask(*rpc), home.ask(*rpc)
     grown = [peak(one) - then for one, then in zip(servers.values(), idle, strict=True)]
-    assert min(grown) > smollm2.stat().st_size / 5  # each had its half of the layers
+    assert min(grown) > smollm2.stat().st_size / 5  # each held half of the layers
     assert told(there) == told(again) == told(here)
     assert again["usage"]["prefilled_tokens"] == 0
     assert again["usage"]["reused_tokens"] == there["usage"]["prefilled_tokens"] > 0
@@ -131,5 +131,5 @@ def test_the_judge_stays_here_and_the_writer_s_layers_are_there(
 
 
 def told(last: dict[str, Any]) -> tuple[object, ...]:
-    """What a reader is shown of it."""
+    """Returns the parts of an answer that a reader sees."""
     return last["text"], [(one["chars"], one["margin"], round(one["relevance"], 3)) for one in last["sources"]]

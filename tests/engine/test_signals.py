@@ -33,7 +33,7 @@ def heard() -> Iterator[None]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
-def test_ctrl_c_within_a_callback_is_raised_afterwards() -> None:
+def test_ctrl_c_in_a_callback_is_raised_afterwards() -> None:
     steps = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         with signals_held():
@@ -44,7 +44,7 @@ def test_ctrl_c_within_a_callback_is_raised_afterwards() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_handler_of_the_host_is_called_once_and_stays() -> None:
+def test_the_hosts_handler_is_called_once_and_restored() -> None:
     heard: list[int] = []
 
     def handler(number: int, _frame: object) -> None:

@@ -39,7 +39,7 @@ def test_a_copy_is_acceptable_if_its_predictions_are_near() -> None:
 
 
 @pytest.mark.parametrize(("measured_again", "is_taken"), [(100.0, True), (400.0, False)])
-def test_what_was_faster_once_is_measured_once_more(
+def test_a_faster_configuration_is_measured_again(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, measured_again: float, is_taken: bool
 ) -> None:
     """Other work slows the machine while the first way is measured; the second time it does not."""

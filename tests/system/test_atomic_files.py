@@ -1,4 +1,4 @@
-"""A file is the old one or the new one, whatever ends the writing of it."""
+"""A file is the old one or the new one, however the write ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_new_file_takes_the_place_of_the_old_one(file: Path) -> None:
+def test_the_new_file_replaces_the_old_one(file: Path) -> None:
     with replace_file(file) as part:
         part.write_text(NEW)
         assert file.read_text() == OLD
@@ -40,7 +40,7 @@ def _write(file: Path, *, fail: BaseException | None = None) -> None:
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("at", ["write", "sync", "rename"])
-def test_what_fails_leaves_the_old_file(
+def test_an_error_leaves_the_old_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, at: str
 ) -> None:
     def fail(*_: object) -> None:
@@ -101,11 +101,11 @@ def test_a_private_file_is_the_users_alone(file: Path) -> None:
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_a_folder_that_is_not_there_is_an_oserror(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_oserror(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         write_text(tmp_path / "none" / "file", NEW)
 
 
-def test_paths_that_are_no_utf8_are_written(tmp_path: Path) -> None:
+def test_paths_that_are_not_utf8_are_written(tmp_path: Path) -> None:
     write_json(tmp_path / "x.json", {"command": "wim-edge --out o\udc80"})
     assert json.loads((tmp_path / "x.json").read_text()) == {"command": "wim-edge --out o\udc80"}

@@ -1,4 +1,4 @@
-"""What does not fit is named with its place, its value and what is taken there."""
+"""Errors of conversion name the field, its value and the accepted values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outer(Struct, forbid_unknown_fields=True):
     inner: list[str | Inner] = []
 
 
-def test_what_fits() -> None:
+def test_data_that_fits() -> None:
     data = {"rank": 2, "share": 1, "judged": {"3": False}, "inner": ["x", {"name": "y", "spans": [[0, 1]], "more": 0}]}
     assert convert(data, Outer) == Outer(2, None, 1.0, "a", {3: False}, ["x", Inner("y", [(0, 1)])])
 
@@ -47,13 +47,13 @@ def test_what_fits() -> None:
     ([], "x is []", "It takes a table."),
     ({"share": 10**400}, f"x.share is {10**400!r:.80}", "share takes another value."),
 ])  # fmt: skip
-def test_what_does_not_fit(data: Any, message: str, hint: str) -> None:
+def test_data_that_does_not_fit(data: Any, message: str, hint: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         convert(data, Outer, "x")
     assert (str(caught.value), caught.value.hint) == (message, hint)
 
 
-def test_a_place_without_a_name_and_another_error() -> None:
+def test_the_prefix_and_the_class_of_the_error() -> None:
     with pytest.raises(InvalidRequestError, match=r"^rank is 10$"):
         convert({"rank": 10}, Outer)
     with pytest.raises(ModelError, match=rf"^{Path('m')}: rank is 10$"):

@@ -1,10 +1,10 @@
-"""A journal of a run: it goes on where it stopped, a later row of a key counts, and it never mixes two runs."""
+"""A journal of a run: it continues where it stopped, the last row of a key counts, and it never mixes two runs."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,64 +17,54 @@ from wim_edge.system.journal import RUN, Journal, read_rows, settings_identity
 
 
 @dataclass(frozen=True)
-class Done:
-    id: str
-    n: int
+class Row:
+    key: str
+    text: str | None = None
     error: str | None = None
 
-    @property
-    def key(self) -> str:
-        return self.id
 
-
+JOBS = {name: name.upper() for name in ("a", "b", "c")}
 RUN_OF = {"task": "t", "limit": 3, "settings": {"seed": 0}}
 
 
-def opened(folder: Path, identity: Mapping[str, Any] = RUN_OF) -> Journal[Done]:
-    return Journal(folder, "rows.jsonl", Done, identity, lambda name, was, now: name == "limit" and now > was)
+def opened(folder: Path, identity: Mapping[str, Any] = RUN_OF) -> Journal[Row]:
+    return Journal(folder, "rows.jsonl", Row, identity, lambda name, was, now: name == "limit" and now > was)
 
 
-def test_a_later_row_of_a_key_counts_and_stands_last(tmp_path: Path) -> None:
+def rows_of(folder: Path) -> list[Row]:
+    return read_rows(folder / "rows.jsonl", Row)
+
+
+def test_the_last_row_of_a_key_counts(tmp_path: Path) -> None:
     with opened(tmp_path) as journal:
-        for row in (Done("a", 1), Done("b", 1), Done("a", 2)):
+        for row in (Row("a", "1"), Row("b", "1"), Row("a", "2")):
             journal.add(row)
-        assert journal.rows == [Done("a", 2), Done("b", 1)]
+        assert journal.rows == [Row("a", "2"), Row("b", "1")]
     with opened(tmp_path) as journal:
-        assert journal.rows == [Done("b", 1), Done("a", 2)]
-    assert read_rows(tmp_path / "rows.jsonl", Done) == [Done("b", 1), Done("a", 2)]
+        assert journal.rows == [Row("b", "1"), Row("a", "2")]
+    assert rows_of(tmp_path) == [Row("b", "1"), Row("a", "2")]
 
 
-def test_a_line_that_was_cut_off_is_written_over(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_is_overwritten(tmp_path: Path) -> None:
     with opened(tmp_path) as journal:
-        journal.add(Done("a", 1))
+        journal.add(Row("a"))
     with (tmp_path / "rows.jsonl").open("ab") as file:
-        file.write(b'{"id": "b", "n"')
+        file.write(b'{"key": "b", "te')
     with opened(tmp_path) as journal:
-        assert journal.rows == [Done("a", 1)]
-        journal.add(Done("c\ud800", 3))
-    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", Done)] == ["a", "c?"]
+        assert journal.rows == [Row("a")]
+        journal.add(Row("c\ud800"))
+    assert [row.key for row in rows_of(tmp_path)] == ["a", "c?"]
 
 
-@pytest.mark.parametrize("line", [b"rubbish", b"[]", b'{"id": "a"}', b'{"id": "a", "n": 1, "m": 2}', b"[" * 100_000])
-def test_a_line_of_another_kind_is_named(tmp_path: Path, line: bytes) -> None:
+@pytest.mark.parametrize("line", [b"rubbish", b"[]", b'{"text": "a"}', b'{"key": "a", "more": 2}', b"[" * 100_000])
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
     with opened(tmp_path) as journal:
-        journal.add(Done("a", 1))
+        journal.add(Row("a"))
     with (tmp_path / "rows.jsonl").open("ab") as file:
         file.write(b"\n" + line + b"\n")
-    with pytest.raises(InvalidRequestError, match="line 3 is damaged"):
-        opened(tmp_path)
-    with pytest.raises(InvalidRequestError, match="line 3 is damaged"):  # the lock is free again
-        opened(tmp_path)
-
-
-def test_rows_are_written_anew_and_it_goes_on(tmp_path: Path) -> None:
-    with opened(tmp_path) as journal:
-        for name in "abc":
-            journal.add(Done(name, 1))
-        journal.write([Done("c", 1), Done("a", 1)])
-        journal.add(Done("d", 1))
-        assert [row.id for row in journal.rows] == ["c", "a", "d"]
-    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", Done)] == ["c", "a", "d"]
+    for _ in range(2):  # the first failure has released the lock
+        with pytest.raises(InvalidRequestError, match="line 3 is damaged"):
+            opened(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -83,14 +73,19 @@ def test_rows_are_written_anew_and_it_goes_on(tmp_path: Path) -> None:
      ({"settings": {"seed": 7}}, "seed is 0 there, 7 here"), ({"settings": {}}, "seed is 0 there, None here"),
      ({"task": {"name": "d", "sha256": "f" * 64}}, r"t there, d \(sha256 ffffffff\) here")],
 )  # fmt: skip
-def test_another_run_is_named_by_what_differs(tmp_path: Path, change: dict[str, Any], says: str) -> None:
-    opened(tmp_path).__exit__()
+def test_another_run_is_refused_by_its_difference(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    with opened(tmp_path) as journal:
+        journal.add(Row("a"))
+        with pytest.raises(InvalidRequestError, match="another run is writing"):
+            opened(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(InvalidRequestError, match=says) as caught:
         opened(tmp_path, {**RUN_OF, **change})
     assert "--out" in caught.value.hint
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_what_may_grow_grows_and_is_written_down(tmp_path: Path) -> None:
+def test_a_limit_may_rise_and_is_written(tmp_path: Path) -> None:
     opened(tmp_path).__exit__()
     opened(tmp_path, {**RUN_OF, "limit": 5}).__exit__()
     assert json.loads((tmp_path / RUN).read_text())["limit"] == 5
@@ -98,7 +93,7 @@ def test_what_may_grow_grows_and_is_written_down(tmp_path: Path) -> None:
         opened(tmp_path, {**RUN_OF, "limit": 4})
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InvalidRequestError, match="is no folder"):
         opened(tmp_path / "file")
@@ -110,13 +105,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
-def test_one_at_a_time(tmp_path: Path) -> None:
-    with opened(tmp_path), pytest.raises(InvalidRequestError, match="another run is writing"):
-        opened(tmp_path)
-    opened(tmp_path).__exit__()
-
-
-def test_settings_are_described_with_what_their_templates_say(tmp_path: Path) -> None:
+def test_the_settings_identity_has_a_digest_of_the_templates(tmp_path: Path) -> None:
     found = settings_identity(Settings(seed=7, stop=("a", "b")), ("model",))
     assert (found["seed"], found["stop"], "model" in found) == (7, "('a', 'b')", False)
     json.dumps(found)
@@ -128,3 +117,100 @@ def test_settings_are_described_with_what_their_templates_say(tmp_path: Path) ->
     (tmp_path / "answer.jinja").write_text("{{ query }}!")
     assert settings_identity(Settings(templates=tmp_path), ())["templates"] != one
     assert os.fspath(tmp_path) not in one
+
+
+class Work:
+    """Does jobs and records them."""
+
+    def __init__(self, fails: Sequence[str] = (), *, breaks_at: str = "") -> None:
+        self.fails, self.breaks_at = fails, breaks_at
+        self.done: list[str] = []
+        self.closed = False
+
+    def __call__(self, jobs: list[str]) -> Generator[Row, None, None]:
+        try:
+            for job in jobs:
+                if job == self.breaks_at:
+                    raise KeyboardInterrupt
+                self.done.append(job)
+                failed = job in self.fails
+                yield Row(job.lower(), None if failed else job, "it failed" if failed else None)
+        finally:
+            self.closed = True
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.added: list[str] = []
+        self.total = 0
+
+    def begin(self, kept: Sequence[Row], total: int) -> None:
+        self.kept, self.total = [row.key for row in kept], total
+
+    def add(self, row: Row) -> None:
+        self.added.append(row.key)
+
+
+def test_a_run_that_was_stopped_continues_and_retries_what_failed(tmp_path: Path) -> None:
+    work, watcher = Work(["A"], breaks_at="C"), Watcher()
+    with opened(tmp_path) as run, pytest.raises(KeyboardInterrupt):
+        run.run(JOBS, work, watcher)
+    assert work.closed
+    assert [(row.key, row.error) for row in rows_of(tmp_path)] == [("a", "it failed"), ("b", None)]
+    assert (watcher.kept, watcher.added, watcher.total) == ([], ["a", "b"], 3)
+    work, watcher = Work(), Watcher()
+    with opened(tmp_path) as run:
+        run.run(JOBS, work, watcher)
+    assert work.done == ["A", "C"]
+    assert {row.key: row.text for row in rows_of(tmp_path)} == JOBS
+    assert (watcher.kept, watcher.added, watcher.total) == (["b"], ["a", "c"], 3)
+
+
+def test_a_row_after_a_good_one_is_ignored(tmp_path: Path) -> None:
+    def work(jobs: list[str]) -> Generator[Row, None, None]:
+        yield Row("a", "first")
+        yield Row("a", None, "the machine was lost")
+        yield Row("a", "second")
+
+    watcher = Watcher()
+    with opened(tmp_path) as run:
+        run.run({"a": "A"}, work, watcher)
+    assert rows_of(tmp_path) == [Row("a", "first")]
+    assert watcher.added == ["a"]
+
+
+def test_rows_of_other_jobs_stay(tmp_path: Path) -> None:
+    with opened(tmp_path) as run:
+        run.run(JOBS, Work())
+    watcher = Watcher()
+    with opened(tmp_path) as run:
+        run.run({"b": "B", "d": "D"}, Work(), watcher)
+        assert [row.key for row in run.rows] == ["a", "b", "c", "d"]
+    assert (watcher.kept, watcher.added, watcher.total) == (["b"], ["d"], 2)
+
+
+def test_a_watcher_may_end_the_run(tmp_path: Path) -> None:
+    class Stops(Watcher):
+        def add(self, row: Row) -> None:
+            raise KeyboardInterrupt
+
+    work = Work()
+    with opened(tmp_path) as run, pytest.raises(KeyboardInterrupt):
+        run.run(JOBS, work, Stops())
+    assert work.closed
+    assert rows_of(tmp_path) == [Row("a", "A")]
+
+
+def test_all_rows_are_replaced_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as run:
+        run.run(JOBS, Work())
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            with pytest.raises(OSError, match="No space left"):
+                run.write(run.rows[::-1])
+    assert [row.key for row in rows_of(tmp_path)] == ["a", "b", "c"]
+    with opened(tmp_path) as run:
+        run.write(run.rows[::-1])
+        run.add(Row("d", "D"))
+    assert [row.key for row in rows_of(tmp_path)] == ["c", "b", "a", "d"]

@@ -1,4 +1,4 @@
-"""Processes of our own run this Python and this package, whatever lies in the working directory."""
+"""Child processes run this Python and this package, whatever the working directory contains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_module_is_started_by_this_python_with_its_arguments() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_found_here_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_finds_the_same_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OWN", "kept")
     monkeypatch.setattr(sys, "path", ["", "/one", "/two"])
     found = environment()
@@ -44,7 +44,7 @@ def test_a_frozen_program_runs_the_module_itself(
     with pytest.raises(RuntimeError, match="run_if_asked"):
         command("json.tool")
     monkeypatch.setattr(sys, "argv", ["app", "report.pdf"])
-    subprocesses.run_if_asked()  # it was not started for that
+    subprocesses.run_if_asked()  # no module was requested
     assert subprocesses.has_python()
     asked = command("json.tool", "--help")
     assert asked[0] == sys.executable
@@ -64,4 +64,4 @@ def test_pip_is_this_environments_or_uvs(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("shutil.which", {"uv": "/bin/uv"}.get)
     assert subprocesses.pip() == ["/bin/uv", "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     monkeypatch.setattr("shutil.which", lambda name: None)
-    assert subprocesses.pip() == [sys.executable, "-m", "pip"]  # whose error says that there is none
+    assert subprocesses.pip() == [sys.executable, "-m", "pip"]  # pip's own error is clear

@@ -1,8 +1,7 @@
-"""The memory that this process may take: the machine's, or less if somebody has set a limit.
+"""The memory that this process may take: the machine's, or less under a limit.
 
-Limits are those of the control groups that the process is in (containers, systemd's MemoryMax; Linux, versions 1
-and 2), and of its address space (``ulimit -v``). Above the first the system kills the process, above the second
-llama.cpp ends it, so both are looked at beforehand.
+Limits are those of control groups (containers, systemd's MemoryMax; Linux, versions 1 and 2) and of the address space
+(``ulimit -v``). The system kills a process above the first; llama.cpp ends one above the second.
 """
 
 from __future__ import annotations
@@ -10,32 +9,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.errors import MemoryBudgetError
 
 _CGROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_LEAST = 256 << 20  # of address space
-_SLACK = 96 << 20  # of address space: stacks of threads and what allocators set aside
-
-
-@dataclass(frozen=True)
-class _Version:
-    """The folders and files in which a version of control groups keeps its figures."""
-
-    folders: tuple[str, ...]
-    limit: str
-    used: str
-    cached: tuple[str, ...]
-    """The statistics of the pages of files, which are given back when asked for."""
-
-
+_MIN_ADDRESSES = 256 << 20
+_SLACK = 96 << 20  # of address space: stacks of threads and the allocators' reserves
 _VERSIONS = {
-    "": _Version((".", "unified"), "memory.max", "memory.current", ("active_file", "inactive_file")),
-    "memory": _Version(("memory",), "memory.limit_in_bytes", "memory.usage_in_bytes",
-                       ("total_active_file", "total_inactive_file")),
+    "": ((".", "unified"), "memory.max", "memory.current", ("active_file", "inactive_file")),
+    "memory": (("memory",), "memory.limit_in_bytes", "memory.usage_in_bytes",
+               ("total_active_file", "total_inactive_file")),
 }  # fmt: skip
+"""The folders, limit file, usage file and statistics of reclaimable pages, by controller."""
 
 
 def total() -> int:
@@ -46,15 +32,13 @@ def total() -> int:
 
 
 def require_minimum() -> None:
-    """Raises MemoryBudgetError if memory is too small to read anything: threads and libraries would end silently."""
-    if sys.platform != "win32":
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if resource.RLIM_INFINITY != limit < _LEAST:
-            raise MemoryBudgetError(
-                f"this process may have {limit >> 20} MiB of addresses", f"Allow at least {_LEAST >> 20} (ulimit -v)."
-            )
+    """Raises MemoryBudgetError if the address space is too small: threads and libraries would end silently."""
+    limit = _address_limit()
+    if limit is not None and limit < _MIN_ADDRESSES:
+        raise MemoryBudgetError(
+            f"this process is limited to {limit >> 20} MiB of address space",
+            f"Allow at least {_MIN_ADDRESSES >> 20} MiB (ulimit -v).",
+        )
 
 
 def memory_hint() -> str:
@@ -67,16 +51,16 @@ def memory_hint() -> str:
 
 
 def available(mapped: int = 0) -> int:
-    """Returns the bytes that this process may still take. ``mapped``: those of files that must stay in memory, although
-    the system counts their pages as free."""
+    """Returns the bytes that this process may still take. ``mapped``: the bytes of files that must stay in memory,
+    although the system counts their pages as free."""
     import psutil
 
-    free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _of_cgroups())]
-    return max(0, min([one - mapped for one in free] + [limit - used for limit, used in _of_address_space()]))
+    free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _cgroups())]
+    return max(0, min([one - mapped for one in free] + [limit - used for limit, used in _address_space()]))
 
 
 def private_bytes() -> int:
-    """Returns the bytes that this process holds without the pages of files, or with them if not told apart."""
+    """Returns the bytes that this process holds, without the pages of files where the system counts them apart."""
     import psutil
 
     held = psutil.Process().memory_info()
@@ -84,37 +68,39 @@ def private_bytes() -> int:
 
 
 def _limits() -> list[tuple[int, int]]:
-    """Returns all limits of this process, each with what of it is used, in bytes."""
-    return [*_of_cgroups(), *_of_address_space()]
+    """Returns each limit of this process with its usage, in bytes."""
+    return [*_cgroups(), *_address_space()]
 
 
-def _of_cgroups() -> Iterator[tuple[int, int]]:
-    """Yields each limit of its control groups with what of it is used, in bytes."""
+def _cgroups() -> Iterator[tuple[int, int]]:
+    """Yields the limit and usage of each control group around this process; in a container the path may be the
+    host's, so the root counts too."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
-            _, controllers, path = line.split(":", 2)
+            _, controllers, own = line.split(":", 2)
+            path = Path(own.lstrip("/"))
             for controller in controllers.split(","):
-                if version := _VERSIONS.get(controller):
-                    for folder in version.folders:
-                        yield from _of_groups(_CGROUPS / folder, Path(path.lstrip("/")), version)
+                folders, limit, usage, cached = _VERSIONS.get(controller, ((), "", "", ()))
+                for group in (_CGROUPS / folder / one for folder in folders for one in (path, *path.parents)):
+                    with suppress(OSError, ValueError):  # "max" is no limit
+                        most, used = int((group / limit).read_bytes()), int((group / usage).read_bytes())
+                        stat = dict(one.split() for one in (group / "memory.stat").read_text("utf-8").splitlines())
+                        yield most, used - sum(int(stat.get(name, 0)) for name in cached)
 
 
-def _of_groups(root: Path, path: Path, version: _Version) -> Iterator[tuple[int, int]]:
-    """Yields those of a group and the groups around it; in a container, whose path may be the host's, of the root."""
-    for folder in (root / path, *(root / parent for parent in path.parents)):
-        with suppress(OSError, ValueError):  # "max" is no limit
-            limit, used = int((folder / version.limit).read_bytes()), int((folder / version.used).read_bytes())
-            stat = dict(line.split() for line in (folder / "memory.stat").read_text(encoding="utf-8").splitlines())
-            yield limit, used - sum(int(stat.get(name, 0)) for name in version.cached)
+def _address_space() -> Iterator[tuple[int, int]]:
+    limit = _address_limit()
+    if limit is not None:
+        import psutil
+
+        yield limit - _SLACK, int(psutil.Process().memory_info().vms)
 
 
-def _of_address_space() -> Iterator[tuple[int, int]]:
+def _address_limit() -> int | None:
     if sys.platform != "win32":
         import resource
 
-        import psutil
-
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY:
-            yield limit - _SLACK, int(psutil.Process().memory_info().vms)
-    yield from ()
+            return limit
+    return None

@@ -1,6 +1,6 @@
-"""One beam search for all that is decoded under a constraint: runs of a segment (pointing), runs of a library (recall).
+"""A beam search for constrained decoding: runs of a segment (pointing), runs of a library (recall).
 
-Beams are forks of one prompt, and all that go on are evaluated together, a batch a step.
+Beams are forks of one prompt; each step evaluates all live beams in one batch.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ Beam = TypeVar("Beam")
 
 @dataclass(frozen=True)
 class Step(Generic[Beam]):
-    """A beam that goes on."""
+    """A beam that continues a live one by at least one token."""
 
     beam: Beam
     parent: int
-    """The place among the live beams of the one that it continues."""
+    """The index of the live beam that it continues."""
     tokens: Seq[int]
-    """The tokens to be evaluated for it, one at least."""
 
 
 def search(
     context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
 ) -> int:
-    """Evaluates beams step by step until none goes on; returns the number of tokens that were evaluated.
+    """Evaluates beams step by step until none continues; returns the number of evaluated tokens.
 
-    Takes as many sequences of the context as beams go on; the prompt's is afterwards as it was before.
+    Takes one sequence of the context for each live beam and leaves the prompt as it was.
 
     Args:
-        first: the beam that has no tokens yet.
-        advance: returns the beams that go on, given the live ones, each with the logits after every token of its last
-            step, (tokens, n_vocab); of the first beam those after the prompt, (1, n_vocab).
+        first: the beam without tokens.
+        advance: returns the beams that continue, given the live ones, each with the logits after every token of its
+            last step, (tokens, n_vocab); for the first beam those after the prompt, (1, n_vocab).
 
     Raises Interrupted, ContextOverflowError.
     """
@@ -46,7 +45,7 @@ def search(
         branches = [stack.enter_context(prompt.fork())]
         live = [(first, prompt.logits[None])]
         while steps := advance(live):
-            branches = _hand_on(branches, [branches[step.parent] for step in steps], stack)
+            branches = _branches(branches, [branches[step.parent] for step in steps], stack)
             parts = [(branch, step.tokens) for branch, step in zip(branches, steps, strict=True)]
             rows, live = context.append_each(parts, all_rows=True), []
             for step in steps:
@@ -56,11 +55,11 @@ def search(
     return spent
 
 
-def _hand_on(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:
-    """Returns a sequence for each of ``parents``' children: the parent's own for its last one, a fork for the others.
+def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:
+    """Returns a sequence for the child of each of ``parents``: the parent's own for its last child, else a fork.
 
-    Those of ``live`` without children are closed first, so that no more are taken than beams go on; the stack closes
-    the forks.
+    First closes those of ``live`` without children, so that no more sequences are open than beams are live. The stack
+    closes the forks.
     """
     for one in live:
         if one not in parents:

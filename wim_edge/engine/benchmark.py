@@ -1,10 +1,11 @@
-"""The speed of a model on this machine: of prefill and of decoding behind it, in a time that is bounded."""
+"""The speed of a model on this machine, measured in a bounded time."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Sequence as Seq
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -16,12 +17,12 @@ from wim_edge.engine.sequence import Sequence
 
 PREFILL_SECONDS, DECODE_SECONDS = 6.0, 4.0
 _DECODED = 48
-_OVERTIME = 2.0  # seconds, after which a measurement is stopped within a batch
+_OVERTIME = 2.0  # seconds until a measurement is interrupted within a batch
 
 
 @dataclass(frozen=True)
 class Speed:
-    """The speeds of prefill and decoding, in tokens a second, each measured over so many tokens."""
+    """The speeds of prefill and decoding in tokens a second, and the number of tokens behind each."""
 
     prefill: float
     prefill_tokens: int
@@ -35,28 +36,24 @@ def sample_text() -> str:
 
 
 def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
-    """Measures the prefill of so many tokens, and decoding after them, in about ten seconds at most.
+    """Measures the prefill of so many tokens and decoding after them, in about ten seconds at most.
 
-    ``warm_up``: tokens that tell how many there is time for; a watchdog stops what still takes too long.
+    ``warm_up``: the tokens whose speed decides how many are measured.
     """
-    context = model.context(n_tokens + 512)
     tokens = list(islice(cycle(model.tokenize(sample_text())), n_tokens))
-    try:
-        with context.sequence() as sequence:
-            sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
-            begun = time.perf_counter()
-            sequence.append(tokens[:warm_up])
-            each = (time.perf_counter() - begun) / warm_up
-            n = max(warm_up, min(n_tokens, int(PREFILL_SECONDS / max(each, 1e-6))))
-            prefill = _timed(context, sequence, [tokens[:n]], PREFILL_SECONDS)
-            decode = _timed(context, sequence, [[token] for token in tokens[:_DECODED]], DECODE_SECONDS)
-            return Speed(*prefill, *decode)
-    finally:
-        context.close()
+    with closing(model.context(n_tokens + 512)) as context, context.sequence() as sequence:
+        sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
+        begun = time.perf_counter()
+        sequence.append(tokens[:warm_up])
+        each = (time.perf_counter() - begun) / warm_up
+        n = max(warm_up, min(n_tokens, int(PREFILL_SECONDS / max(each, 1e-6))))
+        prefill = _timed(context, sequence, [tokens[:n]], PREFILL_SECONDS)
+        decode = _timed(context, sequence, [[token] for token in tokens[:_DECODED]], DECODE_SECONDS)
+        return Speed(*prefill, *decode)
 
 
 def _timed(context: Context, sequence: Sequence, parts: Seq[list[int]], seconds: float) -> tuple[float, int]:
-    """Returns the tokens a second, and the tokens done before the time was up."""
+    """Returns the tokens a second, and the tokens that were evaluated in time."""
     before = len(sequence)
     watchdog = threading.Timer(seconds + _OVERTIME, context.interrupt)
     watchdog.start()

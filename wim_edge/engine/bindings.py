@@ -1,31 +1,33 @@
-"""llama.cpp itself: the one import, its log, its devices.
+"""llama.cpp: the only import of it, its log, its devices, and the two calls on which every model file depends.
 
-The log goes to the logger `wim_edge.llama`, silent unless the host configures it. Importing
-llama_cpp installs a log callback of its own, so ours is set afterwards; it stays referenced for the
-life of the process because llama.cpp logs in destructors too.
+The log goes to the logger `wim_edge.llama`, silent unless the host configures it. llama_cpp installs a log callback
+when it is imported, so ours is set afterwards. It stays referenced because llama.cpp logs in destructors too.
 """
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import platform
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
+
+from wim_edge.engine.signals import signals_held
+from wim_edge.errors import EngineError, ModelFileError
 
 
 @contextmanager
 def _short_spins() -> Iterator[None]:
-    """Makes OpenMP's barriers give up the core soon, while the library that reads this is loaded.
+    """Makes OpenMP's barriers yield the core soon; the library reads the variable when it is loaded.
 
-    llama.cpp puts a barrier after every graph node, and GNU OpenMP spins there for milliseconds when
-    another process holds the core. Two readings at once on two cores: 0.2 tokens/s each by default,
-    23 with this; alone the speed is the same (103 and 90 to 115).
+    llama.cpp puts a barrier after every graph node. By default GNU OpenMP spins there for milliseconds while another
+    process holds the core: two readings at once on two cores get 0.2 tokens/s each, 23 with this.
     """
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
@@ -44,7 +46,8 @@ with _short_spins():
     from llama_cpp.llama_cpp import _lib as llama_library
 
 __all__ = [
-    "BUILD", "Device", "base_library", "devices", "ggml_library", "last_errors", "lib", "model_params", "system_info",
+    "BUILD", "GPU", "IGPU", "Device", "batch_error", "device_handles", "devices", "ggml_function", "last_errors", "lib",
+    "load_weights", "model_params", "system_info", "tokenize",
 ]  # fmt: skip
 
 BUILD: str = llama_cpp.__version__
@@ -54,14 +57,14 @@ log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())
 log.propagate = True
 
-# ggml_log_level; llama-cpp-python's own table is off by one (see ggml.h)
-_LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
+# ggml_log_level; llama-cpp-python's own table is off by one (see ggml.h). INFO is chatter for a host application
+_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
-_GPU, _IGPU = 1, 2  # enum ggml_backend_dev_type
+GPU, IGPU = 1, 2  # enum ggml_backend_dev_type
 _Q4_K = 12  # enum ggml_type
 _errors: deque[str] = deque(maxlen=4)
 _line = ""
-_level = logging.INFO
+_level = logging.DEBUG
 
 
 @lib.llama_log_callback  # type: ignore[untyped-decorator]
@@ -76,11 +79,10 @@ def _on_log(level: int, text: bytes, _: object) -> None:
         if line.strip():
             if _level >= logging.ERROR:
                 _errors.append(line.strip())
-            # llama.cpp's INFO is chatter for a host application
-            log.log(logging.DEBUG if _level == logging.INFO else _level, "%s", line)
+            log.log(_level, "%s", line)
 
 
-lib.llama_log_set(_on_log, ctypes.c_void_p(0))
+lib.llama_log_set(_on_log, c_void_p(0))
 lib.llama_backend_init()
 
 
@@ -91,9 +93,44 @@ def last_errors() -> str:
     return text
 
 
+def load_weights(path: Path, params: Any) -> Any:
+    """Returns llama.cpp's handle of a model file. Raises ModelFileError."""
+    last_errors()
+    with signals_held():
+        handle = lib.llama_model_load_from_file(os.fsencode(path), params)
+    if not handle:
+        raise ModelFileError(
+            f"{path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",
+            "The architecture may be newer than the installed llama-cpp-python; try another model.",
+        )
+    return handle
+
+
+def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = False) -> list[int]:
+    """Returns the tokens of a text. ``framed``: with those that the model wants around every text. ``special``:
+    recognizes control tokens."""
+    data = text.encode("utf-8", "replace")
+    room = len(data) + 8
+    while True:
+        out = (lib.llama_token * room)()
+        n = lib.llama_tokenize(vocab, data, len(data), out, room, framed, special)
+        if n >= 0:
+            return list(out[:n])
+        room = -n
+
+
+def batch_error(code: int, n_tokens: int) -> EngineError:
+    """Returns the error of a failed `llama_decode`."""
+    return EngineError(
+        f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {last_errors() or 'no reason given'}",
+        "Please report this with the model's name.",
+        code,
+    )
+
+
 @dataclass(frozen=True)
 class Device:
-    """A backend's device; memory in bytes (zero where the backend does not say)."""
+    """A backend's device; memory in bytes, zero if the backend does not report it."""
 
     name: str
     description: str
@@ -106,72 +143,57 @@ class Device:
 
 
 @cache
-def ggml_library() -> ctypes.CDLL:
-    """ggml's registry of backends: the one that llama.cpp asks.
+def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
+    """Returns the function ``ggml_backend_{name}`` with these types.
 
-    A wheel has no links, so that libggml.so and the libggml.so.0 that libllama.so needs are two files, two libraries in
-    memory, and two registries. Through libllama's handle its own is found; Windows knows libraries by their names.
+    A wheel holds libggml.so and libggml.so.0 as two files, so they are two libraries in memory with two registries of
+    backends. libllama's handle leads to its own one; Windows finds libraries by name, and has those of devices apart.
     """
-    ggml: ctypes.CDLL = _ggml.libggml if os.name == "nt" else llama_library
-    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
-    ggml.ggml_backend_dev_get.restype = ctypes.c_void_p
-    ggml.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
-    return ggml
-
-
-@cache
-def base_library() -> ctypes.CDLL:
-    """The library with the functions that describe ggml's devices."""
-    base: ctypes.CDLL = llama_library
+    libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
-    for name in ("name", "description"):
-        getattr(base, f"ggml_backend_dev_{name}").restype = ctypes.c_char_p
-        getattr(base, f"ggml_backend_dev_{name}").argtypes = [ctypes.c_void_p]
-    base.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
-    size_p = ctypes.POINTER(ctypes.c_size_t)
-    base.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p, size_p, size_p]
-    base.ggml_backend_dev_memory.restype = None
-    return base
+        libraries = [_ggml.libggml, base]
+    function = next(getattr(one, f"ggml_backend_{name}") for one in libraries if hasattr(one, f"ggml_backend_{name}"))
+    function.restype, function.argtypes = result, arguments
+    return function
 
 
-# A backend that was built apart, for RPC or another kind of GPU: llama.cpp's own programs heed this variable,
-# llama-cpp-python does not. What llama.cpp has against it is logged.
+# A separately built backend, for RPC or another GPU: llama-cpp-python ignores this variable of llama.cpp's programs
 if _apart := os.environ.get("GGML_BACKEND_PATH"):
-    ggml_library().ggml_backend_load(os.fsencode(_apart))
+    ggml_function("load", c_void_p, c_char_p)(os.fsencode(_apart))
+
+
+def device_handles() -> list[tuple[int, int]]:
+    """Returns ggml's handle of each device and its kind (enum ggml_backend_dev_type)."""
+    get, kind = ggml_function("dev_get", c_void_p, c_size_t), ggml_function("dev_type", c_int, c_void_p)
+    handles = map(get, range(ggml_function("dev_count", c_size_t)()))
+    return [(handle, kind(handle)) for handle in handles]
 
 
 def devices() -> list[Device]:
-    """Returns every device of this build: the CPU, GPUs where a backend for them was built, and registered ones of
-    other machines."""
-    ggml, base = ggml_library(), base_library()
-    found, kinds = [], []
-    for index in range(ggml.ggml_backend_dev_count()):
-        device = ggml.ggml_backend_dev_get(index)
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        base.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
-        name = base.ggml_backend_dev_name(device).decode("utf-8", "replace")
-        description = base.ggml_backend_dev_description(device).decode("utf-8", "replace")
-        kinds.append(base.ggml_backend_dev_type(device))
-        found.append(Device(name, description, kinds[-1] in (_GPU, _IGPU), free.value, total.value,
-                            kinds[-1] == _IGPU or is_apple_silicon(name)))  # fmt: skip
-    # llama.cpp puts nothing on an integrated GPU where there is another one, unless that is another machine's
-    others = any(kind == _GPU and not one.name.startswith("RPC") for one, kind in zip(found, kinds, strict=True))
-    return [replace(one, is_gpu=one.is_gpu and not (others and kind == _IGPU))
-            for one, kind in zip(found, kinds, strict=True)]  # fmt: skip
-
-
-def is_apple_silicon(device: str) -> bool:
-    """Tells whether a device is Metal's on Apple silicon, which it calls a GPU like any other."""
-    return device.startswith("MTL") and platform.machine() == "arm64"
+    """Returns the devices of this build: the CPU, its GPUs, and the registered ones of other machines."""
+    memory = ggml_function("dev_memory", None, c_void_p, POINTER(c_size_t), POINTER(c_size_t))
+    texts = [ggml_function(f"dev_{name}", c_char_p, c_void_p) for name in ("name", "description")]
+    found = []
+    for handle, kind in device_handles():
+        free, total = c_size_t(), c_size_t()
+        memory(handle, byref(free), byref(total))
+        name, description = (text(handle).decode("utf-8", "replace") for text in texts)
+        # Metal calls the GPU of Apple silicon a GPU like any other
+        shares = kind == IGPU or (name.startswith("MTL") and platform.machine() == "arm64")
+        found.append((kind, Device(name, description, kind in (GPU, IGPU), free.value, total.value, shares)))
+    # llama.cpp leaves an integrated GPU idle beside another GPU of this machine
+    if any(kind == GPU and not one.name.startswith("RPC") for kind, one in found):
+        return [replace(one, is_gpu=kind == GPU) for kind, one in found]
+    return [one for _, one in found]
 
 
 def model_params(weights: Collection[int] = ()) -> Any:
-    """Returns llama.cpp's parameters for opening a model with these types of weights: its own, but for the other layout
-    that it copies weights to, which is left away where it is a loss.
+    """Returns llama.cpp's parameters for a model with these types of weights: its defaults, without the extra copy of
+    the weights in another layout where that is a loss.
 
-    On a processor with AMX its code for it, built by GCC before 13, crashes (llama.cpp's issue 20824). With AVX-512
-    Q4_K is slower so, takes more memory and opens later (docs/choices.md, the engine).
+    llama.cpp's AMX code crashes if GCC before 13 built it (llama.cpp's issue 20824). With AVX-512 the copy makes Q4_K
+    slower, larger and later to open (docs/choices.md, the engine).
     """
     params, features = lib.llama_model_default_params(), system_info()
     is_loss = "AMX_INT8 = 1" in features or ("AVX512 = 1" in features and _Q4_K in weights)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, cast
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from wim_edge.engine import protocols, rollback
-from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.batches import N_OUTPUTS, fill, grouped
+from wim_edge.engine.bindings import batch_error, last_errors, lib
 from wim_edge.engine.protocols import N_SEQUENCES, Interrupted, Logits
 from wim_edge.engine.sequence import Sequence
 from wim_edge.engine.signals import signals_held
@@ -27,54 +27,56 @@ _KV_TYPES = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16, "q8_0": lib.GGM
 class Context:
     """Implements `wim_edge.engine.protocols.Context`. Made by `Model.context`."""
 
-    N_OUTPUTS = 32
-    """The most rows of logits of a batch: each costs n_vocab floats in the compute buffer."""
-
     def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> None:
         settings, self.model, self.n_sequences = model.settings, model, n_sequences
-        self._flag = ctypes.create_string_buffer(2)
         self.rollback = rollback.choose(model.info.memory, swa_full, lib.llama_model_n_swa(model.handle))
         ids = n_sequences * self.rollback.ids_per_sequence
         params = lib.llama_context_default_params()
         params.n_ctx = n_ctx
-        # One physical batch a decode: what is appended is protected before the next batch comes
-        params.n_batch = params.n_ubatch = max(n_batch, ids, self.N_OUTPUTS)
+        # One physical batch a decode: the rollback protects its cells before the next batch comes
+        params.n_batch = params.n_ubatch = max(n_batch, ids, N_OUTPUTS)
         params.n_seq_max = ids
-        params.n_outputs_max = max(self.N_OUTPUTS, ids)
-        params.n_outputs_max_per_seq = params.n_outputs_max
+        params.n_outputs_max = params.n_outputs_max_per_seq = max(N_OUTPUTS, ids)
         params.n_threads = params.n_threads_batch = model.n_threads
-        params.kv_unified = True
+        params.kv_unified = params.no_perf = True
         params.swa_full = swa_full
-        params.no_perf = True
         params.type_k = params.type_v = _KV_TYPES[settings.kv_type]
         self._flash = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
         params.flash_attn_type = self._flash
         last_errors()
         with signals_held():
-            self.handle = lib.llama_init_from_model(model.handle, params)
-        if not self.handle:
+            self._handle = lib.llama_init_from_model(model.handle, params)
+        if not self._handle:
             raise MemoryBudgetError(
                 f"llama.cpp cannot create a context of {n_ctx:,} tokens: {last_errors() or 'no reason given'}",
                 "Lower the context size (--ctx) or use --kv-type f16.",
             )
-        self.n_ctx: int = lib.llama_n_ctx(self.handle)
-        self.n_batch: int = lib.llama_n_batch(self.handle)
+        self.n_ctx: int = lib.llama_n_ctx(self._handle)
+        self.n_batch: int = lib.llama_n_batch(self._handle)
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
         self._free_ids = list(range(n_sequences - 1, -1, -1))
         self._watch_flag()
 
     @property
-    def memory(self) -> object:
-        """llama.cpp's handle of the cache. Raises EngineError when the context is closed."""
-        if not self.handle:
+    def is_closed(self) -> bool:
+        return not self._handle
+
+    @property
+    def handle(self) -> object:
+        """llama.cpp's handle of the context. Raises EngineError if the context is closed."""
+        if not self._handle:
             raise EngineError("the context is closed", "Open the model again.")
+        return self._handle
+
+    @property
+    def memory(self) -> object:
+        """llama.cpp's handle of the cache. Raises EngineError if the context is closed."""
         return lib.llama_get_memory(self.handle)
 
     @property
     def fingerprint(self) -> str:
-        """The model's fingerprint, with the layout of this cache's numbers (see `protocols.Context.fingerprint`)."""
-        settings = self.model.settings
-        return f"{self.model.fingerprint}-{settings.kv_type}-{self._flash}"
+        """The model's fingerprint with the layout of this cache's numbers (see `protocols.Context.fingerprint`)."""
+        return f"{self.model.fingerprint}-{self.model.settings.kv_type}-{self._flash}"
 
     # Sequences
 
@@ -82,7 +84,7 @@ class Context:
         return Sequence(self, self.take_id())
 
     def take_id(self) -> int:
-        """Returns a free sequence id, whose memory is empty. Raises EngineError when all are taken."""
+        """Returns a free sequence id, whose memory is empty. Raises EngineError if all are taken."""
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return self._free_ids.pop()
@@ -90,47 +92,35 @@ class Context:
     def give_id(self, seq_id: int) -> None:
         self._free_ids.append(seq_id)
 
+    # Evaluation
+
     def append_each(self, parts: Seq[tuple[protocols.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
         """Implements `protocols.Context.append_each`."""
         own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
-        found = [self._append_batch(batch, all_rows) for batch in self._batches(own, all_rows)]
-        return np.concatenate(found) if found else np.zeros((0, self.model.n_vocab), np.float32)
+        wanted = [(sequence, tokens, len(tokens) if all_rows else 1) for sequence, tokens in own]
+        found = [np.zeros((0, self.model.n_vocab), np.float32)]
+        for group in grouped(wanted, lambda part: (len(part[1]), part[2]), self.n_batch, N_OUTPUTS):
+            (sequence, tokens, rows), *others = group
+            found.append(self.evaluate(group) if others else sequence.append(tokens, rows))
+        return np.concatenate(found)
 
-    def _batches(
-        self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool
-    ) -> Iterator[list[tuple[Sequence, Seq[int]]]]:
-        """Yields consecutive parts, as many as a batch takes; a part that is too long for any batch comes alone."""
-        batch: list[tuple[Sequence, Seq[int]]] = []
-        n_tokens = n_rows = 0
-        for sequence, tokens in parts:
-            rows = len(tokens) if all_rows else 1
-            if batch and (n_tokens + len(tokens) > self.n_batch or n_rows + rows > self.N_OUTPUTS):
-                yield batch
-                batch, n_tokens, n_rows = [], 0, 0
-            batch.append((sequence, tokens))
-            n_tokens, n_rows = n_tokens + len(tokens), n_rows + rows
-        if batch:
-            yield batch
-
-    def _append_batch(self, parts: Seq[tuple[Sequence, Seq[int]]], all_rows: bool) -> Logits:
-        if len(parts) == 1:
-            sequence, tokens = parts[0]
-            return sequence.append(tokens, rows=len(tokens) if all_rows else 1)
-        for sequence, tokens in parts:
+    def evaluate(self, parts: Seq[tuple[Sequence, Seq[int], int]]) -> Logits:
+        """Appends tokens to sequences in one batch; returns as many rows of logits at each end as asked for, float32
+        (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
+        for sequence, tokens, _ in parts:
             if len(tokens) > 1:
                 self.rollback.before_prefill(sequence)
-        rows = [len(tokens) if all_rows else 1 for _, tokens in parts]
         try:
-            logits = self.decode([(s.id, len(s), tokens, n) for (s, tokens), n in zip(parts, rows, strict=True)])
+            logits = self.decode([(sequence.id, len(sequence), tokens, rows) for sequence, tokens, rows in parts])
         except Interrupted:
-            for sequence, tokens in parts:
+            for sequence, tokens, _ in parts:
                 self.rollback.recover(sequence, tokens)
             raise
-        for (sequence, tokens), last in zip(parts, np.cumsum(rows) - 1, strict=True):
-            sequence.accept(tokens, logits[last])
+        end = 0
+        for sequence, tokens, rows in parts:
+            end += rows
+            sequence.accept(tokens, logits[end - 1] if rows else None)
         return logits
-
-    # Evaluation
 
     def adapted(self) -> AbstractContextManager[None]:
         """Implements `protocols.Context.adapted`."""
@@ -143,31 +133,11 @@ class Context:
         """
         if not self.memory or self.interrupted:
             raise Interrupted
-        batch, n, wanted = self._batch, 0, []
         total = sum(len(tokens) for _, _, tokens, _ in parts)
-        if not 0 < total <= self.n_batch or sum(rows for *_, rows in parts) > self.N_OUTPUTS:
+        if not 0 < total <= self.n_batch or sum(rows for *_, rows in parts) > N_OUTPUTS:
             raise EngineError(f"a batch of {total} tokens", f"A batch takes 1 to {self.n_batch}.")
-        for seq_id, position, tokens, rows in parts:
-            first_row = len(tokens) - rows
-            for index, token in enumerate(tokens):
-                batch.token[n], batch.pos[n] = token, position + index
-                batch.n_seq_id[n], batch.seq_id[n][0] = 1, seq_id
-                batch.logits[n] = index >= first_row
-                if index >= first_row:
-                    wanted.append(n)
-                n += 1
-        batch.n_tokens = n
-        self._check(lib.llama_decode(self.handle, batch), total)
-        n_vocab = self.model.n_vocab
-        logits = np.empty((len(wanted), n_vocab), np.float32)
-        for row, index in enumerate(wanted):
-            pointer = lib.llama_get_logits_ith(self.handle, index)
-            logits[row] = np.ctypeslib.as_array(pointer, (n_vocab,))
-        return logits
-
-    def _check(self, code: int, n_tokens: int) -> None:
-        if code == 0:
-            return
+        wanted = fill(self._batch, parts)
+        code = lib.llama_decode(self._handle, self._batch)
         if code == 1:
             raise ContextOverflowError(
                 f"the context of {self.n_ctx:,} tokens is full",
@@ -175,20 +145,22 @@ class Context:
             )
         if code == 2:
             raise Interrupted
-        raise EngineError(
-            f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {last_errors() or 'no reason given'}",
-            "Please report this with the model's name.",
-            code,
-        )
+        if code:
+            raise batch_error(code, total)
+        logits = np.empty((len(wanted), self.model.n_vocab), np.float32)
+        for row, index in enumerate(wanted):
+            logits[row] = np.ctypeslib.as_array(lib.llama_get_logits_ith(self._handle, index), (self.model.n_vocab,))
+        return logits
 
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Has llama.cpp poll our flag after every graph node, if the backend does so (the CPU's does).
+        """Makes llama.cpp poll our flag after every graph node, on backends that support it (the CPU's does).
 
         The callback is libc's `strlen` on a two-byte buffer: 0 while the first byte is 0, else 1.
         A Python callback would take the GIL some 500 times a batch; this one costs nothing.
         """
+        self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
         self._callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
         lib.llama_set_abort_callback(self.handle, self._callback, ctypes.cast(self._flag, ctypes.c_void_p))
@@ -204,17 +176,17 @@ class Context:
         self._flag[0] = b"\0"
 
     def close(self) -> None:
-        if self.handle:
-            lib.llama_free(self.handle)
+        if self._handle:
+            lib.llama_free(self._handle)
             lib.llama_batch_free(self._batch)
-            self.handle = None
+            self._handle = None
             self.model.forget(self)
 
 
 def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
     """Returns llama.cpp's number: -1 for its own choice, 0 off, 1 on. A quantized V cache needs it on."""
-    if wanted is not None and not (kv_type.startswith("q") and not wanted):
-        return int(wanted)
     if kv_type.startswith("q"):
         return 1
+    if wanted is not None:
+        return int(wanted)
     return -1 if gpu else 0

@@ -1,7 +1,7 @@
-"""A short name for all of a model that shapes a cache: its files, and the build that computes.
+"""A short name for everything about a model that shapes a cache: its files and the build of llama.cpp.
 
-A multi-gigabyte file is not hashed whole at every start: its header (architecture, rope, tokenizer,
-chat template, tensors) is, and so are as many evenly spread blocks of the weights as take some milliseconds.
+Hashing gigabytes takes too long at every start. So the whole header counts (architecture, rope, tokenizer, chat
+template, tensors), and evenly spread blocks of the weights.
 """
 
 from __future__ import annotations

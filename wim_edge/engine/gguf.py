@@ -1,9 +1,8 @@
-"""The header of a GGUF file, read and checked in Python before llama.cpp sees the file.
+"""The header of a GGUF file, read and checked in Python before llama.cpp opens the file.
 
-llama.cpp returns NULL without a reason for most bad files and aborts the process for some, so a
-truncated, foreign or inconsistent file must be refused here. The `gguf` package reads the same
-header, but takes 4 s for a vocabulary of 49,000 tokens and 17 s for one of 262,000 (it wraps each
-string in an array); this takes 0.05 and 0.2 s.
+llama.cpp returns NULL without a reason for most bad files and aborts on some, so a truncated, foreign or inconsistent
+file is refused here. The `gguf` package wraps each string in an array: 17 s for a vocabulary of 262,000 tokens that
+this reads in 0.2 s.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 from wim_edge.errors import MemoryBudgetError, ModelFileError
 
@@ -48,7 +46,7 @@ _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor's entry: ``shape`` has the innermost dimension first, ``nbytes`` is None for a type not known here."""
+    """A tensor's entry: ``shape`` has the innermost dimension first, ``nbytes`` is None for an unknown type."""
 
     name: str
     shape: tuple[int, ...]
@@ -59,7 +57,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class GGUFHeader:
-    """The facts that a GGUF file states about itself, checked against the file's size."""
+    """The header of a GGUF file, checked against the file's size."""
 
     path: Path
     version: int
@@ -69,7 +67,7 @@ class GGUFHeader:
     nbytes: int
     """The bytes of the file, or of all its shards."""
     metadata_nbytes: int = 0
-    """Bytes before the first weight: most are the vocabulary's."""
+    """The bytes before the first weight, mostly the vocabulary's."""
 
     @property
     def architecture(self) -> str:
@@ -82,7 +80,7 @@ class GGUFHeader:
 
     @property
     def weight_types(self) -> frozenset[int]:
-        """The types of the tensors (enum ggml_type)."""
+        """The tensors' types (enum ggml_type)."""
         return frozenset(tensor.type for tensor in self.tensors)
 
     def arch(self, key: str) -> MetaValue | None:
@@ -91,11 +89,11 @@ class GGUFHeader:
 
     @property
     def reads_both_ways(self) -> bool:
-        """True for BERT and its kin, which embed texts and generate none."""
+        """True for BERT and its kin, which embed texts and cannot generate."""
         return self.metadata.get("tokenizer.ggml.model") == "bert" or self.arch("attention.causal") is False
 
     def number(self, key: str, default: int = 0) -> int:
-        """Returns ``{architecture}.{key}`` as a whole number; the largest one, if it is a list over layers."""
+        """Returns ``{architecture}.{key}`` as an integer; the largest one of a list over layers."""
         return max(self._numbers(key, default), default=default)
 
     def _numbers(self, key: str, default: int) -> list[int]:
@@ -106,23 +104,20 @@ class GGUFHeader:
             raise ModelFileError(f"{self.path}: {key} is {value!r}, not a number", _REFUSED) from None
 
     def per_layer(self, key: str, default: int = 0) -> list[int]:
-        """Returns ``{architecture}.{key}`` for every layer, one number repeated if it is not a list."""
+        """Returns ``{architecture}.{key}`` for every layer; a single number is repeated."""
         n = self.number("block_count")
         numbers = self._numbers(key, default)
         return (numbers + [numbers[-1] if numbers else default] * n)[:n]
 
 
 def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
-    """Reads and checks the header. Raises ModelFileError for anything that is not a whole, usable GGUF model.
+    """Returns the checked header. Raises ModelFileError for anything that is not a whole, usable GGUF model.
 
-    ``embeds``: True if an embedding model is wanted, False for one that generates text.
+    ``embeds``: also accepts models that embed and cannot generate.
     """
-    path = Path(path)
     hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
-    if not os.path.exists(path):  # unlike Path.exists it never raises
-        raise ModelFileError(f"{path}: no such file", hint)
-    if not os.path.isfile(path):
-        raise ModelFileError(f"{path}: not a file", hint)
+    if not os.path.isfile(path):  # os.path functions never raise, unlike Path's
+        raise ModelFileError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}", hint)
     size = path.stat().st_size
     if size < 24:
         raise ModelFileError(f"{path}: not a GGUF file ({size} bytes)", hint)
@@ -132,28 +127,27 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
                 raise ModelFileError(f"{path}: not a GGUF file", hint)
             header = _parse(path, data, size)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise ModelFileError(
-            f"{path}: the GGUF header is cut short or damaged", "Fetch the file again."
-        ) from error
+        raise ModelFileError(f"{path}: the GGUF header is cut short or damaged", "Fetch the file again.") from error
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            raise MemoryBudgetError(f"{path.name} is too large to be mapped", "Raise the memory limit.") from error
+            raise MemoryBudgetError(f"{path.name} is too large to map", "Raise the memory limit.") from error
         raise ModelFileError(f"{path}: {error.strerror}", hint) from error
-    _check(header)
+    if why := next(_problems(header), None):
+        raise ModelFileError(f"{path}: {why}", _REFUSED)
     if header.reads_both_ways and not embeds:
-        raise ModelFileError(f"{path}: an embedding model, which generates no text", "Give it as --embedding-model.")
+        raise ModelFileError(f"{path}: an embedding model cannot generate text", "Give it as --embedding-model.")
     return header
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Tells whether the file is of a model that was made to embed texts. Raises OSError."""
+    """Tells whether the file's model was trained to embed texts. Raises OSError."""
     state = path.stat()
     return _pools(path, state.st_size, state.st_mtime_ns)
 
 
 @cache
 def _pools(path: Path, _nbytes: int, _changed: int) -> bool:
-    """Tells whether the file's model makes one vector of a text's tokens; False for a file that cannot be used."""
+    """Tells whether the file's model pools a text's tokens to one vector; False for a file that cannot be used."""
     try:
         header = read_header(path, embeds=True)
     except ModelFileError:
@@ -162,7 +156,7 @@ def _pools(path: Path, _nbytes: int, _changed: int) -> bool:
 
 
 class _Cursor:
-    """A position in the header; reading past the file's end raises IndexError."""
+    """A position in the header. Raises IndexError or struct.error past the file's end."""
 
     def __init__(self, data: mmap.mmap, size: int) -> None:
         self.data, self.size, self.at = data, size, 0
@@ -176,7 +170,7 @@ class _Cursor:
         return int(self.scalar(code))
 
     def strings(self, n: int) -> Iterator[bytes]:
-        """Yields so many strings in a row; a vocabulary has hundreds of thousands."""
+        """Yields the next ``n`` strings; a vocabulary has hundreds of thousands."""
         data, size, length_at = self.data, self.size, _LENGTH.unpack_from
         for _ in range(n):
             start = self.at + _LENGTH.size
@@ -188,6 +182,11 @@ class _Cursor:
     def string(self, errors: str = "strict") -> str:
         return next(self.strings(1)).decode("utf-8", errors)
 
+    def skip(self, n: int) -> None:
+        self.at += n
+        if self.at > self.size:
+            raise IndexError("past the end")
+
     def value(self, kind: int, key: str) -> MetaValue | None:
         if kind in _SCALARS:
             return self.scalar(_SCALARS[kind])
@@ -198,13 +197,11 @@ class _Cursor:
         raise IndexError(f"unknown value type {kind}")
 
     def array(self, key: str) -> MetaValue | None:
-        """Returns a short list, or None for a long one, which is only skipped."""
+        """Returns a short list; skips a long one and returns None."""
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
             code, start = _SCALARS[kind], self.at
-            self.at += n * struct.calcsize("<" + code)
-            if self.at > self.size:
-                raise IndexError("array past the end")
+            self.skip(n * struct.calcsize("<" + code))
             if n > _LONGEST_KEPT_ARRAY:
                 return None
             return list(struct.unpack_from(f"<{n}{code}", self.data, start))
@@ -231,8 +228,7 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
         if key == "tokenizer.ggml.tokens":
             n_vocab = _vocabulary_size(path, cursor)
             continue
-        value = cursor.value(kind, key)
-        if value is not None:
+        if (value := cursor.value(kind, key)) is not None:
             metadata[key] = value
     tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
     alignment = metadata.get("general.alignment", 32)
@@ -240,11 +236,10 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
         raise IndexError("alignment")
     start = -(-cursor.at // alignment) * alignment
     for tensor in tensors:
-        if tensor.nbytes is not None and start + tensor.offset + tensor.nbytes > size:
+        end = start + tensor.offset + (tensor.nbytes or 0)
+        if tensor.nbytes is not None and end > size:
             raise ModelFileError(
-                f"{path}: cut short, {tensor.name} ends at byte {start + tensor.offset + tensor.nbytes:,} "
-                f"of a file of {size:,}",
-                "Fetch the file again.",
+                f"{path}: cut short, {tensor.name} ends at byte {end:,} of {size:,}", "Fetch the file again."
             )
     return GGUFHeader(path, version, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)),
                       start)  # fmt: skip
@@ -257,7 +252,7 @@ def _vocabulary_size(path: Path, cursor: _Cursor) -> int:
     if n > cursor.size:
         raise IndexError("more tokens than bytes")
     if len(set(cursor.strings(n))) != n:
-        raise ModelFileError(f"{path}: the vocabulary holds a token twice", "Fetch the model elsewhere.")
+        raise ModelFileError(f"{path}: the vocabulary contains a token twice", "Fetch another copy of the model.")
     return n
 
 
@@ -270,21 +265,18 @@ def _tensor(cursor: _Cursor) -> Tensor:
     nbytes = None
     if kind in TENSOR_TYPES:
         _, block, block_bytes = TENSOR_TYPES[kind]
-        n_elements = 1
-        for dim in shape:
-            n_elements *= dim
-        nbytes = n_elements // block * block_bytes
+        nbytes = math.prod(shape) // block * block_bytes
     return Tensor(name, shape, kind, offset, nbytes)
 
 
 def shards(path: Path) -> list[Path]:
-    """Returns a model's files: this one, or several if it is ``-00001-of-00003.gguf``. Raises ModelFileError."""
+    """Returns a model's files: this one, or all parts of ``-00001-of-00003.gguf``. Raises ModelFileError."""
     match = re.fullmatch(r"(.*)-(\d{5})-of-(\d{5})\.gguf", path.name)
     if not match:
         return [path]
     stem, first, last = match[1], int(match[2]), int(match[3])
     if first != 1:
-        raise ModelFileError(f"{path}: part {first} of a split model", "Give the path of the first part.")
+        raise ModelFileError(f"{path}: this is part {first} of a split model", "Give the path of the first part.")
     parts = [path.with_name(f"{stem}-{part:05d}-of-{last:05d}.gguf") for part in range(1, last + 1)]
     for part in parts:
         if not part.is_file():
@@ -292,34 +284,30 @@ def shards(path: Path) -> list[Path]:
     return parts
 
 
-def _check(header: GGUFHeader) -> None:
-    """Refuses a header that llama.cpp would abort on (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
-
-    def refuse(why: str) -> NoReturn:
-        raise ModelFileError(f"{header.path}: {why}", _REFUSED)
-
+def _problems(header: GGUFHeader) -> Iterator[str]:
+    """Yields the values on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
     if not isinstance(header.metadata.get("general.architecture"), str):
-        refuse("the header names no architecture")
+        yield "the header names no architecture"
     if header.metadata.get("general.type", "model") != "model":
-        refuse(f"holds a {header.metadata['general.type']}, not a model")
+        yield f"holds a {header.metadata['general.type']}, not a model"
     if not header.tensors:
-        refuse("holds no weights")
+        yield "holds no weights"
     if not header.n_vocab:
-        refuse("holds no vocabulary")
+        yield "holds no vocabulary"
     layers = header.number("block_count")
     experts, used = header.number("expert_count"), header.number("expert_used_count")
     if not 1 <= layers <= 512:
-        refuse(f"claims {layers} layers")
+        yield f"claims {layers} layers"
     if not min(experts, 1) <= used <= experts <= 512:
-        refuse(f"claims {used} of {experts} experts")
+        yield f"claims {used} of {experts} experts"
     scaling = header.arch("rope.scaling.type")
     if scaling is not None and scaling not in _ROPE_SCALINGS:
-        refuse(f"names the unknown rope scaling {scaling!r}")
+        yield f"names the unknown rope scaling {scaling!r}"
     for key in ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"):
         epsilon = header.arch(key)
         if epsilon is not None and not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
-            refuse(f"{key} is {epsilon}")
+            yield f"{key} is {epsilon}"
     heads = header.number("attention.head_count")
     head_size = header.number("attention.key_length", header.number("embedding_length") // heads if heads else 0)
     if head_size and header.number("rope.dimension_count") > head_size:
-        refuse(f"rotates {header.number('rope.dimension_count')} dimensions of heads of {head_size}")
+        yield f"rotates {header.number('rope.dimension_count')} dimensions of heads of {head_size}"

@@ -1,4 +1,4 @@
-"""A JSON schema, to which the tokens of a text are held while it is decoded, by the library llguidance."""
+"""A JSON schema that constrains decoding, by the library llguidance."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
 _OPTIONS: JsonCompileOptions = {"whitespace_flexible": True, "whitespace_pattern": r"(?: |\n {0,16})"}
-"""The white space between values: some, as a model lays JSON out; no end of it, in which a small one loses itself."""
+"""The white space between values: as models lay JSON out, but bounded, because small models repeat it for ever."""
 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
-    """Returns a model's vocabulary as llguidance reads it, which takes some tenths of a second. Raises
-    InvalidRequestError without that package."""
+    """Returns a model's vocabulary for llguidance, in some tenths of a second. Raises InvalidRequestError without that
+    package."""
     try:
         from llguidance.llamacpp import lltokenizer_from_vocab
     except ImportError:
@@ -30,13 +30,13 @@ def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
             "a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"
         ) from None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of llama.cpp's, that it uses an older name
+        warnings.simplefilter("ignore", DeprecationWarning)  # it calls llama.cpp by an older name
         return lltokenizer_from_vocab(vocab, eos_token=eog_tokens)
 
 
 class Grammar:
-    """Implements `wim_edge.engine.protocols.Grammar`. Raises InvalidRequestError for a schema with a keyword that
-    cannot be held to, and for one that is too large.
+    """Implements `wim_edge.engine.protocols.Grammar`. Raises InvalidRequestError for a schema that is too large or has
+    an unsupported keyword.
 
     ``hidden``: the tokens that are never allowed.
     """
@@ -58,17 +58,17 @@ class Grammar:
     def allowed(self, logits: Logits) -> Logits:
         from llguidance.numpy import apply_token_bitmask_inplace, fill_next_token_bitmask
 
-        held = np.array(logits)
+        allowed = np.array(logits)
         fill_next_token_bitmask(self._matcher, self._mask)
-        apply_token_bitmask_inplace(held, self._mask)
-        held[self._hidden] = -np.inf
-        if not np.isfinite(held).any():
-            raise EngineError("the model has no token to go on with in the form asked for", "Use another model.")
-        return held
+        apply_token_bitmask_inplace(allowed, self._mask)
+        allowed[self._hidden] = -np.inf
+        if not np.isfinite(allowed).any():
+            raise EngineError("the model has no token that continues the requested JSON", "Use another model.")
+        return allowed
 
     def accept(self, token: int) -> None:
         self._matcher.consume_token(token)
 
 
 def _refused(why: str) -> InvalidRequestError:
-    return InvalidRequestError(f"the JSON schema cannot be held to: {why.strip()[:300]}", "Ask for a simpler form.")
+    return InvalidRequestError(f"the JSON schema is not supported: {why.strip()[:300]}", "Ask for a simpler form.")

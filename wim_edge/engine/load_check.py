@@ -1,8 +1,8 @@
-"""A check, in a process of its own, that llama.cpp can load and use a file.
+"""A check, in a child process, that llama.cpp can load and use a file.
 
-The header is checked in Python (`gguf.py`), but llama.cpp aborts the process for more than can be foreseen there: a
-tokenizer without its bytes, weights of another shape than the architecture computes with. So a file that nobody
-vouches for is first loaded and used a little by a child. A file that passes is remembered by its size and time.
+`gguf.py` checks the header, but llama.cpp aborts for other reasons too: a tokenizer without bytes, weights of a wrong
+shape. So a child first loads and uses each file that no catalog lists. A file that passes is remembered by size and
+time.
 """
 
 from __future__ import annotations
@@ -25,28 +25,26 @@ from wim_edge.settings import Paths, Settings
 from wim_edge.system import subprocesses
 
 _SECONDS, _BYTES_A_SECOND = 8, 10 * 1024**2
-"""The seconds for any file, and its bytes for each more: a Raspberry Pi 4 takes four seconds of its cores for a token
-of four billion weights, reckoned by its clock."""
+"""The processor time for any file, and the bytes that add a second: a Raspberry Pi 4 needs an estimated four seconds
+for a token of four billion weights."""
 _TOKENS = 32
-_PATIENCE = 4  # times as long by the clock: other work may have the processor
-_ADDRESS_SPACE = 4 * 1024**3  # beside twice the file
+_PATIENCE = 4  # the clock's limit as a multiple: other work may hold the processor
+_ADDRESS_SPACE = 4 * 1024**3  # and twice the file
 _SAMPLE = "Who may end it, and when? Ünïcödé 🚢 \t\n\n" + "".join(map(chr, range(1, 256)))
-_HINT = "It is damaged, or not made for this build of llama.cpp; fetch another model."
+_HINT = "It is damaged or not supported by this build of llama.cpp. Fetch another model."
 
 
 def check(path: Path, *, embeds: bool = False) -> None:
-    """Raises ModelFileError, or another error of loading it, if a child could not load and use the file.
-
-    ``embeds``: True if it is used as an embedding model.
-    """
-    # Unlike Path.exists these never raise
+    """Raises ModelFileError, or another error of loading, if a child cannot load and use the file. ``embeds``: it is
+    used as an embedding model."""
+    # os.path.exists never raises, unlike Path's
     if not subprocesses.has_python() or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return
-    read_header(path, embeds=embeds)  # which refuses most without a process
+    read_header(path, embeds=embeds)  # refuses most bad files without a child
     known = _known(path, embeds)
     seconds = _seconds(path)
     command = subprocesses.command("wim_edge.engine.load_check", str(path), *["embeds"] * embeds)
-    endless = ModelFileError(f"{path}: llama.cpp is not done with it after {seconds:.0f} seconds", _HINT)
+    endless = ModelFileError(f"{path}: llama.cpp did not load it within {seconds:.0f} seconds", _HINT)
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=_PATIENCE * seconds, check=False, env=subprocesses.environment()
@@ -70,13 +68,13 @@ def check(path: Path, *, embeds: bool = False) -> None:
 
 
 def use(path: Path, *, embeds: bool = False) -> None:
-    """Loads the file and uses it a little. Raises ModelFileError if it cannot be used, unless the process ends."""
+    """Loads the file and evaluates some tokens. Raises ModelFileError; the process may abort."""
     if embeds:
         from wim_edge.engine.embedding import EmbeddingModel
 
         with EmbeddingModel(path, Settings(n_gpu_layers=0)) as embedder:
             if not np.isfinite([*embedder.texts([_SAMPLE, "x"]), embedder.query(_SAMPLE)]).all():
-                raise ModelFileError(f"{path}: its weights compute no numbers", _HINT)
+                raise ModelFileError(f"{path}: its vectors are not finite", _HINT)
         return
     from wim_edge.engine.model import Model
 
@@ -90,11 +88,11 @@ def use(path: Path, *, embeds: bool = False) -> None:
             sequence.append(tokens)
             with sequence.fork() as fork:
                 if not np.isfinite(fork.append(tokens[:1])).all():
-                    raise ModelFileError(f"{path}: its weights compute no numbers", _HINT)
+                    raise ModelFileError(f"{path}: its logits are not finite", _HINT)
 
 
 def _known(path: Path, embeds: bool) -> Path:
-    """Returns the path of the mark that the file was tried with this build, and passed."""
+    """Returns the path of the mark that the file passed with this build."""
     from importlib.metadata import version
 
     state = os.stat(path)
@@ -104,12 +102,12 @@ def _known(path: Path, embeds: bool) -> Path:
 
 
 def _seconds(path: Path) -> float:
-    """Returns the seconds of processor time that loading and using the file may take."""
+    """Returns the limit of processor time in seconds."""
     return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
 
 
 def main(path: Path, embeds: bool) -> int:
-    # Of time too, in case nobody waits for it any more
+    # The time too: the parent may be gone
     subprocesses.limit(_ADDRESS_SPACE + 2 * path.stat().st_size, int(_seconds(path)))
     try:
         use(path, embeds=embeds)

@@ -1,27 +1,26 @@
 """The memory that a context needs, estimated from the GGUF header.
 
-llama.cpp finds out by allocating, and on a small machine the system's answer is to kill the process;
-so the need is compared with what is free before anything is created. The formulas are llama.cpp's: the
-KV cache is cells x layers x heads x (key + value length); the compute buffer holds what lives at once in
-the widest layer, for each token of a batch. docs/results.md has the estimate beside measured peaks.
+llama.cpp would allocate it, and a small machine would kill the process; so the need is compared with the free memory
+first. The formulas are llama.cpp's: the KV cache is cells x layers x heads x (key + value length); the compute buffer
+holds the live tensors of the widest layer, for each token of a batch. docs/results.md compares with measured peaks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wim_edge.engine.batches import N_OUTPUTS
 from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
 from wim_edge.settings import Settings
 
-# Share of the layers whose attention is windowed, where the GGUF metadata does not hold it (llama.cpp
-# sets it in code, per architecture).
+# The share of layers with a window, for architectures whose GGUF metadata lacks it (llama.cpp has it in code)
 _WINDOW_SHARE = {"gemma2": 0.5, "gemma3": 5 / 6, "gemma3n": 0.8, "gpt-oss": 0.5, "cohere2": 0.75, "llama4": 0.75}
 
 _BYTES = {name: size / block for name, block, size in TENSOR_TYPES.values()}
-_FIXED = 32 << 20  # graphs, libraries and allocator slack seen on every model
-_VOCABULARY = 7  # the tokenizer's tables beside the file's own bytes: real vocabularies take 6.4 to 8.1 times these
-_SEGMENT = 1024  # tokens, after which a reading of the whole has a checkpoint
-_WORK = 1.15  # bytes that a number takes where it is made ready to be multiplied with 4-bit weights
+_FIXED = 32 << 20  # graphs, libraries and allocator slack of every model
+_VOCABULARY = 7  # bytes of the tokenizer's tables for each of the file's: 6.4 to 8.1 in real vocabularies
+_SEGMENT = 1024  # tokens between two checkpoints of a reading
+_WORK = 1.15  # bytes of a number that is converted for a product with 4-bit weights
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class MemoryNeed:
     kv: int
     compute: int
     host: int = 0
-    """Main memory's alone: the tokenizer, copies of what is at work, and the states that a reading can return to."""
+    """Bytes of main memory only: the tokenizer, copies of live tensors, and the checkpoints of a reading."""
 
     @property
     def total(self) -> int:
@@ -41,17 +40,17 @@ class MemoryNeed:
 
 @dataclass(frozen=True)
 class FreeMemory:
-    """The bytes that a model and its context may take of main memory, and of GPU memory for the layers on GPUs."""
+    """The bytes of main memory, and of GPU memory for the layers on GPUs, that a model and its context may take."""
 
     main: int
     gpu: int = 0
     offloaded: float = 0.0
-    """The share of the layers that is on the GPUs, 0 to 1."""
+    """The share of the layers on GPUs, 0 to 1."""
     in_main: float | None = None
-    """The share of them that takes main memory; None: what is not on the GPUs. All of them do where GPUs share it."""
+    """The share of the layers in main memory: 1 for GPUs that share it. None: those that are not on GPUs."""
 
     def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
-        """Returns the memory that does not hold its part, the bytes needed of it and those free; None if all fits."""
+        """Returns the memory that is too small, the bytes that it needs and those free; None if all fits."""
         layers = need.weights + need.kv
         in_main = 1 - self.offloaded if self.in_main is None else self.in_main
         parts = (
@@ -74,19 +73,23 @@ def kv_bytes(
 ) -> int:
     """Returns the bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
     length, shorter = _lengths(header)
-    window_cells = padded(n_ctx) if swa_full else min(padded(n_ctx), padded(_window(header) * n_seq_max + 512))
-    cells = sum(
-        n * ((1 - share) * length * padded(n_ctx) + share * shorter * window_cells) for n, share in _layers(header)
-    )
-    return int(cells * _BYTES[kv_type]) + _recurrent_bytes(header, n_seq_max)
+    n_cells = padded(n_ctx)
+    windowed = n_cells if swa_full else min(n_cells, padded(_window(header) * n_seq_max + 512))
+    numbers = sum(n * ((1 - share) * length * n_cells + share * shorter * windowed) for n, share in _layers(header))
+    return int(numbers * _BYTES[kv_type]) + _recurrent_bytes(header, n_seq_max)
 
 
 def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
-    """Returns the KV heads of each layer with a cache of its own, and how far its attention is windowed, 0 to 1."""
+    """Returns the KV heads of each layer with its own cache, and whether its attention has a window: 0, 1, or a
+    share if the header does not say which layers do."""
     heads = _kv_heads(header, header.number("attention.head_count"))
-    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones use the cache of others
-    windowed = _window_shares(header, len(heads)) if _window(header) else [0.0] * len(heads)
-    return list(zip(heads, windowed, strict=True))
+    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones share others' cache
+    if not _window(header):
+        return [(n, 0.0) for n in heads]
+    if isinstance(header.arch("attention.sliding_window_pattern"), list):
+        pattern = header.per_layer("attention.sliding_window_pattern")
+        return [(n, float(one != 0)) for n, one in zip(heads, pattern, strict=False)]
+    return [(n, _WINDOW_SHARE.get(header.architecture, 0.5)) for n in heads]
 
 
 def _window(header: GGUFHeader) -> int:
@@ -94,13 +97,13 @@ def _window(header: GGUFHeader) -> int:
 
 
 def _checkpoint_bytes(header: GGUFHeader, n_ctx: int, kv_type: str) -> int:
-    """Returns the bytes of what it takes to come back to a place: recurrent states, or a window's cells."""
+    """Returns the bytes of one checkpoint: recurrent states, or a window's cells."""
     cells = min(n_ctx, _window(header)) * _lengths(header)[1]
     return int(cells * sum(n * share for n, share in _layers(header)) * _BYTES[kv_type]) + _recurrent_bytes(header, 1)
 
 
 def _lengths(header: GGUFHeader) -> tuple[int, int]:
-    """Returns the length of a head's key and value together, and that of a layer with a window."""
+    """Returns the length of a head's key and value together, and the same in a layer with a window."""
     default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
     whole = [header.number(f"attention.{one}_length", default) for one in ("key", "value")]
     windowed = [
@@ -116,13 +119,6 @@ def _kv_heads(header: GGUFHeader, default: int = 0) -> list[int]:
     return [n if not every or at % every == 0 else 0 for at, n in enumerate(heads, 1)]
 
 
-def _window_shares(header: GGUFHeader, n_layers: int) -> list[float]:
-    """Returns 1 for each layer whose attention is windowed; where the header does not say which, their share."""
-    if isinstance(header.arch("attention.sliding_window_pattern"), list):
-        return [float(one != 0) for one in header.per_layer("attention.sliding_window_pattern")[:n_layers]]
-    return [_WINDOW_SHARE.get(header.architecture, 0.5)] * n_layers
-
-
 def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
     inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")
     conv, groups = header.number("ssm.conv_kernel"), header.number("ssm.group_count")
@@ -134,10 +130,6 @@ def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
     return 4 * per_layer * layers * n_seq_max
 
 
-_OUTPUTS = 32
-"""The most rows of logits of a batch (`Context.N_OUTPUTS`)."""
-
-
 def estimate(
     header: GGUFHeader,
     n_ctx: int,
@@ -147,12 +139,12 @@ def estimate(
     n_seq_max: int = 1,
     flash: bool = False,
 ) -> MemoryNeed:
-    """Estimates what a context of ``n_ctx`` cells needs, in bytes. ``flash``: attention keeps no scores."""
-    logits = 4 * _OUTPUTS * header.n_vocab
+    """Estimates the bytes of a context of ``n_ctx`` cells. ``flash``: flash attention, which keeps no scores."""
+    logits = 4 * N_OUTPUTS * header.n_vocab
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
     compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
     work = int(n_batch * max(2 * scores, _WORK * _feed_forward(header)))
-    # Beside the segments' those of the opening, a fork, and what each of the two is evaluating, where cells do not do
+    # Beside the segments' checkpoints those of the prompt and a fork, and a recovery state for each; none by position
     at_work = 0 if _window(header) and swa_full else 4
     kept = (at_work + n_ctx // _SEGMENT) * _checkpoint_bytes(header, n_ctx, kv_type)
     host = work + logits + kept + _VOCABULARY * header.metadata_nbytes
@@ -160,16 +152,16 @@ def estimate(
 
 
 def _feed_forward(header: GGUFHeader) -> int:
-    """Returns the numbers within the feed-forward network, of all experts that are at work."""
+    """Returns the inner width of the feed-forward network, over all active experts."""
     inner = header.number("expert_feed_forward_length", header.number("feed_forward_length"))
     return inner * (header.number("expert_used_count") or 1)
 
 
 def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, scores: int) -> int:
-    """Returns the bytes of the widest layer's activations and of the attention masks. ``scores``: those of a token."""
+    """Returns the bytes of the widest layer's activations and of the attention masks. ``scores``: of one token."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     size = header.number("attention.key_length", width // max(1, n_head))
-    # What lives beside the scores: the residual and its norm, the queries and what comes of them, keys and values
+    # Live beside the scores: the residual and its norm, queries and attention output, keys and values
     live = 3 * width + 3 * n_head * size + 2 * header.number("attention.head_count_kv", n_head) * size
     masks = bool(n_head) * padded(n_ctx) * (4 if scores else 2) * (2 if _window(header) else 1)
     inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")
@@ -180,5 +172,5 @@ def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, s
 
 
 def readable(n: int) -> str:
-    """Returns bytes in a form for people."""
+    """Returns a number of bytes with its unit."""
     return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"

@@ -1,4 +1,4 @@
-"""A GGUF model loaded by llama.cpp: its tokenizer and its facts."""
+"""A GGUF model loaded by llama.cpp: its tokenizer, its facts and its contexts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Self
 
 from wim_edge.engine import available_memory
 from wim_edge.engine.adapter import Adapter
-from wim_edge.engine.bindings import last_errors, lib, model_params
+from wim_edge.engine.bindings import lib, load_weights, model_params, tokenize
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.grammar import Grammar, open_vocabulary
-from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, readable
-from wim_edge.engine.preflight import batches, check_weights, free_memory, gpu_layers, largest_n_ctx
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, readable
+from wim_edge.engine.preflight import batch_sizes, check_weights, context_need, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
-from wim_edge.engine.signals import signals_held
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
 
@@ -33,7 +32,7 @@ _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 class Model:
     """An opened model; a context manager. Implements `wim_edge.engine.protocols.Model`.
 
-    Raises ModelFileError for a file that cannot be used, MemoryBudgetError when it does not fit.
+    Raises ModelFileError for a file that cannot be used, MemoryBudgetError if it does not fit.
     """
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
@@ -42,26 +41,18 @@ class Model:
         self.header = read_header(Path(path))
         self.n_gpu_layers = gpu_layers(self.header, self.settings.n_gpu_layers)
         weights = MemoryNeed(self.header.nbytes, 0, 0)
-        short = free_memory(self.header, self.n_gpu_layers).shortage(weights)
-        if short:
-            place, need, free = short
+        if short := free_memory(self.header, self.n_gpu_layers).shortage(weights):
+            place, bytes_needed, free = short
             raise MemoryBudgetError(
-                f"{self.header.path.name}: its weights need {readable(need)} of {place}, "
+                f"{self.header.path.name}: its weights need {readable(bytes_needed)} of {place}, "
                 f"{readable(free)} are free",
                 f"Use a smaller model, other --gpu-layers, or {available_memory.memory_hint()}.",
             )
         params = model_params(self.header.weight_types)
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
-        last_errors()
-        with signals_held():
-            self.handle = lib.llama_model_load_from_file(os.fsencode(self.header.path), params)
-        if not self.handle:
-            raise ModelFileError(
-                f"{self.header.path}: llama.cpp cannot load this model: {last_errors() or 'no reason given'}",
-                "The architecture may be newer than the installed llama-cpp-python; try another model.",
-            )
-        # Some processors get the weights in another layout, as a copy; else they are the file's pages
+        self.handle = load_weights(self.header.path, params)
+        # Weights are the file's pages, except on processors for which llama.cpp copies them to another layout
         self._mapped = max(0, self.header.nbytes - max(0, available_memory.private_bytes() - held))
         self.vocab = lib.llama_model_get_vocab(self.handle)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
@@ -69,7 +60,7 @@ class Model:
         self._contexts: list[Context] = []
         adapter = adapter_file(self.settings.adapter)
         self.adapter = Adapter(self.handle, adapter) if adapter else None
-        self._line_end = self._tokenize("\n", False) if _adds_space(self.header) else []
+        self._line_end = tokenize(self.vocab, "\n") if _adds_space(self.header) else []
         self._reserved = self._reserved_tokens()
         self.info = ModelInfo(
             name=name or self.header.path.stem,
@@ -108,61 +99,47 @@ class Model:
     # Tokens
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        self._check_open()
         if special:
-            return self._tokenize(text, True)
+            return tokenize(self.vocab, text, special=True)
         tokens = self._tokenize_exactly(text)
         if not self._reserved.intersection(tokens):
             return tokens
-        # Some files mark their turn markers as user-defined tokens, which llama.cpp recognizes in
-        # plain text too; splitting the literal after its first character makes it text again.
+        # Some files mark their turn markers as user-defined tokens, which llama.cpp recognizes in plain text too. A
+        # marker that is split after its first character is text again.
         return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
 
     def _tokenize_exactly(self, text: str) -> list[int]:
-        """Tokenizes without the space that SentencePiece models put before a text: a segment is not a beginning."""
+        """Returns the tokens without the space that SentencePiece models put before a text: a segment is no start."""
         if self._line_end and text:
-            tokens = self._tokenize("\n" + text, False)
+            tokens = tokenize(self.vocab, "\n" + text)
             if tokens[: len(self._line_end)] == self._line_end:
                 return tokens[len(self._line_end) :]
-        return self._tokenize(text, False)
-
-    def _tokenize(self, text: str, special: bool) -> list[int]:
-        self._check_open()
-        data = text.encode("utf-8", "replace")
-        room = len(data) + 8
-        while True:
-            out = (lib.llama_token * room)()
-            n = lib.llama_tokenize(self.vocab, data, len(data), out, room, False, special)
-            if n >= 0:
-                return list(out[:n])
-            room = -n
+        return tokenize(self.vocab, text)
 
     def _split_literals(self, text: str) -> Iterator[str]:
-        literals = [self._text(token) for token in self._reserved]
         cuts = {0, len(text)}
-        for literal in filter(None, literals):
+        for literal in filter(None, map(self._text, self._reserved)):
             at = text.find(literal)
             while at >= 0:
                 cuts.add(at + 1)
                 at = text.find(literal, at + 1)
-        edges = sorted(cuts)
-        return (text[a:b] for a, b in itertools.pairwise(edges))
+        return (text[a:b] for a, b in itertools.pairwise(sorted(cuts)))
 
     def _reserved_tokens(self) -> frozenset[int]:
         """Returns the tokens that no document may produce: control tokens, and user-defined ones of the template."""
         template = self.header.chat_template or ""
-        reserved = set()
-        for token in range(self.n_vocab):
+
+        def is_reserved(token: int) -> bool:
             attribute = lib.llama_vocab_get_attr(self.vocab, token)
-            if attribute & _CONTROL or (
-                attribute & _USER_DEFINED and len(text := self._text(token).strip()) > 2 and text in template
-            ):
-                reserved.add(token)
-        return frozenset(reserved)
+            if attribute & _USER_DEFINED and len(text := self._text(token).strip()) > 2 and text in template:
+                return True
+            return bool(attribute & _CONTROL)
+
+        return frozenset(filter(is_reserved, range(self.n_vocab)))
 
     def _text(self, token: int) -> str:
-        if token < 0:
-            return ""
-        text: bytes | None = lib.llama_vocab_get_text(self.vocab, token)
+        text: bytes | None = lib.llama_vocab_get_text(self.vocab, token) if token >= 0 else None
         return (text or b"").decode("utf-8", "replace")
 
     def _check_open(self) -> None:
@@ -171,12 +148,13 @@ class Model:
 
     def piece(self, token: int) -> bytes:
         self._check_open()
-        buffer = ctypes.create_string_buffer(64)
-        n = lib.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, False)
-        if n < 0:
-            buffer = ctypes.create_string_buffer(-n)
-            n = lib.llama_token_to_piece(self.vocab, token, buffer, len(buffer), 0, False)
-        return buffer.raw[: max(0, n)]
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            n = lib.llama_token_to_piece(self.vocab, token, buffer, size, 0, False)
+            if n >= 0:
+                return buffer.raw[:n]
+            size = -n
 
     def is_eog(self, token: int) -> bool:
         self._check_open()
@@ -184,7 +162,7 @@ class Model:
 
     @cached_property
     def eog_tokens(self) -> list[int]:
-        return [token for token in range(self.n_vocab) if lib.llama_vocab_is_eog(self.vocab, token)]
+        return list(filter(self.is_eog, range(self.n_vocab)))
 
     @property
     def bos_tokens(self) -> list[int]:
@@ -207,18 +185,16 @@ class Model:
     def context(
         self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None
     ) -> Context:
-        """Implements `protocols.Model.context`. ``swa_full`` None: a sliding-window cache of full size if
-        memory allows (rollback by position), else of window size (rollback by saved states)."""
+        """Implements `protocols.Model.context`. ``swa_full`` None: a sliding-window cache of full size if memory
+        allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
-        swa_full, n_batch = self._layout(n_ctx, n_sequences, swa_full)
-        need = self._need(n_ctx, swa_full, n_batch, n_sequences)
-        short = self._free().shortage(need)
-        if short:
+        swa_full, n_batch, parts = self._layout(n_ctx, n_sequences, swa_full)
+        if short := self._free().shortage(parts):
             place, bytes_needed, free = short
             raise MemoryBudgetError(
                 f"a context of {n_ctx:,} tokens needs {readable(bytes_needed)} of {place} (weights "
-                f"{readable(need.weights)}, KV cache {readable(need.kv)}, compute "
-                f"{readable(need.compute)}, host {readable(need.host)}); {readable(free)} are free",
+                f"{readable(parts.weights)}, KV cache {readable(parts.kv)}, compute "
+                f"{readable(parts.compute)}, host {readable(parts.host)}); {readable(free)} are free",
                 self._smaller(n_ctx),
             )
         context = Context(self, n_ctx, swa_full, n_batch, n_sequences)
@@ -226,21 +202,24 @@ class Model:
         return context
 
     def need(self, n_ctx: int) -> MemoryNeed:
-        """Estimates what `context` would take, in bytes."""
-        return self._need(n_ctx, *self._layout(n_ctx, N_SEQUENCES, None))
+        """Estimates the bytes that `context` takes."""
+        return self._layout(n_ctx, N_SEQUENCES, None)[2]
 
-    def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int]:
-        """Tells whether sliding windows are kept whole, and how many tokens a batch has: the first choice that fits,
-        else the smallest. The attention scores of a batch are much of the memory if the context is long, and smaller
-        batches give the same numbers at the same speed."""
+    def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int, MemoryNeed]:
+        """Returns whether sliding windows are kept whole, the tokens of a batch, and the memory for both: the first
+        layout that fits, else the smallest. Attention scores take much memory in a long context; smaller batches
+        give the same numbers at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
-        ways = list(itertools.product(wholes, batches(self.settings)))
-        return next((way for way in ways if not free.shortage(self._need(n_ctx, *way, n_sequences))), ways[-1])
+        for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
+            bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
+            if not free.shortage(bytes_needed):
+                break
+        return whole, n_batch, bytes_needed
 
     def _smaller(self, n_ctx: int) -> str:
         """Returns advice for a context of ``n_ctx`` cells that does not fit."""
         largest = self.largest_n_ctx()
-        if largest >= n_ctx or self._free().shortage(self._need(largest, False, batches(self.settings)[-1])):
+        if largest >= n_ctx or self._free().shortage(context_need(self.header, self.settings, largest)):
             return f"Use a smaller model, or {available_memory.memory_hint()}."
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
@@ -248,18 +227,12 @@ class Model:
         """Forgets a context that is closed."""
         self._contexts.remove(context)
 
-    def _need(
-        self, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES
-    ) -> MemoryNeed:
-        chosen = self.settings
-        return estimate(self.header, n_ctx, n_batch, chosen.kv_type, swa_full, n_sequences, bool(chosen.flash_attn))
-
     def _free(self) -> FreeMemory:
-        """Returns the memory for a context and for the weights, which are loaded already or just being loaded."""
+        """Returns the memory for a context and for the loaded weights."""
         return free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
-        """Frees contexts and weights; harmless when closed already."""
+        """Frees contexts and weights; harmless if closed already."""
         for context in list(self._contexts):
             context.close()
         if self.handle:
@@ -274,14 +247,14 @@ class Model:
 
 
 def _adds_space(header: GGUFHeader) -> bool:
-    """Tells whether the tokenizer puts a space before every text: llama.cpp's default for SentencePiece."""
+    """Tells whether the tokenizer puts a space before every text, as is llama.cpp's default for SentencePiece."""
     return header.metadata.get("tokenizer.ggml.model") == "llama" and bool(
         header.metadata.get("tokenizer.ggml.add_space_prefix", True)
     )
 
 
 def physical_cores() -> int:
-    """Counts the cores that this process may use, at most as many as OMP_NUM_THREADS says, without hyper-threads, which
+    """Returns the number of cores that this process may use, at most OMP_NUM_THREADS. Hyper-threads don't count: they
     slow the barrier after every graph node."""
     import psutil
 

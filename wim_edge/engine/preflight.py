@@ -1,5 +1,5 @@
-"""The facts that a model's file tells before its weights are loaded: whether memory holds them, how many layers go to a
-GPU, how long a context memory would hold beside them, and how many tokens a text has."""
+"""Checks before the weights of a model are loaded: whether memory holds them, how many layers go to a GPU, the longest
+context beside them, and the number of tokens in a text."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pathlib import Path
 import numpy as np
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import devices, last_errors, lib, model_params
+from wim_edge.engine.bindings import devices, lib, load_weights, model_params
 from wim_edge.engine.gguf import GGUFHeader, shards
-from wim_edge.engine.memory_estimate import FreeMemory, estimate, padded, readable
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, padded, readable
 from wim_edge.engine.protocols import N_SEQUENCES
-from wim_edge.errors import MemoryBudgetError, ModelFileError
+from wim_edge.errors import MemoryBudgetError
 from wim_edge.settings import Settings
 
 _SMALLEST_BATCH = 64
 
 
 def check_weights(path: Path, settings: Settings) -> None:
-    """Raises MemoryBudgetError if memory does not hold a model's file, which is known before it is opened."""
+    """Raises MemoryBudgetError if memory does not hold a model's file; reads only its size."""
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
     need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
@@ -38,14 +38,24 @@ def check_weights(path: Path, settings: Settings) -> None:
         )
 
 
-def batches(settings: Settings) -> list[int]:
-    """Returns the sizes of a batch to try, in tokens: the one that is set, then halves of it."""
+def batch_sizes(settings: Settings) -> list[int]:
+    """Returns the sizes of a batch to try, in tokens: the one in the settings, then halves of it."""
     n = settings.n_batch
     return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
 
+def context_need(
+    header: GGUFHeader, settings: Settings, n_ctx: int, n_sequences: int = N_SEQUENCES, *, swa_full: bool = False,
+    n_batch: int | None = None,
+) -> MemoryNeed:  # fmt: skip
+    """Estimates the bytes of a context with these settings; by default of its smallest layout."""
+    n_batch = n_batch or batch_sizes(settings)[-1]
+    flash = bool(settings.flash_attn)
+    return estimate(header, n_ctx, n_batch, settings.kv_type, swa_full, n_sequences, flash)
+
+
 def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
-    """Returns how many layers go to the GPU: those asked for, or as many as its free memory holds; -1: all."""
+    """Returns how many layers go to the GPU: ``wanted``, or as many as its free memory holds; -1 for all."""
     gpus = [device for device in devices() if device.is_gpu]
     if not gpus or wanted == 0:
         return 0
@@ -69,15 +79,15 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
 
 
 def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
-    """Returns the memory that a model with so many layers on the GPUs may take, its weights included.
+    """Returns the memory for a model, its weights included, and a context.
 
-    ``mapped``: bytes of its file that are in main memory as pages; None: its weights are not loaded yet.
+    ``mapped``: the bytes of its file that are in main memory as pages; None: its weights are not loaded yet.
     """
     n_layers = max(1, header.number("block_count"))
     offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
     loaded = 0 if mapped is None else header.nbytes
     gpus = [device for device in devices() if device.is_gpu]
-    free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # not every driver says it
+    free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # some drivers report none
     in_main = 1.0 if any(gpu.shares_memory for gpu in gpus) else 1 - offloaded
     return FreeMemory(
         available_memory.available(int((mapped or 0) * in_main)) + int(loaded * in_main),
@@ -88,27 +98,19 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
 
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
-    """Returns the longest context, in cells, that memory holds beside the weights, or the shortest that there is."""
-
-    def is_too_long(n_ctx: int) -> bool:
-        flash = bool(settings.flash_attn)
-        need = estimate(header, n_ctx, batches(settings)[-1], settings.kv_type, False, N_SEQUENCES, flash)
-        return free.shortage(need) is not None
-
+    """Returns the cells of the longest context that memory holds beside the weights; 256 if it holds none."""
     sizes = range(256, padded(n_ctx_train) + 1, 256)
-    best = 256 * max(1, bisect_left(sizes, True, key=is_too_long))
+    fit = bisect_left(sizes, True, key=lambda n_ctx: free.shortage(context_need(header, settings, n_ctx)) is not None)
+    best = 256 * max(1, fit)
     return min(best, n_ctx_train) if n_ctx_train > 256 else best
 
 
 @contextmanager
 def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
-    """Yields a function that counts a text's tokens by the file's vocabulary alone. Raises ModelFileError."""
+    """Yields a function that counts a text's tokens; loads the file's vocabulary alone. Raises ModelFileError."""
     params = model_params()
     params.vocab_only = True
-    last_errors()
-    handle = lib.llama_model_load_from_file(os.fsencode(path), params)
-    if not handle:
-        raise ModelFileError(f"{path}: llama.cpp cannot load its vocabulary: {last_errors()}", "Fetch another model.")
+    handle = load_weights(path, params)
     vocab = lib.llama_model_get_vocab(handle)
 
     def count(text: str) -> int:
@@ -119,5 +121,5 @@ def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
         yield count
     finally:
         lib.llama_model_free(handle)
-        with suppress(AttributeError, OSError, TypeError):  # glibc alone has it, and keeps what is freed: up to 40 MB
+        with suppress(AttributeError, OSError, TypeError):  # glibc keeps what is freed, up to 40 MB
             ctypes.CDLL(None).malloc_trim(0)

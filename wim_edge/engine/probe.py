@@ -1,15 +1,41 @@
-"""The features of this machine and of this build of llama.cpp."""
+"""The features of this machine and of this build of llama.cpp, and what the build leaves unused."""
 
 from __future__ import annotations
 
 import platform
+import re
+import shutil
+import sys
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import Device, devices, lib
-from wim_edge.engine.build import Build, this_build
-from wim_edge.engine.model import physical_cores
+
+if TYPE_CHECKING:
+    from wim_edge.engine.bindings import Device
+
+_FEATURE = re.compile(r"(\w+) = (\d+)")
+_LIBRARIES = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
+"""The names in llama.cpp's list that are no features of a processor."""
+_FLAGS = {
+    "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
+    "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",
+}  # fmt: skip
+"""llama.cpp's names of the features that speed it up, and their flags in Linux' /proc/cpuinfo."""
+_REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build of llama.cpp, in its own names: ``features`` of the processor, ``libraries`` (BLAS and the like) and
+    ``backends`` of GPUs. ``unused``: features of this machine, each with the command that builds for it."""
+
+    features: tuple[str, ...]
+    libraries: tuple[str, ...]
+    backends: tuple[str, ...]
+    unused: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -27,15 +53,42 @@ class Machine:
 
 
 def machine() -> Machine:
+    from wim_edge.engine.bindings import devices, lib, system_info
+    from wim_edge.engine.model import physical_cores
+
     found = tuple(devices())
+    gpus = tuple(device.name for device in found if device.is_gpu)
     return Machine(
         f"{platform.system()} {platform.machine()}",
         platform.python_version(),
         version("llama-cpp-python"),
-        this_build(found),
+        build_of(system_info(), gpus, processor_flags(), has_nvidia=shutil.which("nvidia-smi") is not None),
         physical_cores(),
         available_memory.available(),
-        # llama.cpp counts RPC as such a one, without a machine too
-        bool(lib.llama_supports_gpu_offload()) and (not lib.llama_supports_rpc() or any(one.is_gpu for one in found)),
+        # llama.cpp counts RPC as offload even without a server
+        bool(lib.llama_supports_gpu_offload()) and (not lib.llama_supports_rpc() or bool(gpus)),
         found,
     )
+
+
+def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], *, has_nvidia: bool) -> Build:
+    """Returns the build with this list of features (`system_info`) on a machine with these processor flags."""
+    found = tuple(name for name, value in _FEATURE.findall(info) if value != "0")
+    features = tuple(name for name in found if name not in _LIBRARIES)
+    missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
+    unused = [(f"{', '.join(missing)} of the processor, to read faster", _REBUILD)] if missing else []
+    if has_nvidia and not any(one.startswith("CUDA") for one in backends):
+        unused.append(("the NVIDIA GPU, to read faster", f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}'))
+    if sys.platform == "darwin" and "NEON" in found and not backends:
+        unused.append(("the GPU (Metal), to read faster", f'CMAKE_ARGS="-DGGML_METAL=on" {_REBUILD}'))
+    return Build(features, tuple(name for name in found if name in _LIBRARIES), backends, tuple(unused))
+
+
+def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
+    """Returns the processor's flags as Linux lists them; none on other systems."""
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return frozenset()
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(found[1].split()) if found else frozenset()

@@ -1,7 +1,5 @@
-"""The engine as the rest of wim-edge knows it: small interfaces and their facts.
-
-`wim_edge.engine.model.Model` implements them on llama.cpp; `wim_edge.testing` scripts them without
-any native library.
+"""The engine's interfaces: `wim_edge.engine.model` implements them on llama.cpp, `wim_edge.testing` scripts them
+without a native library.
 
     Model     one GGUF file: tokenizer and facts          (llama_model)
     Context   a KV cache of n_ctx cells over a model      (llama_context)
@@ -22,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_SEQUENCES = 8
-"""The most sequences alive at once in a context, unless more are asked for."""
+"""The default number of sequences open at once in a context."""
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]
@@ -30,7 +28,7 @@ SequenceState = NDArray[np.uint8]
 
 
 class MemoryKind(Enum):
-    """The kind of a model's memory, which decides how a rollback is done (see rollback.py)."""
+    """The kind of a model's memory, which decides how it rolls back (see rollback.py)."""
 
     ATTENTION = "attention"
     WINDOW = "sliding window"
@@ -39,7 +37,7 @@ class MemoryKind(Enum):
 
 
 class Interrupted(Exception):
-    """`Context.interrupt` stopped an evaluation. The sequence is usable: `len` says what it holds."""
+    """`Context.interrupt` stopped an evaluation. The sequence stays usable, with `len` tokens."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,8 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class StateFile:
-    """A sequence's state in a file, which may hold more after it. Whoever restores it must have checked that it is
-    as it was written: llama.cpp ends the process over some damage."""
+    """A sequence's state at the start of a file. Check that the file is unchanged before you restore it: llama.cpp
+    aborts on some damage."""
 
     path: Path
     nbytes: int
@@ -69,8 +67,8 @@ class StateFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A sequence taken out of the cache: its tokens, its state as llama.cpp writes it, and the partial
-    states (by position) that memories without history need to fork earlier. Arrays are not copied."""
+    """A sequence outside the cache: its tokens, its state as llama.cpp writes it, and the partial states by position
+    from which memories without history fork. Arrays are not copied."""
 
     tokens: tuple[int, ...]
     state: SequenceState | StateFile
@@ -86,47 +84,38 @@ class Sequence(Protocol):
 
     @property
     def logits(self) -> Logits:
-        """Logits after the last token, float32 (n_vocab,)."""
-        ...
+        """The logits after the last token, float32 (n_vocab,)."""
 
     def __len__(self) -> int: ...
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """Evaluates tokens at the end and returns the logits after the last ``rows`` of them,
-        float32 (rows, n_vocab). Raises ContextOverflowError when the cache is full, Interrupted."""
-        ...
+        """Evaluates tokens at the end; returns the logits after the last ``rows`` of them, float32 (rows, n_vocab).
+        Raises ContextOverflowError, Interrupted."""
 
     def fork(self, at: int | None = None) -> Self:
-        """Returns a new sequence that holds the first ``at`` tokens (all, if None) of this one."""
-        ...
+        """Returns a new sequence with the first ``at`` tokens (None: all) of this one."""
 
     def truncate(self, to: int) -> None:
-        """Forgets every token from position ``to`` on, as if it had never been there."""
-        ...
+        """Removes every token from position ``to`` on without a trace."""
 
     def checkpoint(self) -> None:
-        """Keeps the state that makes it quick to come back to this position; costs nothing for plain attention."""
-        ...
+        """Makes this position cheap to fork at and truncate to; costs nothing for plain attention."""
 
     @property
     def nbytes(self) -> int:
-        """The bytes that a snapshot takes."""
-        ...
+        """The bytes of a snapshot."""
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        """Returns a snapshot; with ``into``, its state is written over that file and takes no memory.
-        Raises OSError, MemoryBudgetError."""
-        ...
+        """Returns a snapshot; with ``into``, writes its state over that file instead of into memory. Raises OSError,
+        MemoryBudgetError."""
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Replaces this sequence's content by a snapshot's; evaluates no token. Raises EngineError."""
-        ...
+        """Replaces the content by a snapshot's; evaluates no token. Raises EngineError."""
 
     def append_kept(self, snapshot: Snapshot, at: int) -> bool:
-        """Appends the tokens of a snapshot from its position ``at`` on without evaluating them: their cells are moved
-        here as they are, blind to the tokens before them here. Returns False, and appends nothing, if the memory
-        cannot move cells or has no room for the snapshot beside them."""
-        ...
+        """Appends a snapshot's tokens from its position ``at`` on without evaluating them: their cells move here and
+        have not attended to this sequence. Returns False, and appends nothing, if the memory cannot move cells or has
+        no room for the snapshot."""
 
     def close(self) -> None: ...
 
@@ -140,54 +129,45 @@ class Context(Protocol):
 
     @property
     def n_ctx(self) -> int:
-        """Cells: tokens that all sequences together may hold, shared prefixes counted once."""
-        ...
+        """The cells: the tokens of all sequences together, with shared prefixes counted once."""
 
     @property
     def n_batch(self) -> int: ...
 
     @property
     def fingerprint(self) -> str:
-        """A name for all that shapes a sequence's state: a snapshot may be restored where it is the same."""
-        ...
+        """A name for everything that shapes a state: a snapshot can be restored where it is the same."""
 
     def sequence(self) -> Sequence:
         """Returns a new, empty sequence."""
-        ...
 
     def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """Evaluates tokens of several sequences together, in as few batches as hold them; returns the logits after
-        each one's last token, float32 (len(parts), n_vocab), or after every token, (all tokens, n_vocab).
-        Raises ContextOverflowError, Interrupted."""
-        ...
+        """Appends tokens to several sequences, in as few batches as possible; returns the logits after each one's last
+        token, float32 (len(parts), n_vocab), or with ``all_rows`` after every token, (tokens, n_vocab). Raises
+        ContextOverflowError, Interrupted."""
 
     def adapted(self) -> AbstractContextManager[None]:
-        """Applies the model's adapter, if it has one, to what is evaluated meanwhile; the cells filled before stay the
-        plain model's."""
-        ...
+        """Applies the model's adapter, if it has one, to what is evaluated in the block; earlier cells do not
+        change."""
 
     def interrupt(self) -> None:
-        """Stops the evaluation under way, from any thread; this and later evaluations raise Interrupted."""
-        ...
+        """Stops the running evaluation, from any thread; it and later ones raise Interrupted until `resume`."""
 
     def resume(self) -> None:
         """Allows evaluations again."""
-        ...
 
     def close(self) -> None: ...
 
 
 class Grammar(Protocol):
-    """A grammar that a text being decoded is held to."""
+    """A grammar that constrains the text being decoded."""
 
     def allowed(self, logits: Logits) -> Logits:
-        """Returns the logits, float32 (n_vocab,), with -inf for tokens with which the text cannot go on. Raises
-        EngineError if the model has no token to go on with."""
-        ...
+        """Returns the logits, float32 (n_vocab,), with -inf for tokens that cannot continue the text. Raises
+        EngineError if no token can."""
 
     def accept(self, token: int) -> None:
-        """Notes that the text goes on with a token, one that is allowed and does not end it."""
-        ...
+        """Continues the text by an allowed token that does not end it."""
 
 
 class Model(Protocol):
@@ -198,77 +178,61 @@ class Model(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A name for its file and for the build that computes."""
-        ...
+        """A name for its file and llama.cpp's build."""
 
     @property
     def has_adapter(self) -> bool:
-        """True if an adapter that points at answers is loaded with it (`Context.adapted`)."""
-        ...
+        """True if an adapter that points at answers is loaded (`Context.adapted`)."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Returns the token ids of a text. Control tokens are recognized only with ``special``; without it,
-        text such as ``<|im_end|>`` becomes ordinary tokens. No BOS is added."""
-        ...
+        """Returns the token ids of a text, without BOS. Only with ``special`` text such as ``<|im_end|>`` becomes a
+        control token."""
 
     def piece(self, token: int) -> bytes:
-        """Returns the bytes that a token stands for (perhaps part of a character); empty for control tokens."""
-        ...
+        """Returns a token's bytes (perhaps part of a character); none for control tokens."""
 
     def is_eog(self, token: int) -> bool:
-        """Tells whether the token ends a generation (all end-of-turn and end-of-text tokens)."""
-        ...
+        """Tells whether the token ends a turn or a text."""
 
     @property
     def eog_tokens(self) -> Seq[int]:
-        """All tokens that end a generation."""
-        ...
+        """The tokens that end a turn or a text."""
 
     @property
     def bos_tokens(self) -> list[int]:
-        """The tokens that the model wants before a text: its BOS token, or none."""
-        ...
+        """The BOS token, if the model wants one before a text."""
 
     def largest_n_ctx(self) -> int:
-        """Returns the most cells that free memory allows, up to the trained context."""
-        ...
+        """Returns the most cells that free memory holds, up to the trained context."""
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
-        """Returns a context of at least ``n_ctx`` cells, for so many sequences at once. Raises MemoryBudgetError if
-        memory does not suffice."""
-        ...
+        """Returns a context of at least ``n_ctx`` cells for ``n_sequences`` at once. Raises MemoryBudgetError."""
 
     def grammar(self, schema: object) -> Grammar:
-        """Returns the grammar of a JSON schema, at the beginning of a text. Raises InvalidRequestError for a schema
-        that cannot be held to."""
-        ...
+        """Returns the grammar of a JSON schema, at the beginning of a text. Raises InvalidRequestError for an
+        unsupported schema."""
 
     def close(self) -> None: ...
 
 
 class Embedder(Protocol):
-    """An embedding model: texts that mean similar things have vectors that are near."""
+    """An embedding model: maps texts to vectors, and similar texts to near ones."""
 
     @property
     def fingerprint(self) -> str:
-        """A name for all that shapes its vectors, under which they are kept."""
-        ...
+        """A name for everything that shapes its vectors, under which they are stored."""
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""
-        ...
 
     def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
-        """Yields each text's unit vector, float32 (width,). ``check`` is called now and then, and may raise."""
-        ...
+        """Yields each text's unit vector, float32 (width,). ``check`` is called now and then and may raise."""
 
     def tokenize(self, text: str) -> list[int]:
-        """Returns the text's tokens, without those that the model wants around every text."""
-        ...
+        """Returns the text's tokens, without the special ones around every text."""
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
-        """Yields the unit vector of each text, given as its tokens, with nothing put before it. ``check``: as for
-        `texts`. Raises InvalidRequestError for a number that is no token."""
-        ...
+        """Yields the unit vector of each text given as tokens, without an instruction. ``check``: as for `texts`.
+        Raises InvalidRequestError for a number that is no token."""
 
     def close(self) -> None: ...

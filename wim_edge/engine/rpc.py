@@ -1,30 +1,29 @@
 """llama.cpp's RPC: the devices of other machines, beside or instead of this one's.
 
-The backend connects while it is registered, and a peer that is lost, wrong or of another version ends the process
-inside llama.cpp (ggml-rpc.cpp, RPC_STATUS_ASSERT). So it is registered only in a process that was made for it:
-`allow_rpc`.
+llama.cpp aborts if a server is lost, wrong or of another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So servers are
+registered only in a process of its own: `allow_rpc`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
 
-from wim_edge.engine.bindings import base_library, ggml_library, last_errors, lib
+from wim_edge.engine.bindings import GPU, IGPU, device_handles, ggml_function, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.system.addresses import is_loopback
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
 BUILD = "scripts/build_rpc.sh builds it beside an installed one, on Linux (docs/more-than-one-machine.md)."
-_SECONDS = 5.0  # to answer in
-_AT_ONCE = 0.3  # in which a tunnel closes that leads nowhere
-# RPC_CMD_HELLO: a command, the size of what follows, our capabilities (none); answered with a size, a version, theirs
+_SECONDS = 5.0  # for a response
+_AT_ONCE = 0.3  # in which a tunnel without a server closes the connection
+# RPC_CMD_HELLO: command, size, our capabilities (none); the response has a size, a version and capabilities
 _CAPABILITIES = 24
 _HELLO = struct.pack("<BQ", 14, _CAPABILITIES) + bytes(_CAPABILITIES)
 _ANSWER = struct.pack("<Q", 4 + _CAPABILITIES)
@@ -34,16 +33,16 @@ _apart = False
 
 
 def allow_rpc() -> None:
-    """Allows RPC in this process, which may end at any time: another one waits for it, and reports that."""
+    """Allows RPC in this process, which may abort at any time: its parent must report that."""
     global _apart
     _apart = True
 
 
 def register(endpoints: str | None) -> None:
-    """Makes the devices of these servers ("host:port,host:port") this process's.
+    """Adds the devices of these servers ("host:port,host:port") to this process.
 
-    Raises InvalidRequestError if the build has no RPC or the process was not made for it, EngineError if nobody
-    listens. Ends the process if something other than an RPC server does.
+    Raises InvalidRequestError if the build has no RPC or the process does not allow it, EngineError if no server
+    responds. The process aborts over a server of another version.
     """
     if endpoints is None:
         return
@@ -54,41 +53,30 @@ def register(endpoints: str | None) -> None:
     new = [endpoint for endpoint in endpoints.split(",") if endpoint not in _registered]
     check(",".join(new) or None)
     for endpoint in new:
-        add = _function("ggml_backend_rpc_add_server", ctypes.c_void_p, [ctypes.c_char_p])
-        found = add(endpoint.encode())
+        found = _function("add_server", c_void_p, c_char_p)(endpoint.encode())
         if not found:
             raise EngineError(f"{endpoint}: {last_errors() or 'no RPC server'}", "Start `wim-edge rpc-serve` there.")
-        ggml = ggml_library()
-        ggml.ggml_backend_register.argtypes = [ctypes.c_void_p]
-        ggml.ggml_backend_register.restype = None
-        ggml.ggml_backend_register(found)
+        ggml_function("register", None, c_void_p)(found)
         _registered.add(endpoint)
 
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
-    """Lends this machine's devices, the GPUs or else the CPU, to one client after another, until it is stopped.
+    """Serves this machine's GPUs, or else its CPU, to one client after another, until it is stopped.
 
-    ``cache``: a folder where weights are kept, so that they travel once. Raises InvalidRequestError if the build has
-    no RPC, EngineError if the port cannot be used.
+    ``cache``: a folder for weights, so that each is sent once. Raises InvalidRequestError if the build has no RPC,
+    EngineError if the port cannot be used.
     """
     require()
-    start = _function(
-        "ggml_backend_rpc_start_server",
-        None,
-        [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)],
-    )
-    ggml, base = ggml_library(), base_library()
-    every = [ctypes.c_void_p(ggml.ggml_backend_dev_get(index)) for index in range(ggml.ggml_backend_dev_count())]
-    lent = [device for device in every if base.ggml_backend_dev_type(device) in (1, 2)]  # GPU, IGPU
-    lent = lent or [device for device in every if base.ggml_backend_dev_type(device) == 0]
-    devices = (ctypes.c_void_p * len(lent))(*(device.value for device in lent))
+    start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
+    every = device_handles()
+    lent = [handle for handle, kind in every if kind in (GPU, IGPU)] or [handle for handle, kind in every if kind == 0]
     folder = None if cache is None else str(cache).encode()
-    start(f"{host}:{port}".encode(), folder, n_threads, len(lent), devices)
-    raise EngineError(f"the RPC server at {host}:{port} could not go on", "The port may be taken; give another --port.")
+    start(f"{host}:{port}".encode(), folder, n_threads, len(lent), (c_void_p * len(lent))(*lent))
+    raise EngineError(f"the RPC server at {host}:{port} stopped", "The port may be in use; give another --port.")
 
 
 def check(endpoints: str | None) -> None:
-    """Raises now what `register` would raise, and, as far as can be known, an error for what would end its process."""
+    """Raises what `register` would raise, and errors for most causes of an abort there."""
     if endpoints is not None:
         require()
         for endpoint in endpoints.split(","):
@@ -104,13 +92,14 @@ def require() -> None:
 
 
 def probe(endpoint: str) -> None:
-    """Raises EngineError unless a server answers there: llama.cpp would end the process, or wait for ever.
+    """Raises EngineError unless a server responds: llama.cpp would abort, or wait for ever.
 
-    A server that closes the connection on our greeting may speak another version of RPC; llama.cpp reports that.
+    Accepts a server that closes the connection after our greeting: it may have another version, which llama.cpp
+    reports.
     """
     host, _, port = endpoint.rpartition(":")
     try:
-        if not 0 < int(port) <= 0xFFFF:  # the resolver would take its last 16 bits, and another port with them
+        if not 0 < int(port) <= 0xFFFF:  # the resolver would cut it to another port
             raise ValueError("ports are 1 to 65535")
         line = socket.create_connection((host, int(port)), timeout=_SECONDS)
     except (OSError, ValueError, OverflowError) as error:
@@ -119,22 +108,21 @@ def probe(endpoint: str) -> None:
         raise EngineError(f"no RPC server at {endpoint}: {why}", hint) from error
     with line:
         said = _heard(line, _AT_ONCE)
+        if said == b"":
+            raise EngineError(f"{endpoint} closes at once", "A tunnel without a server? Start `wim-edge rpc-serve`.")
         if said is None:
             with suppress(OSError):
                 line.sendall(_HELLO)
             said = _heard(line, _SECONDS)
-            if said is None:
-                raise EngineError(
-                    f"the RPC server at {endpoint} does not answer", "It serves one client at a time: wait for it."
-                )
-        elif not said:
-            raise EngineError(f"{endpoint} is closed at once", "A tunnel without a server? Start `wim-edge rpc-serve`.")
-    if said and said != _ANSWER[: len(said)]:
-        raise EngineError(f"what listens at {endpoint} is no RPC server", "Check the port.")
+    if said is None:
+        hint = "It serves one client at a time: wait for it."
+        raise EngineError(f"the RPC server at {endpoint} does not answer", hint)
+    if said != _ANSWER[: len(said)]:
+        raise EngineError(f"the program at {endpoint} is no RPC server", "Check the port.")
 
 
 def _heard(line: socket.socket, seconds: float) -> bytes | None:
-    """Returns the bytes that come in this time; none if the connection was closed, None if it is silent."""
+    """Returns the first bytes that arrive in time: none if the connection closes, None if nothing happens."""
     line.settimeout(seconds)
     try:
         return line.recv(8)
@@ -145,19 +133,15 @@ def _heard(line: socket.socket, seconds: float) -> bytes | None:
 
 
 def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
-    """Returns the endpoints that are not on this machine's loopback."""
+    """Returns the endpoints on other machines."""
     return [endpoint for endpoint in endpoints if not is_loopback(endpoint.rpartition(":")[0])]
 
 
-def _function(name: str, result: Any, arguments: list[Any]) -> Any:
-    """Returns a function that the backend exports by name, as the backend may be a library of its own."""
-    base, ggml = base_library(), ggml_library()
-    ggml.ggml_backend_reg_by_name.argtypes = [ctypes.c_char_p]
-    ggml.ggml_backend_reg_by_name.restype = ctypes.c_void_p
-    base.ggml_backend_reg_get_proc_address.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    base.ggml_backend_reg_get_proc_address.restype = ctypes.c_void_p
-    registry = ggml.ggml_backend_reg_by_name(b"RPC")
-    found = base.ggml_backend_reg_get_proc_address(registry, name.encode()) if registry else None
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    """Returns a function of the backend, which may be a library of its own, by name."""
+    registry = ggml_function("reg_by_name", c_void_p, c_char_p)(b"RPC")
+    find = ggml_function("reg_get_proc_address", c_void_p, c_void_p, c_char_p)
+    found = find(registry, f"ggml_backend_rpc_{name}".encode()) if registry else None
     if not found:
-        raise EngineError(f"llama.cpp's RPC does not offer {name}", "Install another llama-cpp-python.")
-    return ctypes.CFUNCTYPE(result, *arguments)(found)
+        raise EngineError(f"llama.cpp's RPC has no {name}", "Install another llama-cpp-python.")
+    return CFUNCTYPE(result, *arguments)(found)

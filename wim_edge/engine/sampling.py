@@ -22,8 +22,8 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
 
 
 def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
-    """Appends tokens to each of these sequences, together; returns log P(tokens | what the sequence held) of each, in
-    nats. Raises ContextOverflowError, Interrupted."""
+    """Appends tokens to sequences; returns log P(tokens | sequence) for each, in nats. Raises ContextOverflowError,
+    Interrupted."""
     before = [sequence.logits for sequence, _ in parts]
     rows, found, begin = context.append_each(parts, all_rows=True), [], 0
     for first, (_, tokens) in zip(before, parts, strict=True):
@@ -34,10 +34,8 @@ def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> 
 
 
 class Sampler:
-    """Chooses the next token. ``temperature`` 0 is greedy; the same seed gives the same choices.
-
-    The order is that of llama.cpp's default chain: top-p, then min-p, then temperature.
-    """
+    """Chooses the next token, in the order of llama.cpp's default chain: top-p, min-p, temperature. Temperature 0 is
+    greedy; the same seed gives the same choices."""
 
     def __init__(
         self, temperature: float = Settings.temperature, top_p: float = Settings.top_p, min_p: float = Settings.min_p,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from wim_edge.engine.batches import batches
-from wim_edge.engine.protocols import Interrupted, Logits, SequenceState, Snapshot
+from wim_edge.engine import state
+from wim_edge.engine.batches import N_OUTPUTS, batches
+from wim_edge.engine.protocols import Logits, SequenceState, Snapshot
 from wim_edge.errors import EngineError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Sequence:
         self.marks: dict[int, SequenceState] = {}
         """Partial states by position, for memories that cannot go back by position."""
         self.recovery: tuple[int, SequenceState | None] = (0, None)
-        """The position that an interrupted batch may return to, and the partial state there."""
+        """The position that an interrupted batch returns to, and the partial state there."""
         self._logits: Logits | None = None
 
     def __len__(self) -> int:
@@ -42,39 +43,32 @@ class Sequence:
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
         """Implements `protocols.Sequence.append`, in batches of ``n_batch``."""
-        if not 1 <= rows <= len(tokens):
-            raise ValueError(f"{rows} rows of {len(tokens)} tokens")
+        n = len(tokens)
+        if not 1 <= rows <= n:
+            raise ValueError(f"{rows} rows of {n} tokens")
         self._check_open()
-        kept = []
-        for start, end in _chunks(len(tokens), rows, self.context.n_batch, self.context.N_OUTPUTS):
-            chunk = tokens[start:end]
-            wanted = max(0, min(len(chunk), end - (len(tokens) - rows)))
-            if len(chunk) > 1:
-                self.context.rollback.before_prefill(self)
-            try:
-                logits = self.context.decode([(self.id, len(self), chunk, wanted)])
-            except Interrupted:
-                self.context.rollback.recover(self, chunk)
-                raise
-            self.accept(chunk, logits[-1] if wanted else None)
-            kept.append(logits)
-        return np.concatenate(kept)
+        chunks = batches(n, self.context.n_batch)
+        if rows > N_OUTPUTS:  # no batch yields more rows
+            plain = n - rows
+            chunks = [*batches(plain, self.context.n_batch),
+                      *((plain + start, plain + end) for start, end in batches(rows, N_OUTPUTS))]  # fmt: skip
+        return np.concatenate([
+            self.context.evaluate([(self, tokens[start:end], max(0, min(end - start, end - n + rows)))])
+            for start, end in chunks
+        ])  # fmt: skip
 
     def accept(self, tokens: Seq[int], logits: Logits | None) -> None:
-        """Notes that the cache now holds these tokens too."""
+        """Records that the cache now holds these tokens too."""
         start = len(self)
         self.tokens.extend(tokens)
         self._logits = logits
         self.context.rollback.after_decode(self, start)
 
     def fork(self, at: int | None = None) -> Self:
-        at = len(self) if at is None else at
-        if not 0 <= at <= len(self):
-            raise ValueError(f"fork at {at} of {len(self)} tokens")
-        self._check_open()
+        at = self._position("fork at", len(self) if at is None else at)
         branch = type(self)(self.context, self.context.take_id())
         try:
-            self.context.rollback.branch(self, branch, at)
+            self.context.rollback.fork(self, branch, at)
         except BaseException:
             branch.close()
             raise
@@ -83,48 +77,49 @@ class Sequence:
         return branch
 
     def truncate(self, to: int) -> None:
-        if not 0 <= to <= len(self):
-            raise ValueError(f"truncate to {to} of {len(self)} tokens")
-        self._check_open()
-        if to == len(self):
-            return
-        self._logits = None
-        self.context.rollback.cut(self, to)
+        if self._position("truncate to", to) < len(self):
+            self._logits = None
+            self.context.rollback.truncate(self, to)
 
     def checkpoint(self) -> None:
-        self.context.rollback.mark(self)
+        self.context.rollback.checkpoint(self)
 
     @property
     def nbytes(self) -> int:
-        return self.context.rollback.state_size(self) + sum(mark.nbytes for mark in self.marks.values())
+        return state.size(self) + sum(mark.nbytes for mark in self.marks.values())
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        rollback = self.context.rollback
-        state = rollback.get_state(self) if into is None else rollback.write_state(self, into)
-        return Snapshot(tuple(self.tokens), state, dict(self.marks), self._logits)
+        saved = state.get(self) if into is None else state.write(self, into)
+        return Snapshot(tuple(self.tokens), saved, dict(self.marks), self._logits)
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.context.rollback.set_state(self, snapshot)
+        self.context.rollback.restore(self, snapshot)
         self._logits = snapshot.logits
 
     def append_kept(self, snapshot: Snapshot, at: int) -> bool:
         self._check_open()
-        return self.context.rollback.join(self, snapshot, at)
+        return self.context.rollback.append_kept(self, snapshot, at)
 
     def forget(self, to: int) -> None:
-        """Drops the record of tokens and marks from position ``to`` on; the cache is the caller's business."""
+        """Drops the record of tokens and marks from position ``to`` on; the caller clears the cache."""
         del self.tokens[to:]
         self.marks = {position: state for position, state in self.marks.items() if position <= to}
         self._logits = None
 
+    def _position(self, what: str, at: int) -> int:
+        if not 0 <= at <= len(self):
+            raise ValueError(f"{what} {at} of {len(self)} tokens")
+        self._check_open()
+        return at
+
     def _check_open(self) -> None:
-        """Raises EngineError if it is closed: llama.cpp would end the process over its id."""
+        """Raises EngineError if it is closed: llama.cpp would abort over its id."""
         if self.id < 0:
             raise EngineError("the sequence is closed", "Please report this.")
 
     def close(self) -> None:
-        """Frees the cells; harmless when closed already."""
-        if self.id >= 0 and self.context.handle:
+        """Frees the cells; harmless if closed already."""
+        if self.id >= 0 and not self.context.is_closed:
             self.context.rollback.erase(self)
             self.context.give_id(self.id)
         self.id = -1
@@ -134,11 +129,3 @@ class Sequence:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _chunks(n: int, rows: int, n_batch: int, n_outputs: int) -> list[tuple[int, int]]:
-    """Cuts n tokens into batches, so that no batch yields more than ``n_outputs`` rows of logits."""
-    if rows <= n_outputs:
-        return batches(n, n_batch)
-    plain = n - rows
-    return [*batches(plain, n_batch), *((plain + start, plain + end) for start, end in batches(rows, n_outputs))]

@@ -1,4 +1,4 @@
-"""Ctrl-C while C runs: raised within a callback that C has called, it would be printed and lost."""
+"""Ctrl-C while C runs: Python would print and drop the exception if it were raised in a callback from C."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Calls Python's handlers of signals when the block has ended, instead of within it; in the main thread, where
-    alone they are called."""
+    """Delays Python's signal handlers to the end of the block. They run in the main thread only: in others this does
+    nothing."""
     numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
     if threading.current_thread() is not threading.main_thread():

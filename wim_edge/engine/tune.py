@@ -1,55 +1,58 @@
-"""The search, by measuring, for the fastest way of running a model on this machine.
+"""A search, by measurement, for the fastest configuration of a model on this machine.
 
-One thing after the other is varied from the best so far: threads, flash attention, batch size, the KV
-cache's type, then copies of the model in other weight types. A weight type without a fast matrix kernel
-on this processor costs more than its smaller size saves; the change that a copy makes to the model's
-predictions is measured too.
+It varies one setting after the other from the best so far: threads, flash attention, batch size, the KV cache's type,
+then copies of the model in other weight types. A smaller weight type may be slower if the processor has no fast matrix
+kernel for it. A copy's predictions are compared with the original's.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import platform
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.engine.benchmark import measure_speed, sample_text
-from wim_edge.engine.bindings import devices, last_errors, lib
+from wim_edge.engine.bindings import BUILD, devices, last_errors, lib, system_info
+from wim_edge.engine.gguf import TENSOR_TYPES
 from wim_edge.engine.model import Model
+from wim_edge.engine.sampling import log_softmax
 from wim_edge.errors import CapacityError, EngineError
 from wim_edge.settings import Settings
 from wim_edge.system.atomic_files import replace_file
 
 WEIGHT_TYPES = {"Q4_0": lib.LLAMA_FTYPE_MOSTLY_Q4_0, "Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0,
                 "F16": lib.LLAMA_FTYPE_MOSTLY_F16}  # fmt: skip
-PREFILL, DECODE = 4096, 150  # tokens of the reading that a way is judged by: what it reads, what it writes
+PREFILL, DECODE = 4096, 150  # the tokens of the reading whose seconds are the cost
 MOST_KL = 0.01
-"""The divergence of predictions, in nats, above which a copy is not taken."""
-_BETTER = 0.97  # of the cost so far: less of a gain may be noise
+"""The highest acceptable divergence of a copy's predictions, in nats."""
+_BETTER = 0.97  # of the best cost: a smaller gain may be noise
 _ROWS = 32
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A way of running a model, and what was measured of it."""
+    """A configuration of a model, with its measurements."""
 
     label: str
     path: Path
     settings: Settings
     weights: str | None
-    """The weight type of a copy; None: the file as it is."""
-    prefill: float
-    """The tokens read a second, 1,500 tokens deep if the machine is fast enough."""
-    decode: float
+    """The weight type of a copy; None for the file as it is."""
+    prefill: float = 0.0
+    """Tokens read a second, 1,500 tokens deep if the machine is fast enough."""
+    decode: float = 0.0
     divergence: float | None = None
     """The mean KL divergence of the next token, original against copy, in nats; None without a copy."""
     agreement: float | None = None
-    """The share of places where original and copy find the same token likeliest; None without a copy."""
+    """The share of positions with the same likeliest token in original and copy; None without a copy."""
     error: str | None = None
 
     @property
@@ -63,12 +66,12 @@ class RunConfig:
 
 
 def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tuple[RunConfig, RunConfig]]:
-    """Measures one way after another; yields each with the best so far, itself included.
+    """Measures one configuration after another; yields each with the best so far, itself included.
 
     Args:
-        copies: a folder for copies in other weight types, named ``STEM-TYPE.gguf``; None: none are made.
+        copies: a folder for copies in other weight types, named ``STEM-TYPE.gguf``; None makes none.
 
-    Raises OSError where a copy cannot be written, EngineError, CapacityError for the file itself.
+    Raises OSError if a copy cannot be written, EngineError and CapacityError for the file itself.
     """
     with Model(path, settings) as model:
         expected, n_threads = _predictions(model), model.n_threads
@@ -77,8 +80,9 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
     if best.error:
         raise EngineError(best.error, "Try another model.")
     yield best, best
+    counts = dict.fromkeys((max(1, n_threads // 2), os.cpu_count() or n_threads))
     steps: list[list[tuple[str, dict[str, object]]]] = [
-        [(f"{n} threads", {"n_threads": n}) for n in _thread_counts(n_threads) if not gpu],
+        [(f"{n} threads", {"n_threads": n}) for n in counts if n != n_threads and not gpu],
         [("flash attention on", {"flash_attn": True})],
         [(f"batches of {n}", {"n_batch": n}) for n in (256, 1024)],
         [("KV cache q8_0", {"kv_type": "q8_0", "flash_attn": True})],
@@ -98,7 +102,7 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
 
 
 def speedup(way: RunConfig, best: RunConfig) -> float:
-    """Returns how many times as fast the best is, both measured again: other work makes machines slow for a while."""
+    """Returns how many times as fast the best is. Measures both again: other work slows a machine for a while."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
@@ -115,7 +119,7 @@ def requantize(source: Path, target: Path, kind: str) -> None:
     last_errors()
     with replace_file(target) as part:
         if lib.llama_model_quantize(os.fsencode(source), os.fsencode(part), ctypes.byref(params)):
-            raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Leave copies away.")
+            raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Omit copies.")
 
 
 def _copy(kind: str, path: Path, settings: Settings, target: Path, expected: NDArray[np.float32]) -> RunConfig:
@@ -123,52 +127,41 @@ def _copy(kind: str, path: Path, settings: Settings, target: Path, expected: NDA
     try:
         requantize(path, target, kind)
     except (EngineError, OSError) as error:
-        return RunConfig(label, target, settings, kind, 0.0, 0.0, error=f"no copy: {getattr(error, 'strerror', error)}")
+        return RunConfig(label, target, settings, kind, error=f"no copy: {getattr(error, 'strerror', error)}")
     return _measure(label, target, settings, (kind, expected))
 
 
 def _measure(
     label: str, path: Path, settings: Settings, copy: tuple[str, NDArray[np.float32]] | None = None
 ) -> RunConfig:
-    kind = copy[0] if copy else None
+    """Measures a configuration. ``copy``: its weight type, and the original's predictions."""
+    config = RunConfig(label, path, settings, copy[0] if copy else None)
     try:
         with Model(path, settings) as model:
             speed = measure_speed(model, 1536, warm_up=64)  # deep enough that attention counts
-            late = None if speed.prefill and speed.decode else "not done in the seconds that it is given"
-            if copy is None or late:
-                return RunConfig(label, path, settings, kind, speed.prefill, speed.decode, error=late)
+            config = replace(config, prefill=speed.prefill, decode=speed.decode)
+            if not (speed.prefill and speed.decode):
+                return replace(config, error="not finished in the time limit")
+            if copy is None:
+                return config
             found = _predictions(model)
     except (EngineError, CapacityError) as error:
-        return RunConfig(label, path, settings, kind, 0.0, 0.0, error=str(error))
+        return replace(config, prefill=0.0, decode=0.0, error=str(error))
     divergence = float((np.exp(copy[1]) * (copy[1] - found)).sum(axis=-1).mean())
-    agreement = float((copy[1].argmax(-1) == found.argmax(-1)).mean())
-    return RunConfig(label, path, settings, kind, speed.prefill, speed.decode, divergence, agreement)
+    return replace(config, divergence=divergence, agreement=float((copy[1].argmax(-1) == found.argmax(-1)).mean()))
 
 
 def _predictions(model: Model) -> NDArray[np.float32]:
     """Returns the log-probabilities of the next token after each of the sample's tokens; (tokens, n_vocab)."""
-    from wim_edge.engine.sampling import log_softmax
-
-    context = model.context(1024)
     tokens, found = model.tokenize(sample_text())[:256], []
-    try:
-        with context.sequence() as sequence:
-            sequence.append([*model.bos_tokens, *tokens[:_ROWS]])
-            for start in range(_ROWS, len(tokens) - _ROWS, _ROWS):
-                found.append(log_softmax(sequence.append(tokens[start : start + _ROWS], rows=_ROWS)))
-    finally:
-        context.close()
+    with closing(model.context(1024)) as context, context.sequence() as sequence:
+        sequence.append([*model.bos_tokens, *tokens[:_ROWS]])
+        for start in range(_ROWS, len(tokens) - _ROWS, _ROWS):
+            found.append(log_softmax(sequence.append(tokens[start : start + _ROWS], rows=_ROWS)))
     return np.concatenate(found).astype(np.float32)
 
 
-def _thread_counts(n: int) -> list[int]:
-    logical = os.cpu_count() or n
-    return [count for count in dict.fromkeys((max(1, n // 2), logical)) if count != n]
-
-
 def _commonest_type(model: Model) -> str:
-    from wim_edge.engine.gguf import TENSOR_TYPES
-
     sizes: Counter[str] = Counter()
     for tensor in model.header.tensors:
         sizes[TENSOR_TYPES[tensor.type][0] if tensor.type in TENSOR_TYPES else ""] += tensor.nbytes or 0
@@ -176,10 +169,6 @@ def _commonest_type(model: Model) -> str:
 
 
 def machine() -> str:
-    """Names what the figures hold for: processor, devices and build."""
-    import platform
-
-    from wim_edge.engine.bindings import BUILD, system_info
-
+    """Returns a name for the processor, the devices and the build for which the measurements hold."""
     found = (platform.machine(), system_info(), os.cpu_count(), [device.description for device in devices()], BUILD)
     return repr(found)

@@ -1,1 +1,1 @@
-"""Small tools on the operating system: files that are replaced whole, processes, journals, addresses."""
+"""Tools on the operating system: atomic files, processes, journals of runs, addresses."""

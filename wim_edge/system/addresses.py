@@ -1,4 +1,4 @@
-"""Addresses of machines."""
+"""Network addresses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether this address can be reached from this machine only."""
+    """Tells whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:

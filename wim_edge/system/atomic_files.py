@@ -1,7 +1,6 @@
-"""Files that are written whole or not at all, whatever ends the process meanwhile.
+"""Atomic writes: after a kill, a full disk or a power cut there is the old file or the new one.
 
-A file has another name while it is written, and is on the disk before it gets its own: after a kill, a full disk or
-a power cut there is the old file or the new one.
+A file is written and synced under another name before it gets its own.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PART = ".part"
-"""The ending of a file that is being written."""
+"""The suffix of a file that is being written."""
 _NAME = re.compile(rf"[0-9a-f]{{32}}{re.escape(PART)}")
 _IN_USE = (5, 32)  # Windows' codes: access denied, a sharing violation
-_WAITS = (0.01, 0.04, 0.15, 0.3, 0.5, 0.0)  # seconds before each further try; after the last one there is none
-_ABANDONED = 3600.0  # seconds without a change after which such a file is a killed process's
+_WAITS = (0.01, 0.04, 0.15, 0.3, 0.5)  # seconds before each further try
+_ABANDONED = 3600.0  # seconds without a change until a part is taken for a killed process's
 
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yields an empty file beside ``path``, which takes the place of ``path`` at the end.
+    """Yields an empty file, which replaces ``path`` at the end of the block; an error removes it instead.
 
-    Any error meanwhile removes it, and leaves the old file as it was. ``private``: no other user may read it.
-    Removes files that killed processes have left in the folder. Raises OSError.
+    Also removes the files that killed processes left in the folder. ``private``: no other user may read the file.
+    Raises OSError.
     """
     _sweep(path.parent)
     part = path.with_name(uuid.uuid4().hex + PART)
@@ -44,30 +43,30 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file; characters that UTF-8 cannot hold, as in some paths, are escaped. Raises OSError."""
+    """Writes a text file; escapes characters that UTF-8 lacks, as some paths contain. Raises OSError."""
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def write_json(path: Path, data: object) -> None:
-    """Writes JSON for people to read. Raises OSError."""
+    """Writes indented JSON. Raises OSError."""
     write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def move_over(source: Path, target: Path) -> None:
-    """Renames a file, in the place of another one if there is one. Windows refuses that while anybody has either open:
-    then it waits for a second. Raises OSError."""
-    for seconds in _WAITS:
+    """Renames a file over another one. Windows refuses that while a program has either open, so it tries for a second.
+    Raises OSError."""
+    for seconds in (*_WAITS, None):
         try:
             source.replace(target)
             return
         except PermissionError as error:
             if getattr(error, "winerror", None) not in _IN_USE:
                 raise
-            if seconds == _WAITS[-1]:
+            if seconds is None:
                 what = "another program has it open, or it may not be replaced"
                 raise PermissionError(error.errno, what, str(target)) from error
-        time.sleep(seconds)
+            time.sleep(seconds)
 
 
 def _sweep(folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""Converts plain data, as JSON and TOML hold it, to structs and dataclasses: strictly, by msgspec.
+"""Strict conversion of JSON and TOML data to structs and dataclasses, by msgspec.
 
-A bool is no number, a number no text. An error names the place, the value and what is taken there, in the words of the
-field's `msgspec.Meta` if it has one.
+A bool is no number, a number no text. An error names the field, its value and the accepted values, by the description
+in the field's `msgspec.Meta` if it has one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOUNS = {"str": "a text", "int": "a whole number", "float": "a number", "bool":
 
 
 def convert(data: Any, kind: type[T], where: str = "", error: type[WimEdgeError] = InvalidRequestError) -> T:
-    """Returns the data as a struct or dataclass, or raises the error, whose message begins with ``where``."""
+    """Returns the data as a struct or dataclass. Raises ``error`` with a message that begins with ``where``."""
     try:
         return msgspec.convert(data, kind, str_keys=True, dec_hook=_path)
     except msgspec.ValidationError as mismatch:
@@ -39,7 +39,7 @@ def _path(kind: type[Any], value: Any) -> Path:
 
 
 def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
-    """Returns the message and the hint: what is wrong, and what is taken there."""
+    """Returns the message (what is wrong) and the hint (what is accepted)."""
     found = _MESSAGE.fullmatch(message)
     what, place = (found[1], found[2] or "") if found else (message, "")
     if field := _FIELD.fullmatch(what):
@@ -53,7 +53,7 @@ def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
     wanted = _description(get_type_hints(kind, include_extras=True).get(place[1:])) or _in_words(what)
     if field:
         return f"{own} is missing", f"Add {name}{wanted and f', {wanted}'}."
-    if "".join(step[0] for step in _STEP.finditer(place)) != place:  # the key of a mapping is told as [...]
+    if "".join(step[0] for step in _STEP.finditer(place)) != place:  # msgspec reports the key of a mapping as [...]
         return f"{own}: {what}", f"It takes {wanted or 'another value'}."
     for key, index in _STEP.findall(place):
         data = data[key or int(index)]
@@ -61,14 +61,14 @@ def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
 
 
 def _description(hint: Any) -> str:
-    """Returns the description of what a field takes; an empty text if it has none."""
+    """Returns the description of a field's values, or an empty text."""
     if isinstance(hint, msgspec.Meta):
         return hint.description or ""
     return next(filter(None, map(_description, get_args(hint))), "")
 
 
 def _in_words(what: str) -> str:
-    """Returns what msgspec expected, in words; an empty text if it does not say."""
+    """Returns what msgspec expected in words, or an empty text."""
     found = re.match(r"Expected (`([\w| ]+)`(?:(?!, got).)*)", what)
     if not found:
         return ""

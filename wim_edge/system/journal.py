@@ -1,7 +1,7 @@
-"""A run on disk that can go on later: one file says which run it is, another has a line for each row that is done.
+"""A journal of a run: one file identifies the run, another has a line for each finished row.
 
-A run that was stopped, or killed while it wrote, goes on where it was; a file never mixes two runs, and one
-process at a time writes to it. Of lines with the same key the last one counts.
+A run that was stopped or killed continues from there. A file never mixes two runs, and one process at a time writes
+to it. The last line of a key counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUN, LOCK = "run.json", ".lock"
 
 
 class JournalRow(Protocol):
-    """A dataclass that can be written to the file."""
+    """A dataclass that the file can hold."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -34,7 +34,7 @@ class JournalRow(Protocol):
 
     @property
     def error(self) -> str | None:
-        """The error, or None; a row that has one is asked again when the run goes on."""
+        """The error, or None; a run that continues retries rows with an error."""
 
 
 R = TypeVar("R", bound=JournalRow)
@@ -47,22 +47,22 @@ class Watcher(Protocol[R_contra]):
     """An observer of a run."""
 
     def begin(self, kept: Sequence[R_contra], total: int) -> None:
-        """Receives, before the first job, the rows that are there and how many there will be."""
+        """Receives, before the first job, the existing rows and the total number of jobs."""
 
     def add(self, row: R_contra) -> None:
-        """Receives the row of a job that was done, or failed."""
+        """Receives the row of a job that finished or failed."""
 
 
 class Journal(Generic[R]):
-    """The folder of a run, opened to go on with it.
+    """The folder of a run, opened to continue it.
 
     Args:
         file: the name of the file of rows.
-        kind: the class of a row; a line of another layout counts as damage.
-        identity: the facts that tell this run from others, as JSON values.
+        kind: the class of a row; a line of another layout is damaged.
+        identity: the facts that identify the run, as JSON values.
         may_change: tells whether a value of the identity may differ, given (name, old value, new value).
 
-    Raises InvalidRequestError if the folder holds another run, or damaged rows, or is in use.
+    Raises InvalidRequestError if the folder is in use, or contains another run or damaged rows.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class Journal(Generic[R]):
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
         watcher: Watcher[R] | None = None,
     ) -> None:  # fmt: skip
-        """Does the jobs (by their rows' keys) that have no row yet, or one with an error; ``work`` yields a row for
-        each, in any order, and is closed whatever ends the run."""
+        """Does the jobs (by their rows' keys) without a row, or with an error. ``work`` yields a row for each, in any
+        order; it is closed however the run ends."""
         done = {row.key: row for row in self.rows if row.error is None}
         if watcher:
             watcher.begin([done[key] for key in jobs if key in done], len(jobs))
         with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
             for row in rows:
-                if row.key in done:  # a machine that was lost may have told before it was
+                if row.key in done:  # a lost machine may have sent it before
                     continue
                 self.add(row)
                 if row.error is None:
@@ -114,13 +114,13 @@ class Journal(Generic[R]):
                     watcher.add(row)
 
     def add(self, row: R) -> None:
-        """Writes a row; it is on its way to the disk when this returns."""
+        """Appends a row and flushes the file."""
         self._file.write(_line(row))
         self._file.flush()
         self._rows[row.key] = row
 
     def write(self, rows: Sequence[R]) -> None:
-        """Writes the file anew, with these rows; all of it changes, or nothing."""
+        """Replaces all rows atomically."""
         self._rows = {row.key: row for row in rows}
         try:
             with replace_file(self.path) as part:
@@ -136,7 +136,8 @@ class Journal(Generic[R]):
         if path.exists():
             _check_same(self.folder, _load(path), identity, may_change)
         elif self.path.exists():
-            raise InvalidRequestError(f"{self.folder} holds {self.path.name} of an unknown run", "Give another --out.")
+            why = f"{self.folder} contains {self.path.name} of an unknown run"
+            raise InvalidRequestError(why, "Give another --out.")
         write_json(path, identity)
 
     def __enter__(self) -> Self:
@@ -150,7 +151,7 @@ class Journal(Generic[R]):
 
 
 def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
-    """Returns the settings that tell one run from another, without those in ``but``; for templates, a digest."""
+    """Returns the settings that identify a run, without those in ``but``, and a digest of the templates."""
     found = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(settings).items()
@@ -162,7 +163,7 @@ def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]
 
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """Returns the rows of a run."""
+    """Returns the rows in a journal's file, one for each key."""
     return list(_read(path, kind)[0].values())
 
 
@@ -179,7 +180,7 @@ def _line(row: JournalRow) -> bytes:
 
 
 def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
-    """Returns the rows by key, and the bytes of the file that they take: a last line that was cut off is left out."""
+    """Returns the rows by key, and their bytes in the file; omits a last line that was cut off."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}
@@ -187,21 +188,16 @@ def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
         if not line.strip():
             continue
         try:
-            row = _row(json.loads(line), kind)
+            data = json.loads(line)
+            row = msgspec.convert(data, kind)
+            if data.keys() - kind.__dataclass_fields__.keys():
+                raise ValueError("unknown fields")
         except (ValueError, RecursionError) as error:
-            hint = "Give another --out, or remove the line: it is asked again."
+            hint = "Give another --out, or remove the line and run it again."
             raise InvalidRequestError(f"{path}, line {number} is damaged", hint) from error
         rows.pop(row.key, None)
         rows[row.key] = row
     return rows, sound
-
-
-def _row(data: Any, kind: type[R]) -> R:
-    """Returns the data as a row. Raises ValueError for another layout."""
-    row = msgspec.convert(data, kind)
-    if data.keys() - kind.__dataclass_fields__.keys():
-        raise ValueError("it has other fields")
-    return row
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -220,13 +216,13 @@ def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], may_chan
         was, now = there.get(name), here.get(name)
         if was != now and not may_change(name, was, now):
             raise InvalidRequestError(
-                f"{folder} holds another run: {name} is {_short(was)} there, {_short(now)} here",
+                f"{folder} contains another run: {name} is {_short(was)} there, {_short(now)} here",
                 "Give another --out, or the options of that run.",
             )
 
 
 def _flat(identity: dict[str, Any]) -> dict[str, Any]:
-    """Returns the identity with its settings one by one, so that a difference can be named."""
+    """Returns the identity with each setting as an entry."""
     return {**{name: value for name, value in identity.items() if name != "settings"}, **identity.get("settings", {})}
 
 
