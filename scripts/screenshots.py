@@ -41,7 +41,8 @@ def main() -> None:
     for size, scheme in shots:
         with serving() as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-            page = browser.new_page(viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme)
+            page: Any = browser.new_page(viewport={"width": size[0], "height": size[1]})
+            page.emulate_media(color_scheme=scheme)
             page.goto(address)
             if options.all:
                 every_state(page, options.out / f"{size[0]}-{scheme}")
