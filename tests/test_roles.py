@@ -16,7 +16,7 @@ from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.roles import process_memory, resolved_settings, roles_for
 from wim_edge.testing import FakeModel
-from wim_edge.tuned_settings import Tuned
+from wim_edge.tuned import Tuned
 
 DOCUMENT = Document("mill.txt", MILL)
 QUESTION = "What did Brandt pay?"
@@ -181,7 +181,7 @@ def test_what_was_tuned_for_the_judge_counts_when_it_judges(tmp_path: Path, monk
     file.write_bytes(b"GGUF")
     found = {"smollm2-135m": Tuned({"n_batch": 64}), "house": Tuned({"n_batch": 128})}
     monkeypatch.setattr(
-        "wim_edge.tuned_settings.load", lambda _, path: found["house" if path == file else "smollm2-135m"]
+        "wim_edge.loaded_models.load_tuned", lambda _, path: found["house" if path == file else "smollm2-135m"]
     )
     roles = roles_for(LoadedModels(Settings(model=str(file))), [DOCUMENT])
     assert roles.writer is not None

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wim_edge import tuned_settings
 from wim_edge.catalog import EMBEDDED, SCOUT, PathSource, ResolvedModel, is_here, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.documents import Document
@@ -23,7 +22,8 @@ from wim_edge.reading.resolved_settings import resolve as resolve_settings
 from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.system.journal import templates_digest
-from wim_edge.tuned_settings import Tuned
+from wim_edge.tuned import Tuned
+from wim_edge.tuned import load as load_tuned
 
 if TYPE_CHECKING:
     from wim_edge.engine.embedding import EmbeddingModel
@@ -156,7 +156,7 @@ class LoadedModels:
         if self._found is None:
             paths = Paths.from_environment()
             self._found = resolve(self.settings.model, paths)
-            self._tuned = tuned_settings.load(paths, self._found.path)
+            self._tuned = load_tuned(paths, self._found.path)
         return self._found
 
     def resolved(
@@ -289,7 +289,7 @@ def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
     CapacityError, and what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
-    tuned = tuned_settings.load(Paths.from_environment(), found.path)
+    tuned = load_tuned(Paths.from_environment(), found.path)
     path = prepare_model_file(found, settings, tuned)
     return Model(path, resolve_settings(settings, found.suggested, tuned.settings).settings, found.name)
 

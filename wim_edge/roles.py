@@ -11,7 +11,7 @@ from collections.abc import Sequence as Seq
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from wim_edge import speeds
+from wim_edge import tuned
 from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.errors import ModelError
@@ -105,4 +105,4 @@ def _usual_pattern(
     size = sum(len(document.text) for document in documents)
     tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
     limit = context_limit(resolved.settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
-    return automatic(tokens, limit, speeds.known(model))
+    return automatic(tokens, limit, tuned.known_speed(model))

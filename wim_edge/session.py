@@ -11,7 +11,7 @@ from collections.abc import Sequence as Seq
 from contextlib import suppress
 from dataclasses import dataclass
 
-from wim_edge import speeds
+from wim_edge import tuned
 from wim_edge.answer.citations import cite
 from wim_edge.answer.pointed import Answer
 from wim_edge.answer.stage import AnswerStage
@@ -33,8 +33,7 @@ from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.similarity import Similarity, is_mostly_latin
 from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.roles import roles_for
-from wim_edge.settings import NO_MODEL, Settings
-from wim_edge.within import ALL, AUTO
+from wim_edge.settings import ALL, AUTO, NO_MODEL, Settings
 
 _FEW = 16
 """The segments up to which a text has no use of a scout: they are soon read."""
@@ -217,7 +216,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         with suppress(Interrupted):
             yield from _with_provisional_answers(reading)
         if reading.resolved.settings.save:
-            speeds.note(reading.model, reading.cache.read_tokens, reading.clock.of_stage("prefill"))
+            tuned.note_speed(reading.model, reading.cache.read_tokens, reading.clock.of_stage("prefill"))
         for note in reading.saved.notes if reading.saved else ():
             yield events.Warning(note)
     if not plan.query:

@@ -13,14 +13,13 @@ import re
 import stat
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from wim_edge.errors import DownloadError, InvalidRequestError
-from wim_edge.within import WANTED, Within
 
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
@@ -28,25 +27,82 @@ MARGINS = ("verbatim", "free")
 ANSWERS = ("auto", "fact", "yesno", "list", "summary", "free")
 SHORT_ANSWERS = ("judge", "writer")
 RETRIEVERS = ("bm25", "recall", "hybrid")
+KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
-"""The variable of the server's token, which is no setting, so that nothing shows it."""
+"""The variable of the server's token. It is not a setting, so nothing prints it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """The variable that forbids fetching: only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
+NO_ADAPTER = NO_MODEL = "none"
+"""The value of ``adapter`` for the plain model, and of ``embedding_model`` for no model."""
+ITSELF = "self"
+"""The value of ``judge`` for the model itself."""
+FORMER_NAMES = {"relevance_model": "judge"}
+"""Former names of settings, accepted for one version, with today's names."""
+AUTO, ALL = "auto", "all"
+"""Values of ``within`` that are neither a time nor a share."""
+UNLIKELY = 0.05
+"""The probability of a better segment below which ``auto`` stops reading."""
+WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
+"""The form of ``within``, as a regular expression for JSON Schema."""
+_WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
+_WITHIN_FORMS = "auto, 20s, 5m, 10% or all"
+_UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_MAX_SEGMENTS = 32
+"""The most segments that ``auto`` reads. If none of them fits, the rest seldom do (docs/choices.md)."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
 _NOUNS: Mapping[object, str] = {
     str: "a text", int: "a whole number", float: "a number", bool: "yes or no", Path: "a path", tuple: "texts"
 }  # fmt: skip
-KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
+_CHOICES = {"kv_type": KV_TYPES, "pattern": PATTERNS, "relevance": RELEVANCES, "answer": ANSWERS, "margins": MARGINS,
+            "short_answer": SHORT_ANSWERS, "retriever": RETRIEVERS}  # fmt: skip
+_RANGES: Mapping[str, tuple[float, float | None]] = {
+    "n_ctx": (256, None), "n_batch": (16, 8192), "n_threads": (1, 1024), "n_gpu_layers": (-1, None),
+    "max_passages": (1, 64), "segment_tokens": (16, None), "margin_tokens": (1, None), "answer_tokens": (1, None),
+    "relevance_threshold": (0, 1), "readings_bytes": (0, None), "recall_passages": (1, 64), "seed": (0, 2**63 - 1),
+    "scan_pages": (0, None), "document_bytes": (1, None), "markup_bytes": (1, None), "html_depth": (1, None),
+    "pdf_pages": (1, None), "markdown_lines": (1, None),
+}  # fmt: skip
+"""The least and the most value of a setting; None: no upper bound."""
 
 
-NO_ADAPTER = NO_MODEL = "none"
-"""The value of ``adapter`` that means the plain model, and of ``embedding_model`` that means no model."""
-ITSELF = "self"
-"""The value of ``judge`` that means the model itself."""
-FORMER_NAMES = {"relevance_model": "judge"}
-"""Former names of settings, accepted for one version, with today's names."""
+@dataclass(frozen=True)
+class Within:
+    """The bounds of a reading: ``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1),
+    ``unread``, the probability of a better segment below which it ends, and ``segments``. None: no bound."""
+
+    seconds: float | None = None
+    share: float | None = None
+    unread: float | None = None
+    segments: int | None = None
+
+    @classmethod
+    def parse(cls, text: str | None) -> Within:
+        """Returns the bounds; None is auto. Raises ValueError for a text of another form."""
+        if text is None or text == AUTO:
+            return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
+        if text == ALL:
+            return cls()
+        found = _WITHIN.fullmatch(text)
+        number = float(found["number"]) if found else 0.0
+        if found is None or number == 0 or (found["unit"] == "%" and number > 100):
+            raise ValueError(f"{text!r} is none of {_WITHIN_FORMS}")
+        if found["unit"] == "%":
+            return cls(share=number / 100)
+        return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
+
+    def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
+        """Returns True if no further segment is read after so many seconds and segments.
+
+        ``share``: the share of the text with the next segment. ``unread``: `Ranking.unread`; if it is None, auto reads
+        all of the text.
+        """
+        if self.unread is not None:
+            return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
+        if self.seconds is not None:
+            return seconds >= self.seconds
+        return self.share is not None and share > self.share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,40 +229,24 @@ class Settings(Limits):
             if not _is_one(getattr(self, name), kinds):
                 wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
                 raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes {wanted}.")
-        limits = [limit.name for limit in fields(Limits) if limit.name != "scan_pages"]
-        rules: tuple[tuple[str, bool, str], ...] = (
-            ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
-            ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
-            ("n_threads", self.n_threads is None or 1 <= self.n_threads <= 1024, "1 to 1024"),
-            ("n_gpu_layers", self.n_gpu_layers is None or self.n_gpu_layers >= -1, "-1 (all) or more"),
-            ("rpc", self.rpc is None or all(map(_ENDPOINT.fullmatch, self.rpc.split(","))), "HOST:PORT[,HOST:PORT]"),
-            ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
-            ("pattern", self.pattern in (None, *PATTERNS), "one of " + ", ".join(PATTERNS)),
-            ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
-            ("answer", self.answer in ANSWERS, "one of " + ", ".join(ANSWERS)),
-            ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
-            ("short_answer", self.short_answer in (None, *SHORT_ANSWERS), "one of " + ", ".join(SHORT_ANSWERS)),
-            ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
-            ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),
-            ("margin_tokens", self.margin_tokens is None or self.margin_tokens >= 1, "at least 1"),
-            ("within", _is_within(self.within), WANTED),
-            ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
-            ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
-            ("readings_bytes", self.readings_bytes is None or self.readings_bytes >= 0, "0 or more"),
-            ("retriever", self.retriever in RETRIEVERS, "one of " + ", ".join(RETRIEVERS)),
-            ("recall_passages", 1 <= self.recall_passages <= 64, "1 to 64"),
-            ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
-            ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
-            ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
-            ("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1"),
-            ("scan_pages", self.scan_pages >= 0, "0 or more"),
-            *((one, getattr(self, one) >= 1, "at least 1") for one in limits),
-        )
-        for name, good, wanted in rules:
+        for name, good, wanted in self._rules():
             if not good:
-                raise InvalidRequestError(
-                    f"{name} is {getattr(self, name)!r}", f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
-                )
+                hint = f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
+                raise InvalidRequestError(f"{name} is {getattr(self, name)!r}", hint)
+
+    def _rules(self) -> Iterator[tuple[str, bool, str]]:
+        """Yields the name of each setting that has a rule, whether its value is good, and which values are."""
+        for name, choices in _CHOICES.items():
+            yield name, getattr(self, name) in (None, *choices), f"one of {', '.join(choices)}"
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            good = value is None or (least <= value and (most is None or value <= most))
+            yield name, good, f"at least {least}" if most is None else f"{least} to {most}"
+        yield "rpc", self.rpc is None or all(map(_ENDPOINT.fullmatch, self.rpc.split(","))), "HOST:PORT[,HOST:PORT]"
+        yield "within", _is_within(self.within), _WITHIN_FORMS
+        yield "temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"
+        yield "top_p", 0 < self.top_p <= 1, "above 0, up to 1"
+        yield "min_p", 0 <= self.min_p < 1, "0 to below 1"
 
     def with_changes(self, **changes: object) -> Settings:
         """Returns a copy with these fields changed; a None leaves the field as it is."""

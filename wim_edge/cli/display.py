@@ -27,7 +27,7 @@ from wim_edge.cli.event_lines import (
 from wim_edge.cli.terminal import clean
 from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.reading import events
-from wim_edge.within import ALL, AUTO, Within
+from wim_edge.settings import ALL, AUTO, Within
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wim_edge.cli.terminal import clean
 from wim_edge.documents.place_links import link
 from wim_edge.reading import events
-from wim_edge.within import AUTO, UNLIKELY
+from wim_edge.settings import AUTO, UNLIKELY
 
 LEAST_SHOWN_RELEVANCE = 0.05  # relevance that is not shown as a number: most segments are yet to come
 

@@ -36,14 +36,14 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     lose. The judge is tuned by its own name, smollm2-135m, and runs so for every model that writes.
     """
     configure_logging(ctx)
-    from wim_edge import tuned_settings
+    from wim_edge import tuned
     from wim_edge.catalog import resolve
 
     paths = Paths.from_environment()
     found = resolve(model, paths)
-    folder = tuned_settings.copies(paths, found.path)
+    folder = tuned.copies(paths, found.path)
     if forget:
-        tuned_settings.save(paths, found.path, None)
+        tuned.save(paths, found.path, None)
         click.echo(f"{found.path.name} is used as it is; {megabytes(_delete(folder, None))} freed")
         return
     from wim_edge.engine import tune as engine
@@ -57,9 +57,9 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
         if not as_json:
             click.echo(_row(way))
     kept = best.path if best.weights else None
-    tuned = tuned_settings.Tuned(tuned_settings.changes(best.settings), str(kept) if kept else None)
+    chosen = tuned.Tuned(tuned.changes(best.settings), str(kept) if kept else None)
     try:
-        tuned_settings.save(paths, found.path, tuned)
+        tuned.save(paths, found.path, chosen)
     except LibraryError:
         kept = None  # a copy that nothing refers to
         raise
@@ -68,17 +68,17 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
     if as_json:
         import json
 
-        click.echo(json.dumps({"ways": [_facts(way) for way in measured], "chosen": asdict(tuned)}, indent=2))
+        click.echo(json.dumps({"ways": [_facts(way) for way in measured], "chosen": asdict(chosen)}, indent=2))
         return
-    chosen = [f"{name} {value}" for name, value in tuned.settings.items()]
+    parts = [f"{name} {value}" for name, value in chosen.settings.items()]
     if kept:
-        chosen.append(f"weights {best.weights} ({kept}, {megabytes(kept.stat().st_size)})")
-    if not chosen:
+        parts.append(f"weights {best.weights} ({kept}, {megabytes(kept.stat().st_size)})")
+    if not parts:
         click.echo("chosen: as it is; nothing else was faster")
         return
-    click.echo(f"chosen: {', '.join(chosen)}; {engine.speedup(measured[0], best):.2f} times as fast as "
+    click.echo(f"chosen: {', '.join(parts)}; {engine.speedup(measured[0], best):.2f} times as fast as "
                "before, both measured once more")  # fmt: skip
-    anew = " Texts read before are read anew." if kept or {"kv_type", "flash_attn"} & set(tuned.settings) else ""
+    anew = " Texts read before are read anew." if kept or {"kv_type", "flash_attn"} & set(chosen.settings) else ""
     click.echo(f"It is used from now on; wim-edge tune --forget {model} goes back.{anew}")
 
 

@@ -18,8 +18,7 @@ from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job
-from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES
-from wim_edge.within import PATTERN
+from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, WITHIN_PATTERN
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
 _MOST_TOKENS = 8192
@@ -38,7 +37,8 @@ class AskOptions(StrictModel):
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     margins: Literal[MARGINS] | None = None  # type: ignore[valid-type]
     within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
+        default=None, max_length=24, pattern=WITHIN_PATTERN,
+        description="Read no more than this: auto, 20s, 5m, 10% or all.",
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
     relevance_threshold: float | None = Field(default=None, ge=0, le=1)

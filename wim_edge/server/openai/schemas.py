@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.dependencies import StrictModel
-from wim_edge.settings import PATTERNS, RELEVANCES
-from wim_edge.within import PATTERN
+from wim_edge.settings import PATTERNS, RELEVANCES, WITHIN_PATTERN
 
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
@@ -86,7 +85,8 @@ class ReadingOptions(StrictModel):
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     within: str | None = Field(
-        default=None, max_length=24, pattern=PATTERN, description="Read no more than this: auto, 20s, 5m, 10% or all."
+        default=None, max_length=24, pattern=WITHIN_PATTERN,
+        description="Read no more than this: auto, 20s, 5m, 10% or all.",
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
     judge: str | None = Field(default=None, max_length=200, description="A model on this disk, or self.")
