@@ -113,7 +113,7 @@ def test_ctrl_c_stops_and_the_same_command_goes_on(model: FakeModel, data: Path,
     model.reply = interrupted
     result = evaluate(*args)
     assert result.exit_code == 130
-    assert "the same command goes on" in result.stderr
+    assert "the same command continues" in result.stderr
     assert json.loads(result.stdout)["patterns"][0]["examples"] == 3
     assert all(not context.live for context in model.contexts)
     model.reply, before = reply, len(model.contexts)

