@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -211,3 +212,26 @@ def test_what_is_wrong_with_all_ends_it(questions: list[BatchQuestion], tmp_path
     with pytest.raises(ModelError, match="no such model"):
         run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 1?": ModelError("no such model")}))
     assert ids([Result(**row) for row in lines(tmp_path / "out")]) == ["0/0"]  # type: ignore[arg-type]
+
+
+def test_a_row_that_fails_stops_no_other(questions: list[BatchQuestion], tmp_path: Path) -> None:
+    (tmp_path / "1.txt").unlink()
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 0?": EngineError("it broke")}))
+    assert [result.error for result in results] == [
+        "EngineError: it broke", "DocumentError: 1.txt: no such file", None,
+        None, "DocumentError: 1.txt: no such file", None,
+    ]  # fmt: skip
+
+
+def test_a_path_that_cannot_be(tmp_path: Path) -> None:
+    long = BatchQuestion("1", "x" * 300, "Who?", tmp_path / ("x" * 300))
+    results, _ = run([long], SMALL, MODEL, tmp_path / "out", Fake())
+    assert results[0].error
+    assert results[0].error.startswith("DocumentError")
+
+
+def test_a_pipe_is_not_waited_for(questions: list[BatchQuestion], tmp_path: Path) -> None:
+    (tmp_path / "0.txt").unlink()
+    os.mkfifo(tmp_path / "0.txt")
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    assert results[0].error == "DocumentError: 0.txt: not a file"
