@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.scripted import run
 from wim_edge import bundle
 from wim_edge.bundle import BundleStep
-from wim_edge.cli.main import main
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(main, args)
 
 
 @pytest.fixture

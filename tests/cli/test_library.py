@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.cli.scripted import give
+from tests.cli.scripted import give, run
 from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
-from wim_edge.cli import main
 from wim_edge.errors import ModelNotFoundError
 from wim_edge.library import in_step
 from wim_edge.testing import FakeModel
@@ -30,10 +28,6 @@ def rows(tmp_path: Path) -> str:
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps({"title": title, "text": text}) + "\n" for title, text in DOCUMENTS))
     return str(path)
-
-
-def run(*args: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, args, input=stdin)
 
 
 def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
@@ -199,12 +193,6 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
     assert "1 document" in gone.stdout
 
 
-def test_what_is_not_there_is_not_remembered(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("The lighthouse was built in 1904.")
-    assert run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b")).exit_code == 3
-    assert run("library", "sync").exit_code == 0
-
-
 def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watchfiles = pytest.importorskip("watchfiles")
     folder = tmp_path / "papers"
@@ -258,10 +246,9 @@ def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.
 def test_a_file_that_could_not_be_added_is_not_looked_for_again(rows: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()
-    assert run("library", "add", rows).exit_code == 0
-    assert run("library", "add", str(empty)).exit_code == 3
+    assert run("library", "add", rows, str(empty), str(tmp_path / "missing")).exit_code == 3
     assert run("library", "sync").exit_code == 0
-    Path(rows).write_text("")  # added once, and now it cannot be read: what was there of it stays
+    Path(rows).write_text("")  # what was there of it stays
     result = run("library", "sync")
     assert (result.exit_code, "failed" in result.output) == (0, True)
     Path(rows).unlink()
