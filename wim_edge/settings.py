@@ -1,7 +1,7 @@
-"""Every default, in one place; the folders of files; and the ``WIM_EDGE_*`` variables.
+"""Every default, the folders of files, and the ``WIM_EDGE_*`` variables.
 
-Any field of :class:`Settings` can be set through the environment: ``WIM_EDGE_`` and the field's
-name in capitals, for example ``WIM_EDGE_N_CTX=8192``.
+The environment sets any field of `Settings`: ``WIM_EDGE_`` and the field's name in capitals, for example
+``WIM_EDGE_N_CTX=8192``.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that is read of a document. More is an error, raised before it can fill memory or hang the process."""
+    """Limits on a document. A larger one is an error, raised before it fills memory or hangs the process."""
 
     document_bytes: int = 512 * 2**20
     """The bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
@@ -118,14 +118,14 @@ class Limits:
     pdf_pages: int = 100_000
     """The pages of a PDF."""
     scan_pages: int = 1_000
-    """The pages of a file whose text is recognised, as they are pictures; further ones are left out. 0: none."""
+    """The scanned pages of a file whose text is recognised; further ones are left out. 0: none."""
     markdown_lines: int = 200_000
     """The lines of Markdown; a longer text is read without its headings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Limits):
-    """All that a user can set. Sizes are in tokens, unless said otherwise; None leaves the choice to wim-edge."""
+    """The settings of a user. Sizes are in tokens unless stated otherwise; None leaves the choice to wim-edge."""
 
     model: str | None = None
     """A name in models.toml, or the path of a GGUF file; None: the highest ranked model on this disk that fits."""
@@ -136,36 +136,35 @@ class Settings(Limits):
     n_batch: int = 512
     """The tokens of a prefill batch (and of its physical batch: 512 measured faster than 2,048 on a CPU)."""
     n_threads: int | None = None
-    """The number of threads; None: that of the physical cores."""
+    """The number of threads; None: the physical cores."""
     n_gpu_layers: int | None = None
     """The layers on the GPU; None: as many as fit, -1: all, 0: none."""
     rpc: str | None = None
-    """The servers of llama.cpp's RPC whose devices take the layers: HOST:PORT, separated by commas."""
+    """The RPC servers whose devices hold the layers: HOST:PORT, separated by commas."""
     kv_type: str = "f16"
     """The element type of the KV cache, one of KV_TYPES."""
     flash_attn: bool | None = None
     """True turns flash attention on; None: llama.cpp's choice on a GPU, off on a CPU, where it slows deep decoding."""
-
     adapter: str | None = None
     """A LoRA adapter that points at answers: the name of a shipped one, or the path of a GGUF file made for the model;
-    "none": the plain model. None: the one that models.toml names, if any."""
+    "none": the plain model. None: the one in models.toml, if any."""
 
-    # The pattern; where it says None, models.toml may name what was chosen for the model
+    # The pattern; for None, models.toml may have a value for the model
     pattern: str | None = None
-    """One of PATTERNS; `wim_edge.reading.pattern` says what each does, and which one is taken if none is named."""
+    """One of PATTERNS; `wim_edge.reading.pattern` describes them and the default."""
     relevance: str | None = None
     """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance.relevance`)."""
     judge: str | None = None
     """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
-    itself. None: the embedded model where each segment is read alone, if it is on this disk; else the model itself."""
+    itself. None: the embedded model for segments that are read alone, if it is on this disk; else the model itself."""
     embedding_model: str | None = None
-    """The scout, an embedding model that helps to tell which segments are read first, named as ``model`` is; "none":
+    """The scout, an embedding model that helps to choose which segments are read first, named as ``model`` is; "none":
     no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
     relevance_threshold: float | None = None
     """The relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, otherwise 0.1 of the best one's, 0.03
-    where each segment is read alone."""
+    for segments that are read alone."""
     max_passages: int | None = None
-    """The most segments or margins that the answer is given from."""
+    """The most segments or margins that the answer draws on."""
     margins: str | None = None
     """The kind of margins; verbatim: quotations of the segment, free: the model's own words."""
     query_first: bool = False
@@ -175,26 +174,26 @@ class Settings(Limits):
     margin_tokens: int | None = None
     """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
-    """The bound on what is read for an answer: seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
-    "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
-    32 at most; otherwise all of the text. None: auto."""
+    """The bound on reading for an answer: seconds ("20s", "5m"), a share of the text ("10%"), "all", or "auto": of
+    segments that are read alone the likely ones, until a better one is unlikely, 32 at most; otherwise all. None: auto.
+    """
     answer: str = "auto"
-    """The kind of answer that the question asks for, one of ANSWERS; auto: words of the text, or yes or no, as the
-    model tells; free: an explanation of any length, where a model writes."""
+    """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an
+    explanation of any length, by a model that writes."""
     prose: bool | None = None
-    """True if the model writes the answer in its own words, beside the short one that it points at; False: for a
-    question of fact it only points, which a small model does better. None: the model's in models.toml, else True."""
+    """True: the model writes the answer, besides the short one that it points at; False: for a question of fact it only
+    points, which a small model does better. None: the model's value in models.toml, else True."""
     short_answer: str | None = None
-    """The model whose short answer is shown first, one of SHORT_ANSWERS, where one judges and another one writes; None:
-    the model's in models.toml, else the judge's."""
+    """The model whose short answer is shown first, one of SHORT_ANSWERS, if one judges and another one writes; None:
+    the model's value in models.toml, else the judge."""
     first: bool = False
-    """True ends the reading with the first answer of which the judge is sure."""
+    """True ends the reading with the first answer that the judge is sure of."""
     answer_tokens: int = 256
     """The most tokens of an answer."""
     stop: tuple[str, ...] = ()
-    """The texts that end an answer, and are no part of it."""
+    """The texts that end an answer, and are not part of it."""
     templates: Path | None = None
-    """A directory whose templates stand before the shipped ones."""
+    """A directory whose templates replace the shipped ones."""
 
     # The library
     retriever: str = "bm25"
@@ -202,11 +201,11 @@ class Settings(Limits):
     recall_passages: int = 4
     """The most passages of a library that are read for an answer."""
     save: bool = True
-    """True keeps readings on disk, so that the next question on the same text need not read it again."""
+    """True saves readings on disk, so that the next question on the same text need not read it again."""
     readings: Path | None = None
     """The folder of saved readings; None: in the user's cache directory."""
     readings_bytes: int | None = None
-    """The most bytes that saved readings may take; None: a tenth of the disk's free space, at most 20 GB."""
+    """The most bytes of saved readings; None: a tenth of the disk's free space, at most 20 GB."""
 
     # Sampling of the answer and the margins; verdicts are never sampled
     temperature: float = 0.0
@@ -219,7 +218,7 @@ class Settings(Limits):
 
     @property
     def other_judge(self) -> str | None:
-        """The judge that is named, if it is another model."""
+        """The named judge, if it is another model."""
         return None if self.judge == ITSELF else self.judge
 
     def __post_init__(self, relevance_model: str | None) -> None:
@@ -254,7 +253,7 @@ class Settings(Limits):
         return replace(self, **given)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the settings that are not None, by name, as plain data for JSON; `from_dict` is the way back."""
+        """Returns the settings that are not None, by name, as plain data for JSON; `from_dict` is the inverse."""
         found = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
 
@@ -297,7 +296,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Tells whether a value is of these kinds: a bool is no number, a whole number is a float, no text holds a NUL."""
+    """Returns True if a value is of these kinds: a bool is no number, an int is a float, no text contains NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -327,12 +326,12 @@ def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z))"
-"""A pattern's beginning for names that become files': Windows keeps these for devices, whatever the ending."""
+"""The beginning of a pattern for file names: Windows reserves these for devices, with any extension."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """The folders in which wim-edge keeps things; ``WIM_EDGE_HOME`` moves all of them into one folder."""
+    """The folders of wim-edge; ``WIM_EDGE_HOME`` moves all of them into one folder."""
 
     config: Path
     models: Path
@@ -356,14 +355,14 @@ class Paths:
 
 
 def check_online(wanted: str, instead: str = "") -> None:
-    """Raises DownloadError where fetching is forbidden. ``wanted``: why it was tried; ``instead``: another way."""
+    """Raises DownloadError if fetching is forbidden. ``wanted``: why it is needed; ``instead``: an alternative."""
     if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", bool) is True:
-        hint = f"Leave --offline ({OFFLINE_VARIABLE}) away{instead}."
+        hint = f"Leave out --offline ({OFFLINE_VARIABLE}){instead}."
         raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 
 
 def read_small_file(path: Path) -> bytes:
-    """Reads a small file of ours, in whose place anything may lie by now. Raises OSError, also for a pipe, which would
+    """Returns the contents of a small file that others may have replaced. Raises OSError, also for a pipe, which may
     never end, and for a file of more than 16 MiB."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -375,7 +374,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def adapter_file(name: str | None) -> Path | None:
-    """Returns the file of a shipped adapter, or of one named by its path; None if none is named."""
+    """Returns the file of a shipped adapter, or of one named by path; None if none is named."""
     if name is None or name == NO_ADAPTER:
         return None
     own = package_file("adapters") / name
@@ -383,7 +382,7 @@ def adapter_file(name: str | None) -> Path | None:
 
 
 def package_file(name: str) -> Path:
-    """The path of ``models.toml``, ``templates`` or ``adapters``: in the installed package, or at a checkout's top."""
+    """Returns the path of ``models.toml``, ``templates`` or ``adapters``, in the installed package or a checkout."""
     package = Path(__file__).resolve().parent
     installed = package / "shipped" / name
     return installed if installed.exists() else package.parent / name

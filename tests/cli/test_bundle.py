@@ -41,8 +41,5 @@ def test_the_judge_goes_with_a_writer(tmp_path: Path, asked: list[Any]) -> None:
     assert "smollm2-135m is included (98 MB)" in done.stderr
     run("bundle", "--model", "qwen3-8b", "--alone", str(tmp_path / "b"))
     run("bundle", "--model", "embeddinggemma-300m", str(tmp_path / "b"))
-    assert [one[1] for one in asked[1:]] == [["qwen3-8b"], ["embeddinggemma-300m"]]
-
-
-def test_an_unknown_model_is_told(tmp_path: Path) -> None:
     assert run("bundle", "--model", "nothing", str(tmp_path / "b")).exit_code == 4
+    assert [one[1] for one in asked[1:]] == [["qwen3-8b"], ["embeddinggemma-300m"]]

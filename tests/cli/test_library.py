@@ -131,6 +131,9 @@ def test_wrong_requests(rows: str) -> None:
     assert run("ask", "a?").exit_code == 2
     assert run("library", "show", "other").exit_code == 8
     assert run("library", "remove", "other").exit_code == 8  # before anything is asked
+    assert run("library", "add", "").exit_code == 2  # not the current folder
+    assert run("library", "remove", "default", "").exit_code == 2
+    assert "4 documents" in run("library", "list").stdout
 
 
 def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
@@ -223,13 +226,6 @@ def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
     started = next(found for line in result.stdout.splitlines() if (found := json.loads(line))["type"] ==
                    "reading.started")  # fmt: skip
     assert started["documents"] == ["a.txt"]
-
-
-def test_an_empty_path_is_not_the_current_folder(rows: str) -> None:
-    run("library", "add", rows)
-    assert run("library", "add", "").exit_code == 2
-    assert run("library", "remove", "default", "").exit_code == 2
-    assert "4 documents" in run("library", "list").stdout
 
 
 def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ _HEADINGS = "The first line of a CSV file has the headings document,question and
 _QUOTES = "Put a field in double quotes if it contains the delimiter or a line break"
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _DELIMITERS = ",;\t"
-_MOST_FIELD = 2**31 - 1  # characters; the csv module takes 131,072 unless told otherwise
+_MAX_FIELD = 2**31 - 1  # characters; the csv module's default is 131,072
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def grouped(questions: Iterable[BatchQuestion]) -> list[DocumentGroup]:
 
 def _csv_rows(path: Path) -> list[Row]:
     text = text_of_file(path)
-    csv.field_size_limit(_MOST_FIELD)
+    csv.field_size_limit(_MAX_FIELD)
     try:
         delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
         found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -47,7 +47,7 @@ def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
     parquet: bool = False, watcher: Watcher[Result] | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
-    """Asks what ``folder`` lacks; returns the results of these questions, and whether Ctrl-C stopped the run.
+    """Asks what is missing in ``folder``; returns the results of these questions, and whether Ctrl-C stopped the run.
 
     A question that fails is a row with its error, and is asked again next time. At the end, or when the run is
     stopped, the rows are sorted by question. Raises InvalidRequestError, before anything is asked, if the folder holds

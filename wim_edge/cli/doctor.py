@@ -174,8 +174,6 @@ def _in_child(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show_machine(machine: Machine, paths: Paths) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
     _section(
         "This machine",
         ("system", f"{machine.system}, Python {machine.python}"),
@@ -183,7 +181,7 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
         ("built for", ", ".join((*machine.build.features, *machine.build.libraries))),
         *(("not used", f"{what}: {command}") for what, command in machine.build.unused),
         ("physical cores", str(machine.physical_cores)),
-        ("memory available", readable(machine.memory_available)),
+        ("memory available", _size(machine.memory_available)),
         ("GPU in this build", ", ".join(machine.build.backends) or ("yes" if machine.gpu_offload else "no")),
     )
     for device in machine.devices:
@@ -192,27 +190,21 @@ def _show_machine(machine: Machine, paths: Paths) -> None:
 
 
 def _show_device(kind: str, device: dict[str, Any]) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
-    size = f", {readable(device['free'])} of {readable(device['total'])} free" if device["total"] else ""
+    size = f", {_size(device['free'])} of {_size(device['total'])} free" if device["total"] else ""
     _line(kind, f"{device['name']}: {device['description']}{size}")
 
 
 def _show_recommended(best: dict[str, Any]) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
     name, judge = best["name"], best["judge"]
     where = "on this disk" if best["path"] else f"wim-edge models pull {name} ({megabytes(best['bytes'])})"
     tight = "" if best["fits"] else ": no model of the catalog fits, this is the smallest"
     room = f"{best['context']:,} tokens of context" + (f" and its judge, {judge}" if judge else "")
-    memory = f"{readable(best['memory_bytes'])} of {readable(best['memory_total'])}"
+    memory = f"{_size(best['memory_bytes'])} of {_size(best['memory_total'])}"
     _section("Recommended", ("model", f"{name}, {where}"), ("memory", f"{memory}, with {room}{tight}"))
 
 
 def _show_use(use: dict[str, Any]) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
-    sizes = {name: readable(n) for name, n in use["bytes_at_that_context"].items()}
+    sizes = {name: _size(n) for name, n in use["bytes_at_that_context"].items()}
     _section(
         "Would be used",
         ("model", f"{use['model']} ({use['architecture']}, {use['memory']} memory)"),
@@ -227,20 +219,24 @@ def _show_use(use: dict[str, Any]) -> None:
 
 
 def _show_roles(roles: dict[str, Any]) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
     judge, writer = roles["judge"], roles["writer"]
     shown = "none: the answer is the judge's quotation"
     if writer is not None:
         same = writer["model"] == judge["model"]
-        shown = "the judge itself" if same else f"{writer['model']}, {readable(writer['memory_bytes'])}"
+        shown = "the judge itself" if same else f"{writer['model']}, {_size(writer['memory_bytes'])}"
     _section(
         "Roles",
         ("scout", roles["scout"] or f"none: common words choose where to begin (wim-edge models pull {SCOUT})"),
-        ("judge", f"{judge['model']}, {readable(judge['memory_bytes'])}"),
+        ("judge", f"{judge['model']}, {_size(judge['memory_bytes'])}"),
         ("writer", shown),
-        ("memory of all", f"{readable(roles['memory_bytes'])}, with {USUAL_CONTEXT:,} tokens of context each at most"),
+        ("memory of all", f"{_size(roles['memory_bytes'])}, with {USUAL_CONTEXT:,} tokens of context each at most"),
     )
+
+
+def _size(nbytes: int) -> str:
+    from wim_edge.engine.memory_estimate import readable
+
+    return readable(nbytes)
 
 
 def _section(title: str, *lines: tuple[str, str]) -> None:

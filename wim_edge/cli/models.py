@@ -13,7 +13,6 @@ from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import json_option, model_names, yes_option
-from wim_edge.cli.progress import Progress
 from wim_edge.cli.terminal import confirm, one_line, print_json, print_table
 from wim_edge.errors import ModelError, ModelNotFoundError
 from wim_edge.settings import Paths
@@ -124,6 +123,8 @@ def _pull(entry: ModelEntry, paths: Paths) -> None:
 
 
 def _fetch(entry: ModelEntry, paths: Paths) -> Path:
+    from wim_edge.cli.progress import Progress
+
     with Progress(f"{entry.name}: ", size=megabytes) as progress:
         return catalog.fetch(entry, paths, progress)
 

@@ -162,15 +162,15 @@ class _MessageChunks:
     """Turns events into chunks of a message."""
 
     def __init__(self) -> None:
-        self.beside: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
 
     def chunks(self, event: events.Event) -> Iterator[ChatGenerationChunk]:
         if isinstance(event, events.AnswerDelta | events.CompletionDelta):
             yield ChatGenerationChunk(message=AIMessageChunk(content=event.text))
         elif isinstance(event, events.QuestionSettled):
-            self.beside["asked_as"] = event.asked_as
+            self._metadata["asked_as"] = event.asked_as
         elif isinstance(event, events.Warning):
-            self.beside.setdefault("warnings", []).append(event.text)
+            self._metadata.setdefault("warnings", []).append(event.text)
         elif isinstance(event, events.AnswerFinished):
             read, kept = event.usage.prefilled_tokens, event.usage.reused_tokens
             yield self._last(document_reader.answer_facts(event), read + kept, kept, event.usage.decoded_tokens)
@@ -181,7 +181,7 @@ class _MessageChunks:
     def _last(self, facts: dict[str, Any], n_input: int, n_cached: int, n_output: int) -> ChatGenerationChunk:
         usage = {"input_tokens": n_input, "output_tokens": n_output, "total_tokens": n_input + n_output,
                  "input_token_details": {"cache_read": n_cached}}  # fmt: skip
-        metadata = {**facts, **self.beside, "model_name": facts["model"]}
+        metadata = {**facts, **self._metadata, "model_name": facts["model"]}
         return ChatGenerationChunk(message=AIMessageChunk(
             content="", usage_metadata=usage, response_metadata=metadata, chunk_position="last"
         ))  # fmt: skip
