@@ -120,6 +120,7 @@ class RunProgress:
         if kept:
             click.echo(f"{len(kept)} of {total} asked before", err=True)
         self._progress.begin(len(kept))
+        self._progress(self._done, total, self.tally.text())  # draws the bar
 
     def add(self, row: Any) -> None:
         """Counts a question that was asked, or failed."""
