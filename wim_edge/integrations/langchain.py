@@ -18,7 +18,7 @@ from langchain_core.language_models.chat_models import BaseChatModel, agenerate_
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
@@ -32,12 +32,8 @@ from wim_edge.settings import Settings
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
-class WimEdgeRetriever(BaseRetriever):
-    """Retrieves passages of documents, or of a library, for a question, the best first.
-
-    The model reads documents and ranks their passages; passages of a library without documents are recalled by their
-    words. Metadata: the fields of `document_reader.citation`, and LangChain's ``source``.
-    """
+class _ReadsDocuments(BaseModel):
+    """The fields of both parts: what is read, and by which runtime."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -46,12 +42,21 @@ class WimEdgeRetriever(BaseRetriever):
     library: str | None = None
     settings: InstanceOf[Settings] | None = None
     runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
-    k: int | None = None
-    """The number of passages, unless a call sets its own; None: those that an answer would draw on."""
     _reader: DocumentReader = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
+
+
+class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
+    """Retrieves passages of documents, or of a library, for a question, the best first.
+
+    The model reads documents and ranks their passages; passages of a library without documents are recalled by their
+    words. Metadata: the fields of `document_reader.citation`, and LangChain's ``source``.
+    """
+
+    k: int | None = None
+    """The number of passages, unless a call sets its own; None: those that an answer would draw on."""
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any, k: int | None = None) -> list[LangChainDocument]:
         return [_passage(one) for one in self._reader.rank(query).finish().passages(k or self.k)]
@@ -63,7 +68,7 @@ class WimEdgeRetriever(BaseRetriever):
         return [_passage(one) for one in asked.passages(k or self.k)]
 
 
-class ChatWimEdge(BaseChatModel):
+class ChatWimEdge(_ReadsDocuments, BaseChatModel):
     """A chat model that reads documents: its own, a library's, and files and long texts in the messages. Without any,
     the messages go straight to the model.
 
@@ -72,19 +77,8 @@ class ChatWimEdge(BaseChatModel):
     input tokens of ``usage_metadata`` are those read now or known from before.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    documents: Any = ()
-    """Paths of files and folders, or texts (`wim_edge.Document`), one or several."""
-    library: str | None = None
-    settings: InstanceOf[Settings] | None = None
-    runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
     read: bool | None = None
     """True: texts of messages are read as documents; False: only files are; None: files and long texts."""
-    _reader: DocumentReader = PrivateAttr()
-
-    def model_post_init(self, context: Any, /) -> None:
-        self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
 
     @property
     def _llm_type(self) -> str:
