@@ -30,7 +30,7 @@ from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.split import PARTS, take_part
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
 from wim_edge.reading.outlook import Outlook
-from wim_edge.within import Within
+from wim_edge.settings import Within
 
 AT = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300)  # seconds
 

@@ -16,11 +16,18 @@ from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.roles import process_memory, resolved_settings, roles_for
 from wim_edge.testing import FakeModel
-from wim_edge.tuned_settings import Tuned
+from wim_edge.tuned import Tuned
 
 DOCUMENT = Document("mill.txt", MILL)
 QUESTION = "What did Brandt pay?"
 SHALLOW = Settings(pattern="wim-shallow", save=False)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A model file of the user's own."""
+    (tmp_path / "house.gguf").write_bytes(b"GGUF")
+    return tmp_path / "house.gguf"
 
 
 def judge() -> FakeModel:
@@ -60,20 +67,14 @@ def test_a_writer_is_not_asked_for_what_is_not_there() -> None:
     assert not model.contexts
 
 
-def test_a_writer_is_not_loaded_for_a_yes_or_no() -> None:
+@pytest.mark.parametrize("changes", [{"answer": "yesno"}, {"prose": False}])
+def test_a_writer_is_not_loaded_if_the_judge_s_quotation_answers(changes: dict[str, object]) -> None:
     model, _ = writer()
-    with Runtime(SHALLOW.with_changes(answer="yesno"), model=model, judge=judge()) as runtime:
+    with Runtime(SHALLOW.with_changes(**changes), model=model, judge=judge()) as runtime:
         answer = runtime.ask(DOCUMENT, QUESTION)
     assert answer.status != "not_found"
     assert answer.evidence
-    assert not model.contexts
-
-
-def test_without_prose_the_judge_s_quotation_is_the_answer() -> None:
-    model, _ = writer()
-    with Runtime(SHALLOW.with_changes(prose=False), model=model, judge=judge()) as runtime:
-        answer = runtime.ask(DOCUMENT, QUESTION)
-    assert answer.text.startswith("4,000 crowns\n")
+    assert changes.get("prose", True) or answer.text.startswith("4,000 crowns\n")
     assert not model.contexts
 
 
@@ -95,12 +96,10 @@ def test_a_deep_pattern_has_no_judge_unless_one_is_named() -> None:
     assert roles.writer is roles.auxiliary is None
 
 
-def test_the_embedded_model_judges_for_a_file_of_the_user_s(tmp_path: Path) -> None:
-    file = tmp_path / "house.gguf"
-    file.write_bytes(b"GGUF")
+def test_the_embedded_model_judges_for_a_file_of_the_user_s(house: Path) -> None:
 
     def roles(**changes: object) -> tuple[str | None, str | None, str]:
-        loaded = LoadedModels(Settings(model=str(file)).with_changes(**changes))
+        loaded = LoadedModels(Settings(model=str(house)).with_changes(**changes))
         found = roles_for(loaded, [DOCUMENT])
         reader = None if found.reader is loaded else found.reader.name
         return reader, found.writer and found.writer.name, found.resolved.pattern.name
@@ -111,13 +110,11 @@ def test_the_embedded_model_judges_for_a_file_of_the_user_s(tmp_path: Path) -> N
     assert roles(pattern="wim") == (None, None, "wim")
     for own in ({"judge": "self"}, {"relevance": "verdict"}, {"margins": "free"}):
         assert roles(pattern="wim-shallow", **own) == (None, None, "wim-shallow")
-    assert roles(judge=str(file)) == ("house", "house", "wim-shallow")
+    assert roles(judge=str(house)) == ("house", "house", "wim-shallow")
 
 
-def test_the_judge_reads_with_its_own_settings(tmp_path: Path) -> None:
-    file = tmp_path / "house.gguf"
-    file.write_bytes(b"GGUF")
-    loaded = LoadedModels(Settings(model=str(file), max_passages=2))
+def test_the_judge_reads_with_its_own_settings(house: Path) -> None:
+    loaded = LoadedModels(Settings(model=str(house), max_passages=2))
     resolved = roles_for(loaded, [DOCUMENT]).resolved
     assert (resolved.segment_tokens, resolved.max_passages) == (256, 2)
     assert resolved.settings.adapter == "smollm2-135m.gguf"
@@ -166,32 +163,26 @@ def test_what_a_process_takes_counts_the_judge(smollm2: Path, tmp_path: Path) ->
     assert process_memory(Settings(model=str(file), prose=False)) == judge + WORKING_SPACE
 
 
-def test_settings_are_told_with_the_judge_that_reads(tmp_path: Path) -> None:
-    file = tmp_path / "house.gguf"
-    file.write_bytes(b"GGUF")
-    told = resolved_settings(Settings(model=str(file))).explained()
+def test_settings_are_told_with_the_judge_that_reads(house: Path) -> None:
+    told = resolved_settings(Settings(model=str(house))).explained()
     assert told["judge"] == {"value": "smollm2-135m", "origin": "default"}
     assert (told["pattern"]["value"], told["segment_tokens"]["value"]) == ("wim-shallow", 256)
-    assert told["model"]["value"] == str(file)
+    assert told["model"]["value"] == str(house)
     assert resolved_settings(Settings(model="nothing")).explained()["judge"]["value"] is None
 
 
-def test_what_was_tuned_for_the_judge_counts_when_it_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "house.gguf"
-    file.write_bytes(b"GGUF")
+def test_what_was_tuned_for_the_judge_counts_when_it_judges(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"smollm2-135m": Tuned({"n_batch": 64}), "house": Tuned({"n_batch": 128})}
     monkeypatch.setattr(
-        "wim_edge.tuned_settings.load", lambda _, path: found["house" if path == file else "smollm2-135m"]
+        "wim_edge.loaded_models.load_tuned", lambda _, path: found["house" if path == house else "smollm2-135m"]
     )
-    roles = roles_for(LoadedModels(Settings(model=str(file))), [DOCUMENT])
+    roles = roles_for(LoadedModels(Settings(model=str(house))), [DOCUMENT])
     assert roles.writer is not None
     assert (roles.resolved.settings.n_batch, roles.writer.resolved().settings.n_batch) == (64, 128)
 
 
-def test_with_layers_on_other_machines_the_judge_stays_here(tmp_path: Path) -> None:
-    file = tmp_path / "house.gguf"
-    file.write_bytes(b"GGUF")
-    roles = roles_for(LoadedModels(Settings(model=str(file), rpc="127.0.0.1:1")), [DOCUMENT])
+def test_with_layers_on_other_machines_the_judge_stays_here(house: Path) -> None:
+    roles = roles_for(LoadedModels(Settings(model=str(house), rpc="127.0.0.1:1")), [DOCUMENT])
     assert roles.writer is not None
     own, settings = roles.writer.settings, roles.reader.settings
     assert (own.rpc, own.n_gpu_layers, settings.rpc, settings.n_gpu_layers) == ("127.0.0.1:1", None, None, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.settings import Paths, Settings, package_file, read_small_file
+from wim_edge.settings import Paths, Settings, Within, package_file, read_small_file
 
 
 def test_settings_from_the_environment() -> None:
@@ -65,3 +65,17 @@ def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(tmp_path: Path)
     for bad in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, tmp_path / "none"):
         with pytest.raises(OSError, match=r"regular|directory"):
             read_small_file(bad)
+
+
+@pytest.mark.parametrize("within", ["", "0s", "20", "s", "-1s", "101%", "0%", "1e3s", "٣s", "ALL", "5 s", "nan%"])
+def test_other_forms_of_a_bound_are_refused(within: str) -> None:
+    with pytest.raises(InvalidRequestError, match="within is"):
+        Settings(within=within)
+
+
+@pytest.mark.parametrize(
+    ("form", "seconds", "share"),
+    [("20s", 20.0, None), ("1.5m", 90.0, None), ("2h", 7200.0, None), ("10%", None, 0.1), ("all", None, None)],
+)
+def test_forms_of_a_bound(form: str, seconds: float | None, share: float | None) -> None:
+    assert Within.parse(form) == Within(seconds, share)

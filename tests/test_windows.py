@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from tests.system.test_journal import Done, opened
 from tests.windows import ACCESS_DENIED, INVALID_NAME, SHARING_VIOLATION, Windows, refuses_name
-from wim_edge import offline_install, tuned_settings
+from wim_edge import offline_install, tuned
 from wim_edge.catalog import Catalog, ModelEntry, PathSource, own
 from wim_edge.catalog.catalog import own_file
 from wim_edge.cli import main
@@ -125,14 +125,14 @@ def test_models_are_added_one_after_the_other() -> None:
     assert [catalog.get(name).name for name in ("one", "two", "three")] == ["one", "two", "three"]
 
 
-def test_a_damaged_file_of_tuned_settings_goes_aside(tmp_path: Path) -> None:
+def test_a_damaged_file_of_tuned_goes_aside(tmp_path: Path) -> None:
     pytest.importorskip("llama_cpp")
     paths, model = Paths.from_environment(), tmp_path / "m.gguf"
     model.write_bytes(b"GGUF")
     paths.config.mkdir(parents=True)
     (paths.config / "tuned.json").write_text("rubbish", encoding="utf-8")
-    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
-    assert tuned_settings.load(paths, model).settings == {"n_threads": 1}
+    tuned.save(paths, model, tuned.Tuned({"n_threads": 1}))
+    assert tuned.load(paths, model).settings == {"n_threads": 1}
     assert (paths.config / "tuned.json.damaged").exists()
 
 

@@ -17,32 +17,24 @@ _NAMES = {
     "Runtime": "wim_edge.runtime",
     "Settings": "wim_edge.settings",
     "WimEdgeError": "wim_edge.errors",
-    "events": "wim_edge.reading",
+    "events": "wim_edge.reading.events",
     "read_document": "wim_edge.documents",
     "stop_after": "wim_edge.reading.control",
     "stop_at": "wim_edge.reading.control",
 }
-__all__ = [
-    "AnswerFinished",
-    "Decision",
-    "Document",
-    "Runtime",
-    "Settings",
-    "WimEdgeError",
-    "events",
-    "read_document",
-    "stop_after",
-    "stop_at",
-]
+__all__ = [*_NAMES]
 
 if TYPE_CHECKING:
-    from wim_edge.documents import Document, read_document
-    from wim_edge.errors import WimEdgeError
-    from wim_edge.reading import events
-    from wim_edge.reading.control import Decision, stop_after, stop_at
-    from wim_edge.reading.events import AnswerFinished
-    from wim_edge.runtime import Runtime
-    from wim_edge.settings import Settings
+    from wim_edge.documents import Document as Document
+    from wim_edge.documents import read_document as read_document
+    from wim_edge.errors import WimEdgeError as WimEdgeError
+    from wim_edge.reading import events as events
+    from wim_edge.reading.control import Decision as Decision
+    from wim_edge.reading.control import stop_after as stop_after
+    from wim_edge.reading.control import stop_at as stop_at
+    from wim_edge.reading.events import AnswerFinished as AnswerFinished
+    from wim_edge.runtime import Runtime as Runtime
+    from wim_edge.settings import Settings as Settings
 
 
 def __getattr__(name: str) -> Any:
@@ -50,9 +42,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'wim_edge' has no attribute {name!r}")
     import importlib
 
-    if name == "events":
-        return importlib.import_module("wim_edge.reading.events")
-    return getattr(importlib.import_module(_NAMES[name]), name)
+    module = importlib.import_module(_NAMES[name])
+    return module if name == "events" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

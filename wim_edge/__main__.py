@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     try:
         from wim_edge.cli import main as command
-    except KeyboardInterrupt:  # Ctrl-C at once: there is no command yet that could end well
+    except KeyboardInterrupt:  # Ctrl-C during the imports
         sys.stderr.write("cancelled\n")
         sys.exit(130)
     try:
@@ -18,8 +18,8 @@ def main() -> None:
 
 
 def _end_at_once(code: int) -> None:
-    """Ends the process, unless its output cannot be written. Threads of Ray's libraries outlive its shutdown: one that
-    met what a slower end takes apart would end the program by a signal, after all is done."""
+    """Ends the process, unless its output cannot be written. Threads of Ray outlive its shutdown and may crash while
+    the interpreter shuts down."""
     import os
 
     try:

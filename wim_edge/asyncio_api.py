@@ -10,7 +10,7 @@ from wim_edge.reading.events import Event
 
 
 class Streaming(Protocol):
-    """A `Runtime`, a `Worker`, or whatever else tells a question's events and can be stopped."""
+    """A `Runtime`, a `Worker`, or another source of events that can be cancelled."""
 
     def stream(self, *given: Any, **more: Any) -> Iterator[Event]: ...
 
@@ -18,10 +18,10 @@ class Streaming(Protocol):
 
 
 async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
-    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread of its own.
+    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors.
 
-    Raises the errors that it raises. Leaving the loop, or cancelling the task, cancels the reading within a
-    batch; close the generator (`contextlib.aclosing`) to do so at once.
+    Leaving the loop, or cancelling the task, cancels the reading within a batch; close the generator
+    (`contextlib.aclosing`) to do so at once.
     """
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
@@ -34,7 +34,7 @@ async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerato
                 if gone:
                     break
                 loop.call_soon_threadsafe(found.put_nowait, event)
-        except BaseException as error:  # noqa: BLE001 - carried over to the task and raised there
+        except BaseException as error:  # noqa: BLE001 - raised in the task
             last = error
         loop.call_soon_threadsafe(found.put_nowait, last)
 

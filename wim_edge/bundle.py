@@ -1,9 +1,9 @@
-"""A folder from which wim-edge is installed where there is no network: wheels, models and a script.
+"""A folder that installs wim-edge without a network: wheels, models and a script.
 
     DIR/install.py     `wim_edge.offline_install`, which needs Python alone: python3 install.py [FOLDER]
-    DIR/wheels/        wim-edge and what it needs, in the versions that are installed here, for this kind of machine
-    DIR/models/        the models' files, as wim-edge keeps them
-    DIR/bundle.json    what is to be installed
+    DIR/wheels/        wim-edge and its dependencies, in the versions installed here, for this kind of machine
+    DIR/models/        the models' files, in wim-edge's own layout
+    DIR/bundle.json    what to install
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME = "wim-edge"
 
 @dataclass(frozen=True)
 class BundleStep:
-    """A step that is done: what, and the bytes that it put into the folder."""
+    """A finished step, and the bytes that it added to the folder."""
 
     what: str
     nbytes: int
@@ -38,17 +38,17 @@ class BundleStep:
 def make_bundle(
     target: Path, models: Iterable[ModelEntry], extras: Iterable[str], paths: Paths
 ) -> Iterator[BundleStep]:
-    """Fills the folder, which must be empty or not there yet; yields each step once it is done.
+    """Fills a new or empty folder; yields each step once it is done.
 
-    Raises InvalidRequestError for another folder or a model that is the user's own file, DownloadError where pip or a
+    Raises InvalidRequestError for another folder or a model that is the user's own file, DownloadError if pip or a
     model's source fails.
     """
     models, extras = list(models), list(extras)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidRequestError(f"{target} is there, and not an empty folder", "Name a new folder.")
+        raise InvalidRequestError(f"{target} exists, and is not an empty folder", "Name a new folder.")
     if own := next((one for one in models if isinstance(one.sources[0], PathSource)), None):
         raise InvalidRequestError(
-            f"{own.name} is a file of your own", "Copy it, and add it there: wim-edge models add FILE."
+            f"{own.name} is a file of your own", "Copy it, and add it on the other machine: wim-edge models add FILE."
         )
     check_online("wheels come from a package index")
     try:
@@ -67,7 +67,7 @@ def make_bundle(
 
 
 def _requirement(extras: Iterable[str], *, version: bool) -> str:
-    """Returns what pip is asked for: this version, or what we were installed from, if that is a folder or a wheel."""
+    """Returns the requirement for pip: this version, or the folder or wheel that this package was installed from."""
     found, named = distribution(_NAME), ",".join(extras)
     what = f"{_NAME}[{named}]" if named else _NAME
     url = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")
@@ -75,7 +75,7 @@ def _requirement(extras: Iterable[str], *, version: bool) -> str:
 
 
 def _gather_wheels(wheels: Path, extras: Iterable[str]) -> int:
-    """Has pip fetch or build all wheels, in the versions that are installed; returns their bytes."""
+    """Fetches or builds all wheels with pip, in the installed versions; returns their bytes."""
     bounds = (f"{one.metadata['Name']}=={one.version}\n" for one in distributions() if one.metadata["Name"] != _NAME)
     command = [*subprocesses.pip(), "wheel", "--quiet", "--disable-pip-version-check", "--no-input"]
     with tempfile.TemporaryDirectory() as scratch:

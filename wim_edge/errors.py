@@ -1,4 +1,4 @@
-"""Every error that wim-edge raises on purpose, as one tree.
+"""All errors that wim-edge raises on purpose, as one tree.
 
     WimEdgeError                 exit code 1
     ├── InvalidRequestError      2   the question, an option or a template is wrong
@@ -12,11 +12,11 @@
     │   ├── ContextOverflowError 5   more tokens than the context holds
     │   └── MemoryBudgetError    5   more memory than the machine has free
     ├── EngineError              6   llama.cpp refused or failed
-    └── LibraryError             8   a library, or a saved reading, cannot be used or is not there
+    └── LibraryError             8   a library, or a saved reading, is missing or unusable
 
-Each carries a message (what happened) and a hint (what to do), one line each. Exit code 10 means
-that the reader stopped early and got an answer, 11 that the documents do not seem to hold one, 130 that the
-reader cancelled; none of these is an error.
+Each has a message (what happened) and a hint (what to do), one line each. Exit code 10 means that the reader stopped
+early and got an answer, 11 that the documents do not seem to contain one, 130 that the reader cancelled; none of these
+is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Mapping
 
 
 class WimEdgeError(Exception):
-    """The base of all errors here. ``str()`` is the message; ``hint`` says what to do about it."""
+    """The base of all errors. ``str()`` is the message; ``hint`` says what to do."""
 
     exit_code = 1
 
@@ -34,7 +34,7 @@ class WimEdgeError(Exception):
         self.hint = hint
 
     def to_dict(self) -> dict[str, str]:
-        """Returns the error as plain data for JSON; `from_dict` makes it again."""
+        """Returns the error as plain data for JSON; `from_dict` is the inverse."""
         return {"error": type(self).__name__, "message": str(self), "hint": self.hint}
 
 
@@ -71,7 +71,7 @@ class DownloadError(ModelError):
 
 
 class DiskError(DownloadError):
-    """A model could not be written: another source would not help."""
+    """A model could not be written, so another source does not help."""
 
 
 class CapacityError(WimEdgeError):
@@ -99,13 +99,13 @@ class EngineError(WimEdgeError):
 
 
 class LibraryError(WimEdgeError):
-    """A library, or a saved reading, cannot be used or is not there."""
+    """A library, or a saved reading, is missing or unusable."""
 
     exit_code = 8
 
 
 def from_dict(given: Mapping[str, str]) -> WimEdgeError:
-    """Returns the error that `WimEdgeError.to_dict` wrote down; an EngineError if its class is not one of these."""
+    """Returns the error that `WimEdgeError.to_dict` returned; an EngineError if its class is unknown."""
     kind = globals().get(given["error"])
     made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
     return made(given["message"], given["hint"])

@@ -1,9 +1,9 @@
-"""Follow-up questions: one that refers to the turn before it is asked so that it can be understood alone.
+"""Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
 
-A question is scored against a text word by word, so "and in 2022?" or "When did he sign it?" finds nothing. A model
-that writes restates the question (`Restater`). Where none does, or where it returns the question as it was put, a
-question of at most three words with a question mark is asked behind the turn before. A few words without a mark
-("notice period") are a search. Neither depends on which words they are, so both work in every language.
+Relevance is scored by words, so "and in 2022?" or "When did he sign it?" finds nothing. A model that writes restates
+the question (`Restater`). Without one, or if it returns the question unchanged, a question of at most three words with
+a question mark is asked after the turn before it. A few words without a mark ("notice period") are a search. Neither
+rule depends on the words, so both work in every language.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from wim_edge.reading.control import Control
 from wim_edge.reading.generate import Generation
 from wim_edge.reading.grounding import Grounding
 
-WHY = "it goes on from the question before"
-"""The reason, as it is shown, why a follow-up question is not asked as it was put."""
-_FEW = 3
-"""The most words of a question that is asked behind the turn before it."""
+WHY = "it refers to the question before it"
+"""The reason that is shown for a restated question."""
+_MAX_WORDS = 3
+"""The most words of a question that is asked after the turn before it."""
 _MARKS = ("?", "？", "؟")
-_SHORT = 200
-"""The most characters of an answer that is shown in a question."""
-_RESTATED = 64
+_MAX_ANSWER = 200
+"""The most characters of an answer within a question."""
+_MAX_RESTATED = 64
 """The most tokens of a restated question."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?")
-"""A word; of scripts without blanks two characters."""
+"""A word; two characters in scripts without blanks."""
 _SYSTEM = "You rewrite questions so that they can be understood without the conversation."
 _REQUEST = "Question: {}\nAnswer: {}\nNext question: {}\n\nWrite the next question so that it stands alone."
 _EXAMPLES = (
@@ -45,7 +45,7 @@ _EXAMPLES = (
     ("Who leads the choir?", "Anna Brandt", "Since when?", "Since when does Anna Brandt lead the choir?"),
     ("What is the fee for adults?", "9 pounds", "When does the show begin?", "When does the show begin?"),
 )
-"""Turns (question, answer), the next question, and that one restated; two of them stay as they are."""
+"""Question, answer, next question, and that one restated; two of them stay unchanged."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Turn:
 
 
 def completed(question: str, before: Turn | None) -> str:
-    """Returns a question of a few words behind the turn before it; any other as it is."""
+    """Returns a question of a few words with the turn before it; any other unchanged."""
     if before is None or not goes_on(question):
         return question
     return f"{_shown(before)} {question.strip()}"
 
 
 def last_turn(turns: Iterable[Turn]) -> Turn | None:
-    """Returns the last of the turns as they were put, its question completed by those before it."""
+    """Returns the last of the turns, its question completed by those before it."""
     last = None
     for turn in turns:
         last = Turn(completed(turn.question, last), turn.short)
@@ -72,8 +72,8 @@ def last_turn(turns: Iterable[Turn]) -> Turn | None:
 
 
 def goes_on(question: str) -> bool:
-    """Returns True if a question has a question mark and so few words that it goes on from the one before."""
-    return question.rstrip().endswith(_MARKS) and len(_WORD.findall(question)) <= _FEW
+    """Returns True if a question has a question mark and so few words that it refers to the one before."""
+    return question.rstrip().endswith(_MARKS) and len(_WORD.findall(question)) <= _MAX_WORDS
 
 
 class Restater:
@@ -81,13 +81,13 @@ class Restater:
 
     def __init__(self) -> None:
         self._kept: dict[str, Snapshot] = {}
-        """The examples' state, by the context that it belongs to."""
+        """The state after the examples, by context."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question so that it can be understood without the turn before it, or as it is if it can.
+        """Returns the question so that it stands alone; unchanged if it already does.
 
-        ``writer``: None, or a base model, restates nothing. Values that neither the question nor the turn has are not
-        written. Raises Interrupted, ModelError, CapacityError.
+        ``writer``: None, or a base model, restates nothing. Values that are in neither the question nor the turn are
+        not written. Raises Interrupted, ModelError, CapacityError.
         """
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
@@ -95,10 +95,10 @@ class Restater:
         examples: list[Message] = [("system", _SYSTEM)]
         for asked, said, following, alone in _EXAMPLES:
             examples += [("user", _REQUEST.format(asked, said, following)), ("assistant", alone)]
-        request = _REQUEST.format(before.question, before.short[:_SHORT], question)
+        request = _REQUEST.format(before.question, before.short[:_MAX_ANSWER], question)
         tokens = conversation(model, [*examples, ("user", request)], writer.chat_variables)
         known = tokens[: common_prefix_length(tokens, conversation(model, examples, writer.chat_variables))]
-        context = writer.context(padded(len(tokens) + _RESTATED))
+        context = writer.context(padded(len(tokens) + _MAX_RESTATED))
         control.add(context)
         with context.sequence() as sequence:
             kept = self._kept.get(context.fingerprint)
@@ -109,12 +109,12 @@ class Restater:
                 self._kept[context.fingerprint] = sequence.snapshot()
             sequence.append(tokens[len(known) :])
             grounding = Grounding(model, [before.question, before.short, question])
-            told = Generation(model, sequence, Sampler(), _RESTATED, stops=("\n",), grounding=grounding)
-            text = "".join(told.pieces()).strip()
+            restated = Generation(model, sequence, Sampler(), _MAX_RESTATED, stops=("\n",), grounding=grounding)
+            text = "".join(restated.pieces()).strip()
         is_other = text.casefold() not in (before.question.strip().casefold(), question.strip().casefold())
-        return text if text and told.finish_reason == "stop" and is_other else completed(question, before)
+        return text if text and restated.finish_reason == "stop" and is_other else completed(question, before)
 
 
 def _shown(turn: Turn) -> str:
     short = " ".join(turn.short.split())
-    return f"{turn.question.strip()} ({short})" if short and len(short) <= _SHORT else turn.question.strip()
+    return f"{turn.question.strip()} ({short})" if short and len(short) <= _MAX_ANSWER else turn.question.strip()

@@ -1,4 +1,4 @@
-"""The models that a runtime holds in memory, their chat formats, and the context that documents are read in."""
+"""The models that a runtime holds in memory, their chat formats, and the context for documents."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wim_edge import tuned_settings
-from wim_edge.catalog import EMBEDDED, SCOUT, PathSource, ResolvedModel, is_here, resolve
+from wim_edge.catalog import EMBEDDED, SCOUT, ModelEntry, PathSource, ResolvedModel, is_here, resolve
 from wim_edge.catalog.entry import USUAL_CONTEXT
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Model
@@ -23,7 +22,8 @@ from wim_edge.reading.resolved_settings import resolve as resolve_settings
 from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.system.journal import templates_digest
-from wim_edge.tuned_settings import Tuned
+from wim_edge.tuned import Tuned
+from wim_edge.tuned import load as load_tuned
 
 if TYPE_CHECKING:
     from wim_edge.engine.embedding import EmbeddingModel
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """A model's identity: its name, the fingerprint of its file and of llama.cpp's build, and what answers depend on
-    besides the settings: the fingerprints of the models that score and embed and of the adapter, and the templates."""
+    """A model's name, the fingerprint of its file and llama.cpp's build, and what else answers depend on besides the
+    settings: the fingerprints of judge, scout and adapter, and the templates."""
 
     name: str
     fingerprint: str
@@ -44,16 +44,14 @@ class Identity:
 MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """The settings that cannot change on a loaded model."""
 _LONG = 1 << 15
-"""A number of characters. The loaded model soon counts the tokens of a shorter text, and loading the vocabulary alone
-costs the context some memory."""
+"""Characters above which tokens are counted before the weights are loaded; for less, that costs more than it saves."""
 
 
 class LoadedModels:
-    """The model of these settings and, for other roles, its judge and an embedding model; each is loaded when it is
-    first needed.
+    """The model of these settings and, for other roles, its judge and an embedding model; each is loaded on first use.
 
-    ``model``, ``embedder``, ``judge``: opened ones to use instead of those that the settings name; the caller closes
-    them.
+    ``model``, ``embedder``, ``judge``: open models to use instead of the settings'; the caller closes them.
+    ``lender``: the object whose model this one shares.
     """
 
     def __init__(
@@ -65,7 +63,7 @@ class LoadedModels:
         self._model, self._lender = model, lender
         self._is_given: bool = model is not None if lender is None else lender._is_given
         self._found: ResolvedModel | None = None
-        """The file of the model, once it has been looked for."""
+        """The file of the model, once it is found."""
         self._tuned = Tuned()
         self._given_judge: Model | None = judge if lender is None else lender._given_judge
         self._judge: LoadedModels | None = None
@@ -73,7 +71,7 @@ class LoadedModels:
         self._embedders: dict[str, EmbeddingModel] = {}
         """The embedding models that are loaded, by name."""
         self._opened: list[Model | LoadedModels] = []
-        """The models to close: those that were not given."""
+        """The models to close: those that the caller did not give."""
         self._context: Context | None = None
 
     @property
@@ -81,27 +79,35 @@ class LoadedModels:
         """The model's name. Raises ModelNotFoundError."""
         return self.model().info.name if self._is_given else self.find().name
 
+    @property
+    def _entry(self) -> ModelEntry | None:
+        """The model's entry in a catalog."""
+        return self._found.entry if self._found else None
+
+    @property
+    def chat_variables(self) -> Mapping[str, Any]:
+        """The variables for the model's chat template, from models.toml."""
+        return self._entry.chat if self._entry else {}
+
     @cached_property
     def support(self) -> SupportWeights:
-        """The weights of the evidence that an answer is in a document, as they were fitted for the model."""
-        entry = self._found.entry if self._found else None
-        return SupportWeights.from_mapping(entry.support if entry else {})
+        """The weights of evidence that were fitted for the model."""
+        return SupportWeights.from_mapping(self._entry.support if self._entry else {})
 
     @cached_property
     def confirmation(self) -> Confirmation:
-        """The weights of what the model says of the passages that a judge has chosen."""
-        entry = self._found.entry if self._found else None
-        return Confirmation.from_mapping(entry.confirmation if entry else {})
+        """The weights with which the model confirms a judge's support."""
+        return Confirmation.from_mapping(self._entry.confirmation if self._entry else {})
 
     @property
     def in_memory(self) -> list[str]:
-        """The names of the models that are loaded: this one, and its judge."""
+        """The names of the loaded models among this one and its judge."""
         own = [self.name] if self._model is not None else []
         return own + (self._judge.in_memory if self._judge is not None else [])
 
     def memory_bytes(self) -> int:
-        """Estimates the bytes of the model and of a context of ``n_ctx`` cells, or of a usual size, without loading it.
-        Raises ModelError."""
+        """Estimates the bytes of the model and a context of ``n_ctx`` or a usual size, without loading it. Raises
+        ModelError."""
         from wim_edge.engine.gguf import read_header
         from wim_edge.engine.memory_estimate import estimate
 
@@ -114,15 +120,14 @@ class LoadedModels:
         if self._lender is not None:
             return self._lender.model()
         if self._model is None:
-            # An adapter points at answers, which is the judge's work
+            # The adapter points at answers, which is the judge's work
             own = self.settings if self.judge() is None else replace(self.settings, adapter=NO_ADAPTER)
             self._model = open_model(self.find(), own)
             self._opened.append(self._model)
         return self._model
 
     def check_file(self) -> None:
-        """Raises ModelError or CapacityError now, if the model's file cannot be loaded later, as far as that can be
-        told without loading it."""
+        """Raises ModelError or CapacityError if the model's file cannot be loaded, as far as its header shows."""
         if self._lender is not None:
             self._lender.check_file()
         elif self._model is None:
@@ -130,7 +135,7 @@ class LoadedModels:
 
     def check_fits(self, documents: Sequence[Document]) -> None:
         """Raises ContextOverflowError if the pattern reads the documents whole and no context of the model holds them,
-        before the weights are loaded, which may take long. Raises what `model` raises too."""
+        before the weights are loaded. Raises what `model` raises too."""
         size = sum(len(document.text) for document in documents)
         if self._model is not None or size < _LONG:
             return
@@ -150,37 +155,34 @@ class LoadedModels:
                 check_fits(count, documents, limit)
 
     def find(self) -> ResolvedModel:
-        """Looks for the file of the model, once. Raises ModelNotFoundError."""
+        """Returns the file of the model, which is looked up once. Raises ModelNotFoundError."""
         if self._found is None and self._lender is not None:
             self._found, self._tuned = self._lender.find(), self._lender._tuned
         if self._found is None:
             paths = Paths.from_environment()
             self._found = resolve(self.settings.model, paths)
-            self._tuned = tuned_settings.load(paths, self._found.path)
+            self._tuned = load_tuned(paths, self._found.path)
         return self._found
 
     def resolved(
         self, automatic: tuple[str, str] | None = None, *, here: bool = True, pattern: str | None = None
     ) -> ResolvedSettings:
-        """Returns the settings that a question is answered with. Those of models.toml count once `find` has found the
-        model; one that was given has none. ``automatic``: see `wim_edge.reading.resolved_settings.resolve`. ``here``:
-        False leaves out what was tuned for this machine. ``pattern``: takes the place of the settings' own."""
+        """Returns the settings that a question is answered with; those of models.toml apply once `find` was called.
+
+        ``automatic``: see `wim_edge.reading.resolved_settings.resolve`. ``here``: False leaves out what was tuned for
+        this machine. ``pattern`` replaces the settings' own.
+        """
         settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}
         return resolve_settings(settings, suggested, self._tuned.settings if here else {}, automatic)
 
-    @property
-    def chat_variables(self) -> Mapping[str, Any]:
-        """The variables that models.toml sets for the model's chat template."""
-        return self._found.entry.chat if self._found and self._found.entry else {}
-
     def chat(self) -> tuple[ChatFormat, str | None]:
-        """Returns the format of a conversation with the model, and a warning if that was not clear."""
+        """Returns the format of a conversation with the model, and a warning if it was guessed."""
         return chat_format(self.model(), self.chat_variables)
 
     def judge(self) -> LoadedModels | None:
-        """Returns the judge, if another model than this one decides which passages answer where each segment is read
-        alone: the one that is named, or else the embedded one, trained for it. Raises ModelNotFoundError."""
+        """Returns the model that judges segments that are read alone, if it is another one: the named one, or else the
+        embedded one, which was trained for it. Raises ModelNotFoundError."""
         name = self.settings.other_judge
         if name is None and not self._takes_usual_judge():
             return None
@@ -195,8 +197,8 @@ class LoadedModels:
         return self._judge
 
     def _takes_usual_judge(self) -> bool:
-        """Tells whether the judge that is not named takes part: the one that was given or, for a model that writes, the
-        embedded one, unless the settings ask for what it was not trained for."""
+        """Returns True if the default judge is used: the one that was given or, for a model that writes, the embedded
+        one, unless the settings need what it was not trained for."""
         given = self.settings
         if (
             given.judge == ITSELF or given.adapter not in (None, NO_ADAPTER) or given.margins not in (None, "verbatim")
@@ -211,7 +213,7 @@ class LoadedModels:
         return found.name != EMBEDDED and found.suggested.get("prose") is not False
 
     def embedder(self) -> Embedder | None:
-        """Returns the model that tells which segments are near the question, if any. Raises what `model` raises."""
+        """Returns the scout, if there is one. Raises what `model` raises."""
         owner, name = self._lender or self, self.embedder_name
         if owner._given_embedder is not None or name is None:
             return owner._given_embedder
@@ -221,14 +223,14 @@ class LoadedModels:
 
     @property
     def embedder_name(self) -> str | None:
-        """The embedding model that is named, or else the usual scout, if it is on this disk."""
+        """The named embedding model, or else the usual scout if it is on this disk."""
         named = self.settings.embedding_model
         if named is not None or self._is_given:
             return None if named == NO_MODEL else named
         return SCOUT if is_here(SCOUT, Paths.from_environment()) else None
 
     def context(self, n_ctx: int) -> Context:
-        """Returns the context that documents are read in, of at least so many cells. Raises MemoryBudgetError."""
+        """Returns the context for documents, with at least so many cells. Raises MemoryBudgetError."""
         if self._context is not None and self._context.n_ctx < n_ctx:
             self._context.close()
             self._context = None
@@ -237,7 +239,7 @@ class LoadedModels:
         return self._context
 
     def with_changes(self, **changes: object) -> LoadedModels:
-        """Returns the same models with these settings changed; this object still closes them.
+        """Returns the same models with these settings changed; this object closes them.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """
@@ -257,7 +259,7 @@ class LoadedModels:
         return other
 
     def locate(self) -> None:
-        """Looks for the model's file, unless the model was given. Raises ModelNotFoundError."""
+        """Finds the model's file, unless the model was given. Raises ModelNotFoundError."""
         if not self._is_given:
             self.find()
 
@@ -278,18 +280,17 @@ class LoadedModels:
 
 
 def _settings_of_judge(settings: Settings, name: str) -> Settings:
-    """Returns the settings of the model that judges for another one, on this machine: on its CPU if the layers of the
-    other one go to other machines."""
+    """Returns the settings of a model that judges for another one. With RPC it runs on this machine's CPU."""
     n_gpu_layers = 0 if settings.rpc else settings.n_gpu_layers
     return replace(settings, model=name, judge=ITSELF, rpc=None, n_gpu_layers=n_gpu_layers, prose=None)
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
-    """Loads a model's file, with the tuned settings where the given ones leave the choice open. Raises ModelError,
-    CapacityError, and what `engine.rpc.register` raises."""
+    """Loads a model's file, with tuned settings for those that are not given. Raises ModelError, CapacityError, and
+    what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
-    tuned = tuned_settings.load(Paths.from_environment(), found.path)
+    tuned = load_tuned(Paths.from_environment(), found.path)
     path = prepare_model_file(found, settings, tuned)
     return Model(path, resolve_settings(settings, found.suggested, tuned.settings).settings, found.name)
 
@@ -305,8 +306,8 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -> Path:
-    """Returns the file to load for a model: its own or its tuned copy. One that no catalog vouches for is first tried
-    in a process of its own. Raises what `open_model` raises."""
+    """Returns the file to load for a model: its own or its tuned copy. A file that is in no catalog is first loaded in
+    a child process. Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights
 
@@ -318,15 +319,15 @@ def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -
 
 
 def _is_unknown(found: ResolvedModel) -> bool:
-    """Tells whether no catalog vouches for a model's file."""
+    """Returns True if the file is in no catalog: nobody has checked it."""
     if found.entry is None:
         return True
     return any(isinstance(one, PathSource) and one.path == found.path for one in found.entry.sources)
 
 
 def portable_settings(settings: Settings) -> Settings:
-    """Returns the settings in a form that is the same on every machine: the model by name or path, as the best one may
-    differ, with what models.toml sets for it; absolute paths. Raises ModelError."""
+    """Returns settings that mean the same on every machine: the model's name or path, its settings of models.toml, and
+    absolute paths. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates
@@ -339,12 +340,12 @@ def portable_settings(settings: Settings) -> Settings:
 
 
 def _whole(model: str | None) -> str | None:
-    """Returns a model's absolute path if it is a file, else the name as it is."""
+    """Returns the absolute path of a file, or a model's name as it is."""
     return os.path.abspath(model) if model and os.path.isfile(model) else model
 
 
 def model_identity(settings: Settings) -> Identity:
-    """Returns the identity of the model that these settings name, without loading it. Raises ModelError."""
+    """Returns the identity of the settings' model, without loading it. Raises ModelError."""
     templates = settings.templates
     name, found = _fingerprint(settings.model)
     own = LoadedModels(settings)
@@ -378,9 +379,9 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
-    """Raises ModelError unless these settings name the same model here, on the machine ``where``."""
+    """Raises ModelError unless these settings name the same model on this machine, ``where``."""
     if model_identity(settings) != model:
         raise ModelFileError(
-            f"{where} has other files of {model.name}, templates or llama-cpp-python than where the run was begun",
+            f"{where} has another {model.name}, other templates or another llama-cpp-python than the run",
             "Install the same on each machine.",
         )

@@ -1,7 +1,7 @@
-"""Install wim-edge from the folder in which this script lies, without a network: python3 install.py [FOLDER]
+"""Install wim-edge from the folder of this script, without a network: python3 install.py [FOLDER]
 
-It makes a virtual environment in FOLDER (default: wim-edge in the home folder), installs the wheels there and puts the
-models where wim-edge keeps them. Python 3.11 or newer is all that it needs.
+It creates a virtual environment in FOLDER (default: wim-edge in the home folder), installs the wheels there, and copies
+the models to wim-edge's folder. It needs only Python 3.11 or newer.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def install(bundle: Path, target: Path) -> Path:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copies a model beside its place and renames it: one that a running program has open stays whole for it."""
+    """Copies a model under another name and renames it, so that a running program keeps its open file."""
     if target.is_file() and target.stat().st_size == file.stat().st_size:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Installs into the folder that is named, and says how to ask."""
+    """Installs into the named folder, and prints how to ask."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default="~/wim-edge", help="default: %(default)s")
     given = parser.parse_args()

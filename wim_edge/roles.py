@@ -1,8 +1,8 @@
-"""The roles of models in one question: which one reads and judges, and which one words the answer.
+"""The roles of models for one question: which one reads and judges, and which one writes the answer.
 
-Where each segment is read alone, the judge reads, scores, points and tells whether the documents answer at all; by
-default it is the embedded model, which was trained for that. The writer is given the chosen passages and nothing else.
-What is read is kept for the judge, whatever model writes.
+For segments that are read alone, the judge reads, scores, points, and decides whether the documents answer at all. By
+default it is the embedded model, which was trained for that. The writer gets the chosen passages and nothing else.
+Readings are saved for the judge, whatever model writes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence as Seq
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from wim_edge import speeds
+from wim_edge import tuned
 from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.errors import ModelError
@@ -21,23 +21,24 @@ from wim_edge.reading.plan import context_limit
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.settings import Settings
 
-_SAMPLE = 1 << 14  # characters whose tokens tell how many all have
+_SAMPLE = 1 << 14
+"""The characters from whose tokens the tokens of all are estimated."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The models of a question, by what they do, and the settings that it is read with."""
+    """The models of a question by role, and the settings of its reading."""
 
     model: LoadedModels
-    """The model that the settings name."""
+    """The settings' model."""
     reader: LoadedModels
-    """The model that reads, scores and points: the judge where each segment is read alone, else the model itself."""
+    """The model that reads, scores and points: the judge for segments that are read alone, else the model itself."""
     resolved: ResolvedSettings
     """The reader's settings."""
     writer: LoadedModels | None = None
-    """The model that words the answer, if it is not the reader; None: the reader does, or its quotation is enough."""
+    """The model that writes the answer, if it is not the reader; None: the reader writes or only quotes."""
     auxiliary: LoadedModels | None = None
-    """A model that scores segments or margins which another one reads (Writing in the Margins, appendix A)."""
+    """A model that scores what another one reads (Writing in the Margins, appendix A)."""
 
     @property
     def judge(self) -> LoadedModels | None:
@@ -51,9 +52,9 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns who does what for a question on these documents; of none, who usually does.
+    """Returns the roles for a question on these documents; without documents, the usual ones.
 
-    If neither the user nor models.toml names a pattern, each segment is read alone where there is a judge; else the
+    If neither the user nor models.toml names a pattern, a judge means that each segment is read alone; else the
     documents' length and the model's speed decide. Raises what `LoadedModels.model` raises.
     """
     loaded.locate()
@@ -67,8 +68,8 @@ def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings that a question on these documents is answered with, for a person: the reader's, and those
-    that the model itself has. Raises what `roles_for` raises."""
+    """Returns the settings of a question on these documents, to show to a person: the reader's, and some of the model's
+    own. Raises what `roles_for` raises."""
     roles = roles_for(loaded, documents)
     if roles.reader is loaded:
         return roles.resolved
@@ -81,8 +82,8 @@ def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSetti
 
 
 def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings that a question would be answered with, for a person, without loading a model; if there is
-    no such model, those known without it. The pattern may still depend on the text's length."""
+    """Returns the settings of a question, to show to a person, without loading a model. Without such a model, they are
+    the ones known without it. The pattern may still depend on the text's length."""
     loaded = LoadedModels(settings)
     with suppress(ModelError):
         return resolve_for(loaded, ())
@@ -90,7 +91,7 @@ def resolved_settings(settings: Settings) -> ResolvedSettings:
 
 
 def process_memory(settings: Settings) -> int:
-    """Estimates the bytes that a process takes that answers with these settings. Raises ModelError."""
+    """Estimates the bytes of a process that answers with these settings. Raises ModelError."""
     roles = roles_for(LoadedModels(settings), ())
     return sum(one.memory_bytes() for one in roles.used) + WORKING_SPACE
 
@@ -105,4 +106,4 @@ def _usual_pattern(
     size = sum(len(document.text) for document in documents)
     tokens = len(model.tokenize(sample)) * size // max(1, len(sample))
     limit = context_limit(resolved.settings, model.info.n_ctx_train, model.largest_n_ctx).tokens
-    return automatic(tokens, limit, speeds.known(model))
+    return automatic(tokens, limit, tuned.known_speed(model))

@@ -1,17 +1,17 @@
-"""One question: all that is settled before anything is read for it, and its run from the first event to the last.
+"""One question: its preparation, and its run from the first event to the last.
 
-`prepare` makes a `QuestionSession` (how the documents are read, scored and answered), `run_session` reads, answers and
-says what it took.
+`prepare` returns a `QuestionSession`, which holds how the documents are read, scored and answered. `run_session` reads,
+answers and reports the cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 
-from wim_edge import speeds
+from wim_edge import tuned
 from wim_edge.answer.citations import cite
 from wim_edge.answer.pointed import Answer
 from wim_edge.answer.stage import AnswerStage
@@ -33,39 +33,63 @@ from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.similarity import Similarity, is_mostly_latin
 from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.roles import roles_for
-from wim_edge.settings import NO_MODEL, Settings
-from wim_edge.within import ALL, AUTO
+from wim_edge.settings import ALL, AUTO, NO_MODEL, Settings
 
-_FEW = 16
-"""The segments up to which a text has no use of a scout: they are soon read."""
-_EXPLAINED = 16
-"""The most candidates that an answer tells of."""
-_SAMPLE = 4096  # characters of a document that show its script
+_MIN_SEGMENTS = 17
+"""The fewest segments for which a scout is loaded; a shorter text is soon read."""
+_MAX_EXPLAINED = 16
+"""The most candidates in an answer's event."""
+_SAMPLE = 4096
+"""The characters of a document that show its script."""
 _NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and its options, as `Runtime.stream` takes them; ``text`` is None to read ahead."""
+
+    text: str | None
+    on_margin: Policy | None = None
+    verdicts: Mapping[int, bool] | None = None
+    read_on: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """One use of a runtime: what to close at its end, its clock, and the requests to stop it."""
+
+    stack: ExitStack = field(default_factory=ExitStack)
+    clock: Timings = field(default_factory=Timings)
+    control: Control = field(default_factory=Control)
 
 
 @dataclass
 class QuestionSession:
     """A question, its reading, and how it is answered. The reading stays in the cache until the next question, so that
-    this one can be answered again without reading, when the reader has judged margins."""
+    this one can be answered again without reading, after the reader has judged margins."""
 
     reading: Reading
     prompts: Prompts
     warnings: list[str]
+    request: tuple[Seq[Document], str | None]
+    """The documents and the question; equal ones may be answered from this reading."""
     writer: Writer | None = None
-    """The model that words the answer, if another one reads."""
-    request: object = None
-    """The request; an equal one may be answered from this reading."""
+    """The model that writes the answer, if another one reads."""
     is_answered: bool = False
     """True if it was answered, from all of the text or from what was read when the reader stopped it."""
     answering: AnswerStage | None = None
-    """The stage that gave its last answer."""
+    """The stage of its last answer."""
 
-    def reset(self, control: Control, clock: Timings, *, read_on: bool = False) -> None:
-        """Prepares to answer once more; with ``read_on``, after the reading has gone on where it stopped."""
+    def can_answer(self, documents: Seq[Document], question: Question) -> bool:
+        """Returns True if a question is this one again, to be answered from its reading."""
+        again = question.read_on or question.verdicts is not None
+        return again and self.request == (documents, question.text)
+
+    def reset(self, question: Question, run: Run) -> None:
+        """Prepares to answer once more; with ``question.read_on``, after more reading."""
         reading, window = self.reading, self.reading.cache
-        reading.control, self.warnings, reading.reads_on = control, [], read_on
-        reading.clock = window.clock = reading.writer.clock = clock
+        reading.control, self.warnings, reading.reads_on = run.control, [], question.read_on
+        reading.clock = window.clock = reading.writer.clock = run.clock
         window.reused_tokens += window.read_tokens
         window.read_tokens = window.reread_tokens = reading.writer.decoded_tokens = 0
 
@@ -86,16 +110,13 @@ class QuestionSession:
         self.reading.close()
 
 
-def prepare(
-    loaded: LoadedModels, documents: Seq[Document], query: str | None, on_margin: Policy | None,
-    clock: Timings, control: Control,
-) -> QuestionSession:  # fmt: skip
-    """Settles how the documents are read and how the question, if there is one, is answered.
+def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
+    """Returns the session for a question on documents; without a text, for reading them ahead.
 
-    Raises InvalidRequestError, ModelError, CapacityError, LibraryError if saving was the purpose and nothing can be
-    saved, and Interrupted if the reader cancels.
+    Raises InvalidRequestError, ModelError, CapacityError, LibraryError if reading ahead cannot save anything, and
+    Interrupted if the reader cancels.
     """
-    roles = roles_for(loaded, documents)
+    roles, query, clock = roles_for(loaded, documents), question.text, run.clock
     reader, resolved = roles.reader, roles.resolved
     settings, pattern = resolved.settings, resolved.pattern
     if not documents and pattern.name != "llm":
@@ -114,13 +135,12 @@ def prepare(
         relevance = relevance_for(resolved, scorer or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
 
     def tokenize(text: str) -> list[int]:
-        if control.requested is Decision.CANCEL:  # a long text takes a while
+        if run.control.requested is Decision.CANCEL:  # a long text takes a while
             raise Interrupted
         return model.tokenize(text)
 
     cells = relevance.reserved_cells if relevance else 0
     plan = make_plan(model, chat, prompts, resolved, documents, query or "", cells, tokenize)
-    notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
     with clock.stage("load"):
         context = reader.context(plan.n_ctx)
         saved, failure = _open_saved_reading(context, model, resolved, plan)
@@ -137,22 +157,22 @@ def prepare(
         embedder, unused = _scout(loaded, settings, plan) if not pattern.deep else (None, None)
     similarity = Similarity(embedder, plan.query, saved) if embedder is not None else None
     reading = Reading(
-        model, context, chat, plan, resolved, sampler, relevance, control, clock, on_margin, saved,
+        model, context, chat, plan, resolved, sampler, relevance, run.control, clock, question.on_margin, saved,
         reader.support, similarity,
-    )
-    notes += [note for note in (failure, unused) if note]
+    )  # fmt: skip
+    notes = (f"{document.name}: {note}" for document in documents for note in document.notes)
+    warnings = [warning, *notes, failure, unused, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
     writer = Writer(roles.writer) if roles.writer is not None else None
-    warnings = [*([warning] if warning else []), *notes, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
-    return QuestionSession(reading, prompts, warnings, writer)
+    return QuestionSession(reading, prompts, [one for one in warnings if one], (documents, query), writer)
 
 
 def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:
-    """Returns the embedding model that is to help: the one that is named, or the usual one, which reads Latin letters;
-    and a note where that cannot be loaded. Raises what `LoadedModels.embedder` raises of one that is named."""
+    """Returns the embedding model to use: the named one, or for Latin script the usual one, with a warning if that
+    cannot be loaded. Raises what `LoadedModels.embedder` raises for a named one."""
     if settings.embedding_model is not None:
         return loaded.embedder(), None
     texts = [plan.query, *(document.text[:_SAMPLE] for document in plan.documents)]
-    if len(plan.segments) <= _FEW or not all(map(is_mostly_latin, texts)):
+    if len(plan.segments) < _MIN_SEGMENTS or not all(map(is_mostly_latin, texts)):
         return None, None
     try:
         return loaded.embedder(), None
@@ -162,7 +182,7 @@ def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedd
 
 
 def _unused(reading: Reading, *, has_auxiliary: bool) -> Iterator[str]:
-    """Yields a note for each setting that cannot be followed."""
+    """Yields a warning for each setting that has no effect."""
     resolved, relevance, trained = reading.resolved, reading.relevance, reading.model.info.n_ctx_train
     if (resolved.settings.n_ctx or 0) > trained:
         yield f"the context is limited to the {trained:,} tokens the model was trained for"
@@ -183,11 +203,10 @@ def _auxiliary(judge: LoadedModels | None) -> Scorer | None:
 def _open_saved_reading(
     context: Context, model: Model, resolved: ResolvedSettings, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
-    """Returns the saved reading that keeps this one, or None: with no reason if none is wanted, with the reason if none
-    can be kept and the text is read anew."""
+    """Returns the saved reading for these documents; None, with the reason if it was wanted but cannot be opened."""
     settings = resolved.settings
     if not settings.save or settings.query_first or not plan.documents:
-        return None, None  # with the question before the text, a state serves that question alone
+        return None, None  # a state with the question before the text serves that question alone
     shape = "deep" if resolved.pattern.deep else "shallow"
     try:
         store, name = ReadingStore.of(settings), model.info.name
@@ -217,7 +236,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         with suppress(Interrupted):
             yield from _with_provisional_answers(reading)
         if reading.resolved.settings.save:
-            speeds.note(reading.model, reading.cache.read_tokens, reading.clock.of_stage("prefill"))
+            tuned.note_speed(reading.model, reading.cache.read_tokens, reading.clock.of_stage("prefill"))
         for note in reading.saved.notes if reading.saved else ():
             yield events.Warning(note)
     if not plan.query:
@@ -244,8 +263,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
 
 
 def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
-    """Yields the reading's events, and after each margin the answer so far, where there is a sure one and it is another
-    than the last."""
+    """Yields the reading's events, and after a margin the answer so far, if it is sure and differs from the last."""
     shown = ""
     for event in reading.run():
         yield event
@@ -297,7 +315,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
 
 
 def _falls_short(reading: Reading) -> bool:
-    """Tells whether what was read is no longer enough, as the reader has set some of it aside."""
+    """Returns True if what was read no longer suffices because the reader rejected some of it."""
     return reading.may_read_on and False in reading.ranking.verdicts.values() and not reading.is_enough()
 
 
@@ -336,7 +354,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         answer.evidence.to_dict() if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
-        tuple(one.shown for one in answer.candidates[:_EXPLAINED]),
+        tuple(one.shown for one in answer.candidates[:_MAX_EXPLAINED]),
     )
 
 
@@ -354,5 +372,5 @@ def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
 def _nothing_read(reading: Reading) -> bool:
     if reading.n_read or not reading.plan.segments:
         return False
-    window = reading.cache  # of one text that is read through, a part of a segment is something
+    window = reading.cache  # deep reading may answer from part of a segment
     return not (reading.resolved.pattern.deep and (window.read_tokens or window.reused_tokens))

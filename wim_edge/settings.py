@@ -1,7 +1,7 @@
-"""Every default, in one place; the folders of files; and the ``WIM_EDGE_*`` variables.
+"""Every default, the folders of files, and the ``WIM_EDGE_*`` variables.
 
-Any field of :class:`Settings` can be set through the environment: ``WIM_EDGE_`` and the field's
-name in capitals, for example ``WIM_EDGE_N_CTX=8192``.
+The environment sets any field of `Settings`: ``WIM_EDGE_`` and the field's name in capitals, for example
+``WIM_EDGE_N_CTX=8192``.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import re
 import stat
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from wim_edge.errors import DownloadError, InvalidRequestError
-from wim_edge.within import WANTED, Within
 
 PATTERNS = ("llm", "rag", "wim", "wim-focus", "wim-shallow")
 RELEVANCES = ("verdict", "likelihood-gain", "likelihood", "cascade", "bm25")
@@ -28,30 +27,87 @@ MARGINS = ("verbatim", "free")
 ANSWERS = ("auto", "fact", "yesno", "list", "summary", "free")
 SHORT_ANSWERS = ("judge", "writer")
 RETRIEVERS = ("bm25", "recall", "hybrid")
+KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
-"""The variable of the server's token, which is no setting, so that nothing shows it."""
+"""The variable of the server's token. It is not a setting, so nothing prints it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """The variable that forbids fetching: only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
+NO_ADAPTER = NO_MODEL = "none"
+"""The value of ``adapter`` for the plain model, and of ``embedding_model`` for no model."""
+ITSELF = "self"
+"""The value of ``judge`` for the model itself."""
+FORMER_NAMES = {"relevance_model": "judge"}
+"""Former names of settings, accepted for one version, with today's names."""
+AUTO, ALL = "auto", "all"
+"""Values of ``within`` that are neither a time nor a share."""
+UNLIKELY = 0.05
+"""The probability of a better segment below which ``auto`` stops reading."""
+WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
+"""The form of ``within``, as a regular expression for JSON Schema."""
+_WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
+_WITHIN_FORMS = "auto, 20s, 5m, 10% or all"
+_UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_MAX_SEGMENTS = 32
+"""The most segments that ``auto`` reads. If none of them fits, the rest seldom do (docs/choices.md)."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
 _NOUNS: Mapping[object, str] = {
     str: "a text", int: "a whole number", float: "a number", bool: "yes or no", Path: "a path", tuple: "texts"
 }  # fmt: skip
-KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
+_CHOICES = {"kv_type": KV_TYPES, "pattern": PATTERNS, "relevance": RELEVANCES, "answer": ANSWERS, "margins": MARGINS,
+            "short_answer": SHORT_ANSWERS, "retriever": RETRIEVERS}  # fmt: skip
+_RANGES: Mapping[str, tuple[float, float | None]] = {
+    "n_ctx": (256, None), "n_batch": (16, 8192), "n_threads": (1, 1024), "n_gpu_layers": (-1, None),
+    "max_passages": (1, 64), "segment_tokens": (16, None), "margin_tokens": (1, None), "answer_tokens": (1, None),
+    "relevance_threshold": (0, 1), "readings_bytes": (0, None), "recall_passages": (1, 64), "seed": (0, 2**63 - 1),
+    "scan_pages": (0, None), "document_bytes": (1, None), "markup_bytes": (1, None), "html_depth": (1, None),
+    "pdf_pages": (1, None), "markdown_lines": (1, None),
+}  # fmt: skip
+"""The least and the most value of a setting; None: no upper bound."""
 
 
-NO_ADAPTER = NO_MODEL = "none"
-"""The value of ``adapter`` that means the plain model, and of ``embedding_model`` that means no model."""
-ITSELF = "self"
-"""The value of ``judge`` that means the model itself."""
-FORMER_NAMES = {"relevance_model": "judge"}
-"""Former names of settings, accepted for one version, with today's names."""
+@dataclass(frozen=True)
+class Within:
+    """The bounds of a reading: ``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1),
+    ``unread``, the probability of a better segment below which it ends, and ``segments``. None: no bound."""
+
+    seconds: float | None = None
+    share: float | None = None
+    unread: float | None = None
+    segments: int | None = None
+
+    @classmethod
+    def parse(cls, text: str | None) -> Within:
+        """Returns the bounds; None is auto. Raises ValueError for a text of another form."""
+        if text is None or text == AUTO:
+            return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
+        if text == ALL:
+            return cls()
+        found = _WITHIN.fullmatch(text)
+        number = float(found["number"]) if found else 0.0
+        if found is None or number == 0 or (found["unit"] == "%" and number > 100):
+            raise ValueError(f"{text!r} is none of {_WITHIN_FORMS}")
+        if found["unit"] == "%":
+            return cls(share=number / 100)
+        return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
+
+    def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
+        """Returns True if no further segment is read after so many seconds and segments.
+
+        ``share``: the share of the text with the next segment. ``unread``: `Ranking.unread`; if it is None, auto reads
+        all of the text.
+        """
+        if self.unread is not None:
+            return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
+        if self.seconds is not None:
+            return seconds >= self.seconds
+        return self.share is not None and share > self.share
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that is read of a document. More is an error, raised before it can fill memory or hang the process."""
+    """Limits on a document. A larger one is an error, raised before it fills memory or hangs the process."""
 
     document_bytes: int = 512 * 2**20
     """The bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
@@ -62,14 +118,14 @@ class Limits:
     pdf_pages: int = 100_000
     """The pages of a PDF."""
     scan_pages: int = 1_000
-    """The pages of a file whose text is recognised, as they are pictures; further ones are left out. 0: none."""
+    """The scanned pages of a file whose text is recognised; further ones are left out. 0: none."""
     markdown_lines: int = 200_000
     """The lines of Markdown; a longer text is read without its headings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Limits):
-    """All that a user can set. Sizes are in tokens, unless said otherwise; None leaves the choice to wim-edge."""
+    """The settings of a user. Sizes are in tokens unless stated otherwise; None leaves the choice to wim-edge."""
 
     model: str | None = None
     """A name in models.toml, or the path of a GGUF file; None: the highest ranked model on this disk that fits."""
@@ -80,36 +136,35 @@ class Settings(Limits):
     n_batch: int = 512
     """The tokens of a prefill batch (and of its physical batch: 512 measured faster than 2,048 on a CPU)."""
     n_threads: int | None = None
-    """The number of threads; None: that of the physical cores."""
+    """The number of threads; None: the physical cores."""
     n_gpu_layers: int | None = None
     """The layers on the GPU; None: as many as fit, -1: all, 0: none."""
     rpc: str | None = None
-    """The servers of llama.cpp's RPC whose devices take the layers: HOST:PORT, separated by commas."""
+    """The RPC servers whose devices hold the layers: HOST:PORT, separated by commas."""
     kv_type: str = "f16"
     """The element type of the KV cache, one of KV_TYPES."""
     flash_attn: bool | None = None
     """True turns flash attention on; None: llama.cpp's choice on a GPU, off on a CPU, where it slows deep decoding."""
-
     adapter: str | None = None
     """A LoRA adapter that points at answers: the name of a shipped one, or the path of a GGUF file made for the model;
-    "none": the plain model. None: the one that models.toml names, if any."""
+    "none": the plain model. None: the one in models.toml, if any."""
 
-    # The pattern; where it says None, models.toml may name what was chosen for the model
+    # The pattern; for None, models.toml may have a value for the model
     pattern: str | None = None
-    """One of PATTERNS; `wim_edge.reading.pattern` says what each does, and which one is taken if none is named."""
+    """One of PATTERNS; `wim_edge.reading.pattern` describes them and the default."""
     relevance: str | None = None
     """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance.relevance`)."""
     judge: str | None = None
     """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
-    itself. None: the embedded model where each segment is read alone, if it is on this disk; else the model itself."""
+    itself. None: the embedded model for segments that are read alone, if it is on this disk; else the model itself."""
     embedding_model: str | None = None
-    """The scout, an embedding model that helps to tell which segments are read first, named as ``model`` is; "none":
+    """The scout, an embedding model that helps to choose which segments are read first, named as ``model`` is; "none":
     no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
     relevance_threshold: float | None = None
     """The relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, otherwise 0.1 of the best one's, 0.03
-    where each segment is read alone."""
+    for segments that are read alone."""
     max_passages: int | None = None
-    """The most segments or margins that the answer is given from."""
+    """The most segments or margins that the answer draws on."""
     margins: str | None = None
     """The kind of margins; verbatim: quotations of the segment, free: the model's own words."""
     query_first: bool = False
@@ -119,26 +174,26 @@ class Settings(Limits):
     margin_tokens: int | None = None
     """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
-    """The bound on what is read for an answer: seconds of reading ("20s", "5m"), a share of the text ("10%"), "all", or
-    "auto": where each segment is read alone, the promising ones first, until a better one is unlikely among the others,
-    32 at most; otherwise all of the text. None: auto."""
+    """The bound on reading for an answer: seconds ("20s", "5m"), a share of the text ("10%"), "all", or "auto": of
+    segments that are read alone the likely ones, until a better one is unlikely, 32 at most; otherwise all. None: auto.
+    """
     answer: str = "auto"
-    """The kind of answer that the question asks for, one of ANSWERS; auto: words of the text, or yes or no, as the
-    model tells; free: an explanation of any length, where a model writes."""
+    """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an
+    explanation of any length, by a model that writes."""
     prose: bool | None = None
-    """True if the model writes the answer in its own words, beside the short one that it points at; False: for a
-    question of fact it only points, which a small model does better. None: the model's in models.toml, else True."""
+    """True: the model writes the answer, besides the short one that it points at; False: for a question of fact it only
+    points, which a small model does better. None: the model's value in models.toml, else True."""
     short_answer: str | None = None
-    """The model whose short answer is shown first, one of SHORT_ANSWERS, where one judges and another one writes; None:
-    the model's in models.toml, else the judge's."""
+    """The model whose short answer is shown first, one of SHORT_ANSWERS, if one judges and another one writes; None:
+    the model's value in models.toml, else the judge."""
     first: bool = False
-    """True ends the reading with the first answer of which the judge is sure."""
+    """True ends the reading with the first answer that the judge is sure of."""
     answer_tokens: int = 256
     """The most tokens of an answer."""
     stop: tuple[str, ...] = ()
-    """The texts that end an answer, and are no part of it."""
+    """The texts that end an answer, and are not part of it."""
     templates: Path | None = None
-    """A directory whose templates stand before the shipped ones."""
+    """A directory whose templates replace the shipped ones."""
 
     # The library
     retriever: str = "bm25"
@@ -146,11 +201,11 @@ class Settings(Limits):
     recall_passages: int = 4
     """The most passages of a library that are read for an answer."""
     save: bool = True
-    """True keeps readings on disk, so that the next question on the same text need not read it again."""
+    """True saves readings on disk, so that the next question on the same text need not read it again."""
     readings: Path | None = None
     """The folder of saved readings; None: in the user's cache directory."""
     readings_bytes: int | None = None
-    """The most bytes that saved readings may take; None: a tenth of the disk's free space, at most 20 GB."""
+    """The most bytes of saved readings; None: a tenth of the disk's free space, at most 20 GB."""
 
     # Sampling of the answer and the margins; verdicts are never sampled
     temperature: float = 0.0
@@ -163,7 +218,7 @@ class Settings(Limits):
 
     @property
     def other_judge(self) -> str | None:
-        """The judge that is named, if it is another model."""
+        """The named judge, if it is another model."""
         return None if self.judge == ITSELF else self.judge
 
     def __post_init__(self, relevance_model: str | None) -> None:
@@ -173,40 +228,24 @@ class Settings(Limits):
             if not _is_one(getattr(self, name), kinds):
                 wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
                 raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes {wanted}.")
-        limits = [limit.name for limit in fields(Limits) if limit.name != "scan_pages"]
-        rules: tuple[tuple[str, bool, str], ...] = (
-            ("n_ctx", self.n_ctx is None or self.n_ctx >= 256, "at least 256"),
-            ("n_batch", 16 <= self.n_batch <= 8192, "16 to 8192"),
-            ("n_threads", self.n_threads is None or 1 <= self.n_threads <= 1024, "1 to 1024"),
-            ("n_gpu_layers", self.n_gpu_layers is None or self.n_gpu_layers >= -1, "-1 (all) or more"),
-            ("rpc", self.rpc is None or all(map(_ENDPOINT.fullmatch, self.rpc.split(","))), "HOST:PORT[,HOST:PORT]"),
-            ("kv_type", self.kv_type in KV_TYPES, "one of " + ", ".join(KV_TYPES)),
-            ("pattern", self.pattern in (None, *PATTERNS), "one of " + ", ".join(PATTERNS)),
-            ("relevance", self.relevance in (None, *RELEVANCES), "one of " + ", ".join(RELEVANCES)),
-            ("answer", self.answer in ANSWERS, "one of " + ", ".join(ANSWERS)),
-            ("margins", self.margins in (None, *MARGINS), "one of " + ", ".join(MARGINS)),
-            ("short_answer", self.short_answer in (None, *SHORT_ANSWERS), "one of " + ", ".join(SHORT_ANSWERS)),
-            ("max_passages", self.max_passages is None or 1 <= self.max_passages <= 64, "1 to 64"),
-            ("segment_tokens", self.segment_tokens is None or self.segment_tokens >= 16, "at least 16"),
-            ("margin_tokens", self.margin_tokens is None or self.margin_tokens >= 1, "at least 1"),
-            ("within", _is_within(self.within), WANTED),
-            ("answer_tokens", self.answer_tokens >= 1, "at least 1"),
-            ("relevance_threshold", 0 <= (self.relevance_threshold or 0) <= 1, "0 to 1"),
-            ("readings_bytes", self.readings_bytes is None or self.readings_bytes >= 0, "0 or more"),
-            ("retriever", self.retriever in RETRIEVERS, "one of " + ", ".join(RETRIEVERS)),
-            ("recall_passages", 1 <= self.recall_passages <= 64, "1 to 64"),
-            ("temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"),
-            ("top_p", 0 < self.top_p <= 1, "above 0, up to 1"),
-            ("min_p", 0 <= self.min_p < 1, "0 to below 1"),
-            ("seed", 0 <= self.seed < 2**63, "0 to 2^63 - 1"),
-            ("scan_pages", self.scan_pages >= 0, "0 or more"),
-            *((one, getattr(self, one) >= 1, "at least 1") for one in limits),
-        )
-        for name, good, wanted in rules:
+        for name, good, wanted in self._rules():
             if not good:
-                raise InvalidRequestError(
-                    f"{name} is {getattr(self, name)!r}", f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
-                )
+                hint = f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
+                raise InvalidRequestError(f"{name} is {getattr(self, name)!r}", hint)
+
+    def _rules(self) -> Iterator[tuple[str, bool, str]]:
+        """Yields the name of each setting that has a rule, whether its value is good, and which values are."""
+        for name, choices in _CHOICES.items():
+            yield name, getattr(self, name) in (None, *choices), f"one of {', '.join(choices)}"
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            good = value is None or (least <= value and (most is None or value <= most))
+            yield name, good, f"at least {least}" if most is None else f"{least} to {most}"
+        yield "rpc", self.rpc is None or all(map(_ENDPOINT.fullmatch, self.rpc.split(","))), "HOST:PORT[,HOST:PORT]"
+        yield "within", _is_within(self.within), _WITHIN_FORMS
+        yield "temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"
+        yield "top_p", 0 < self.top_p <= 1, "above 0, up to 1"
+        yield "min_p", 0 <= self.min_p < 1, "0 to below 1"
 
     def with_changes(self, **changes: object) -> Settings:
         """Returns a copy with these fields changed; a None leaves the field as it is."""
@@ -214,7 +253,7 @@ class Settings(Limits):
         return replace(self, **given)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the settings that are not None, by name, as plain data for JSON; `from_dict` is the way back."""
+        """Returns the settings that are not None, by name, as plain data for JSON; `from_dict` is the inverse."""
         found = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
 
@@ -257,7 +296,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Tells whether a value is of these kinds: a bool is no number, a whole number is a float, no text holds a NUL."""
+    """Returns True if a value is of these kinds: a bool is no number, an int is a float, no text contains NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -287,12 +326,12 @@ def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z))"
-"""A pattern's beginning for names that become files': Windows keeps these for devices, whatever the ending."""
+"""The beginning of a pattern for file names: Windows reserves these for devices, with any extension."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """The folders in which wim-edge keeps things; ``WIM_EDGE_HOME`` moves all of them into one folder."""
+    """The folders of wim-edge; ``WIM_EDGE_HOME`` moves all of them into one folder."""
 
     config: Path
     models: Path
@@ -316,14 +355,14 @@ class Paths:
 
 
 def check_online(wanted: str, instead: str = "") -> None:
-    """Raises DownloadError where fetching is forbidden. ``wanted``: why it was tried; ``instead``: another way."""
+    """Raises DownloadError if fetching is forbidden. ``wanted``: why it is needed; ``instead``: an alternative."""
     if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", bool) is True:
-        hint = f"Leave --offline ({OFFLINE_VARIABLE}) away{instead}."
+        hint = f"Leave out --offline ({OFFLINE_VARIABLE}){instead}."
         raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 
 
 def read_small_file(path: Path) -> bytes:
-    """Reads a small file of ours, in whose place anything may lie by now. Raises OSError, also for a pipe, which would
+    """Returns the contents of a small file that others may have replaced. Raises OSError, also for a pipe, which may
     never end, and for a file of more than 16 MiB."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -335,7 +374,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def adapter_file(name: str | None) -> Path | None:
-    """Returns the file of a shipped adapter, or of one named by its path; None if none is named."""
+    """Returns the file of a shipped adapter, or of one named by path; None if none is named."""
     if name is None or name == NO_ADAPTER:
         return None
     own = package_file("adapters") / name
@@ -343,7 +382,7 @@ def adapter_file(name: str | None) -> Path | None:
 
 
 def package_file(name: str) -> Path:
-    """The path of ``models.toml``, ``templates`` or ``adapters``: in the installed package, or at a checkout's top."""
+    """Returns the path of ``models.toml``, ``templates`` or ``adapters``, in the installed package or a checkout."""
     package = Path(__file__).resolve().parent
     installed = package / "shipped" / name
     return installed if installed.exists() else package.parent / name

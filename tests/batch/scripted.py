@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 
 from wim_edge import Runtime, Settings
-from wim_edge.batch.ask import answers, fetch
 from wim_edge.batch.questions import DocumentGroup
 from wim_edge.batch.result import Result
+from wim_edge.batch.run import answers, fetch
 from wim_edge.loaded_models import Identity
 from wim_edge.testing import FakeModel
 
@@ -34,4 +34,4 @@ class Fake:
     def __call__(self, groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         with self.runtime:
             for group in groups:
-                yield from answers(self, fetch(group, SMALL), SMALL, "here")  # type: ignore[arg-type]
+                yield from answers(self, fetch(group, SMALL), SMALL, "here")

@@ -103,7 +103,7 @@ def test_what_an_actor_raises_is_raised_here(machines: Machines) -> None:
     with pytest.raises(InvalidRequestError, match=r"^no room$") as wrong:
         list(Cluster(machines.address).run([1], same, partial(Fails, InvalidRequestError("no room", "Make some."))))
     assert wrong.value.hint == "Make some."
-    with pytest.raises(EngineError, match=r"^Ray gave up: TypeError: a bug of ours$"):
+    with pytest.raises(EngineError, match=r"^Ray failed: TypeError: a bug of ours$"):
         list(Cluster(machines.address).run([99], same, Fails))
 
 

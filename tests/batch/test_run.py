@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,28 +43,36 @@ def test_each_row_is_answered_and_each_document_read_once(questions: list[BatchQ
     assert all(result.quotes and 0 < (result.support or 0) < 1 for result in results)
 
 
-def test_what_failed_is_asked_again_and_nothing_else(questions: list[BatchQuestion], tmp_path: Path) -> None:
-    run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 0?": EngineError("it broke")}))
+def test_a_row_that_fails_stops_no_other_and_is_asked_again_last(
+    questions: list[BatchQuestion], tmp_path: Path
+) -> None:
+    (tmp_path / "1.txt").rename(tmp_path / "away")
+    broken, missing = "EngineError: it broke", "DocumentError: 1.txt: no such file"
+    fails = {"Which 0 0?": EngineError("it broke")}
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails=fails))
+    assert [result.error for result in results] == [broken, missing, None, None, missing, None]
+    (tmp_path / "away").rename(tmp_path / "1.txt")
+    fake = Fake(stop_after=2)
+    run(questions, SMALL, MODEL, tmp_path / "out", fake)
+    assert fake.asked == ["Which 0 0?", "Which 1 0?"]
     fake = Fake()
     results, _ = run(questions, SMALL, MODEL, tmp_path / "out", fake)
-    assert fake.asked == ["Which 0 0?"]
+    assert fake.asked == ["Which 1 1?"]
     assert not any(result.error for result in results)
     assert len(lines(tmp_path / "out")) == 6
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 5])
-def test_a_stopped_run_goes_on(questions: list[BatchQuestion], tmp_path: Path, after: int) -> None:
+def test_a_stopped_run_continues(questions: list[BatchQuestion], tmp_path: Path, after: int) -> None:
     results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=after))
-    assert stopped
-    assert len(results) == after
+    assert (stopped, len(results)) == (True, after)
     fake = Fake()
     results, stopped = run(questions, SMALL, MODEL, tmp_path / "out", fake)
-    assert not stopped
-    assert len(fake.asked) == 6 - after
+    assert (stopped, len(fake.asked)) == (False, 6 - after)
     assert ids(results) == [question.id for question in questions]
 
 
-def test_a_killed_run_goes_on_from_its_last_whole_line(questions: list[BatchQuestion], tmp_path: Path) -> None:
+def test_a_killed_run_continues_from_its_last_whole_line(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=3))
     path = tmp_path / "out" / RESULTS
     path.write_bytes(path.read_bytes()[:-20])
@@ -73,25 +82,16 @@ def test_a_killed_run_goes_on_from_its_last_whole_line(questions: list[BatchQues
     assert len(results) == len(lines(tmp_path / "out")) == 6
 
 
-def test_a_question_that_was_changed_is_asked(questions: list[BatchQuestion], tmp_path: Path) -> None:
+def test_a_new_question_is_asked_and_ids_may_shift(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     fake = Fake()
-    changed = [replace(questions[0], question="Whose?"), *questions[1:]]
-    results, _ = run(changed, SMALL, MODEL, tmp_path / "out", fake)
-    assert fake.asked == ["Whose?"]
-    assert results[0].question == "Whose?"
-    assert len(results) == 6
-    assert lines(tmp_path / "out")[6]["question"] == "Which 0 0?"  # what is no longer asked stands last
-
-
-def test_ids_may_shift(questions: list[BatchQuestion], tmp_path: Path) -> None:
-    run(questions, SMALL, MODEL, tmp_path / "out", Fake())
-    fake = Fake()
-    rest = (replace(question, id=f"{n}") for n, question in enumerate(questions, 1))
+    rest = (replace(question, id=f"{n}") for n, question in enumerate(questions[1:], 1))
     shifted = [replace(questions[0], id="0", question="Whose?"), *rest]
     results, _ = run(shifted, SMALL, MODEL, tmp_path / "out", fake)
     assert fake.asked == ["Whose?"]
-    assert ids(results) == [str(row["id"]) for row in lines(tmp_path / "out")] == [f"{n}" for n in range(7)]
+    rows = lines(tmp_path / "out")
+    assert ids(results) == [str(row["id"]) for row in rows[:6]] == [f"{n}" for n in range(6)]
+    assert rows[6]["question"] == "Which 0 0?"  # what is no longer asked comes last
 
 
 def test_what_is_asked_twice_is_answered_once(questions: list[BatchQuestion], tmp_path: Path) -> None:
@@ -146,20 +146,6 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
     assert len(lines(tmp_path / "out")) == 1
 
 
-def test_what_failed_comes_last(questions: list[BatchQuestion], tmp_path: Path) -> None:
-    run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=1, fails={"Which 0 0?": EngineError("it broke")}))
-    fake = Fake()
-    run(questions, SMALL, MODEL, tmp_path / "out", fake)
-    assert fake.asked == ["Which 1 0?", "Which 1 1?", "Which 2 0?", "Which 2 1?", "Which 0 1?", "Which 0 0?"]
-
-
-def test_other_documents_are_another_batch(questions: list[BatchQuestion], tmp_path: Path) -> None:
-    run(questions, SMALL, MODEL, tmp_path / "out", Fake())
-    moved = [replace(question, folder=tmp_path / "other") for question in questions]
-    with pytest.raises(InvalidRequestError, match="documents is"):
-        run(moved, SMALL, MODEL, tmp_path / "out", Fake())
-
-
 @pytest.mark.parametrize(
     "line",
     ["garbage", "[" * 100_000, "[]", '{"id": 1}', '{"id": "1", "document": "a", "question": "b"}',
@@ -189,25 +175,29 @@ def test_a_row_that_comes_twice_counts_once(questions: list[BatchQuestion], tmp_
     assert {result.answer for result in results} == {"a stone"}
 
 
-@pytest.mark.parametrize("change", [{"margins": "free"}, {"pattern": "llm"}, {"answer_tokens": 9}])
-def test_a_folder_never_mixes_two_batches(
-    questions: list[BatchQuestion], tmp_path: Path, change: dict[str, object]
-) -> None:
+def test_a_folder_never_mixes_two_batches(questions: list[BatchQuestion], tmp_path: Path) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
-    with pytest.raises(InvalidRequestError, match="another run"):
-        run(questions, SMALL.with_changes(**change), MODEL, tmp_path / "out", Fake())
-    with pytest.raises(InvalidRequestError, match="another run"):
-        run(questions, SMALL, Identity("fake", "2"), tmp_path / "out", Fake())
-
-
-def test_where_it_is_computed_is_no_other_batch(questions: list[BatchQuestion], tmp_path: Path) -> None:
-    run(questions, SMALL, MODEL, tmp_path / "out", Fake(stop_after=2))
-    elsewhere = SMALL.with_changes(n_threads=3, n_gpu_layers=-1, save=False)
-    results, _ = run(questions, elsewhere, MODEL, tmp_path / "out", Fake())
-    assert len(results) == 6
+    moved = [replace(question, folder=tmp_path / "other") for question in questions]
+    changed = [SMALL.with_changes(**one) for one in ({"margins": "free"}, {"pattern": "llm"}, {"answer_tokens": 9})]
+    others = [(questions, one, MODEL) for one in changed]
+    others += [(questions, SMALL, Identity("fake", "2")), (moved, SMALL, MODEL)]
+    for asked, settings, model in others:
+        with pytest.raises(InvalidRequestError, match="another run"):
+            run(asked, settings, model, tmp_path / "out", Fake())
+    elsewhere = SMALL.with_changes(n_threads=3, n_gpu_layers=-1, save=False)  # the same batch on another machine
+    assert len(run(questions, elsewhere, MODEL, tmp_path / "out", Fake())[0]) == 6
 
 
 def test_what_is_wrong_with_all_ends_it(questions: list[BatchQuestion], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such model"):
         run(questions, SMALL, MODEL, tmp_path / "out", Fake(fails={"Which 0 1?": ModelError("no such model")}))
     assert ids([Result(**row) for row in lines(tmp_path / "out")]) == ["0/0"]  # type: ignore[arg-type]
+
+
+def test_a_path_that_is_no_file_is_not_waited_for(questions: list[BatchQuestion], tmp_path: Path) -> None:
+    (tmp_path / "0.txt").unlink()
+    os.mkfifo(tmp_path / "0.txt")
+    long = BatchQuestion("1", "x" * 300, "Who?", tmp_path / ("x" * 300), questions[0].folder)
+    results, _ = run([questions[0], long], SMALL, MODEL, tmp_path / "out", Fake())
+    assert results[0].error == "DocumentError: 0.txt: not a file"
+    assert (results[1].error or "").startswith("DocumentError")

@@ -33,12 +33,9 @@ def test_json_is_one_event_a_line_and_nothing_else(model: FakeModel, story: str)
     assert result.stderr == ""
 
 
-def test_quiet_is_the_answer_alone(model: FakeModel, story: str) -> None:
+def test_the_answer_alone_or_without_margins(model: FakeModel, story: str) -> None:
     result = ask("--quiet", story, "Which colour?")
     assert (result.stdout, result.stderr) == ("the answer is blue\n", "")
-
-
-def test_no_margins(model: FakeModel, story: str) -> None:
     result = ask("--no-margins", story, "Which colour?")
     assert "margin " not in result.stdout
     assert "answer: the answer is blue" in result.stdout
@@ -76,6 +73,7 @@ def test_stopping_early_by_option_is_a_success(model: FakeModel, story: str) -> 
     [
         (["/no/such/file.txt", "Why?"], 3, "no such file", ""),
         (["STORY", "  "], 2, "the question is empty", "last argument"),
+        (["STORY", "STORY"], 2, "the question is missing", "last argument"),
         (["--segment-tokens", "9000", "STORY", "Why?"], 2, "segments of 9,000 tokens do not fit", "--segment-tokens"),
         (["--ctx", "10", "STORY", "Why?"], 2, "n_ctx is 10", "at least 256"),
         (["--temperature", "-1", "STORY", "Why?"], 2, "temperature is -1", "0 (greedy)"),
@@ -97,20 +95,5 @@ def test_errors_are_two_lines_and_a_code(
     assert "Traceback" not in result.output
 
 
-def test_a_file_in_place_of_the_question(model: FakeModel, story: str) -> None:
-    result = ask(story, story)
-    assert result.exit_code == 2
-    assert "the question is missing" in result.stderr
-
-
 def test_a_very_long_question(model: FakeModel, story: str) -> None:
     assert ask("--quiet", story, "why " * 300).exit_code == 0
-
-
-def test_a_file_that_is_no_model(story: str, tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp")
-    bad = tmp_path / "bad.gguf"
-    bad.write_bytes(b"no model" * 100)
-    result = ask("--model", str(bad), story, "Why?")
-    assert result.exit_code == 4
-    assert "not a GGUF file" in result.stderr

@@ -65,7 +65,7 @@ def test_a_batch_that_is_stopped_says_how_it_goes_on(fake: Fake, documents: Path
     result = run("batch", "--each-document", str(documents), "--question", "Which?", "--out", str(tmp_path / "out"))
     assert result.exit_code == 130
     assert result.stdout.startswith("1 of 2 answered")
-    assert "stopped; the same command goes on" in result.stderr
+    assert "stopped; the same command continues" in result.stderr
 
 
 @pytest.mark.parametrize(

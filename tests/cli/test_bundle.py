@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.scripted import run
 from wim_edge import bundle
 from wim_edge.bundle import BundleStep
-from wim_edge.cli.main import main
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(main, args)
 
 
 @pytest.fixture
@@ -36,18 +31,15 @@ def test_it_says_what_was_gathered_and_what_to_do(tmp_path: Path, asked: list[An
     done = run("bundle", "--model", "smollm2-135m", "--extra", "documents", str(tmp_path / "b"))
     assert asked == [(tmp_path / "b", ["smollm2-135m", "all-minilm-l6-v2"], ["documents"])]
     assert "wheels: 50 MB" in done.stderr
-    assert "all-minilm-l6-v2 goes along (25 MB)" in done.stderr
+    assert "all-minilm-l6-v2 is included (25 MB)" in done.stderr
     assert "148 MB; on the other machine: python3 b/install.py" in done.stdout
 
 
 def test_the_judge_goes_with_a_writer(tmp_path: Path, asked: list[Any]) -> None:
     done = run("bundle", "--model", "qwen3-8b", "--model", "qwen3-4b", str(tmp_path / "b"))
     assert asked[0][1] == ["qwen3-8b", "qwen3-4b", "smollm2-135m", "all-minilm-l6-v2"]
-    assert "smollm2-135m goes along (98 MB)" in done.stderr
+    assert "smollm2-135m is included (98 MB)" in done.stderr
     run("bundle", "--model", "qwen3-8b", "--alone", str(tmp_path / "b"))
     run("bundle", "--model", "embeddinggemma-300m", str(tmp_path / "b"))
-    assert [one[1] for one in asked[1:]] == [["qwen3-8b"], ["embeddinggemma-300m"]]
-
-
-def test_an_unknown_model_is_told(tmp_path: Path) -> None:
     assert run("bundle", "--model", "nothing", str(tmp_path / "b")).exit_code == 4
+    assert [one[1] for one in asked[1:]] == [["qwen3-8b"], ["embeddinggemma-300m"]]

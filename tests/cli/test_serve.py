@@ -81,4 +81,4 @@ def test_what_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 def test_a_port_that_another_program_has_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, started("--port", str(other.getsockname()[1])) as (_, server):
         assert server.wait(60) == 2
-        assert "cannot be had" in (server.stderr.read() if server.stderr else "")
+        assert "cannot be used" in (server.stderr.read() if server.stderr else "")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from wim_edge import loaded_models, tuned_settings
+from wim_edge import loaded_models, tuned
 from wim_edge.catalog import ResolvedModel
 from wim_edge.cli import main
 from wim_edge.settings import Paths, Settings
@@ -54,8 +54,8 @@ def run(*args: object) -> Result:
     return CliRunner().invoke(main, ["tune", *map(str, args)])
 
 
-def found(model: Path) -> tuned_settings.Tuned:
-    return tuned_settings.load(Paths.from_environment(), model)
+def found(model: Path) -> tuned.Tuned:
+    return tuned.load(Paths.from_environment(), model)
 
 
 def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
@@ -64,13 +64,13 @@ def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float,
     result = run(model, "--no-copies")
     assert result.exit_code == 0, result.output
     assert "chosen: flash_attn True; " in result.stdout
-    assert found(model) == tuned_settings.Tuned({"flash_attn": True}, None)
+    assert found(model) == tuned.Tuned({"flash_attn": True}, None)
 
 
 def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 256"] = (102.0, 10.0)  # noise
     assert "chosen: as it is" in run(model, "--no-copies").stdout
-    assert found(model) == tuned_settings.Tuned()
+    assert found(model) == tuned.Tuned()
 
 
 def test_no_copy_is_made_in_the_type_that_the_weights_have(
@@ -106,7 +106,7 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
     way = facts["ways"][-1]
     assert way["error"] is None
     assert way["divergence"] >= 0
-    folder = tuned_settings.copies(Paths.from_environment(), model)
+    folder = tuned.copies(Paths.from_environment(), model)
     assert bool(list(folder.glob("*"))) == taken == bool(facts["chosen"]["copy"])
     if taken:
         with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
@@ -116,7 +116,7 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
         with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
             assert opened.info.path == model
         assert "freed" in run(model, "--forget").stdout
-        assert found(model) == tuned_settings.Tuned()
+        assert found(model) == tuned.Tuned()
 
 
 def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

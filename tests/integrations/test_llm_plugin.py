@@ -27,7 +27,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[DocumentModel]:
         made.append(Runtime(settings.with_changes(model=None, save=False), model=FakeModel(reply)))
         return made[-1]
 
-    monkeypatch.setattr(llm_plugin, "Runtime", runtime)
+    monkeypatch.setattr(llm_plugin, "runtime_of", runtime)
     yield DocumentModel()
     for one in made:
         one.close()
@@ -49,8 +49,8 @@ def test_a_fragment_that_is_a_file_is_read_where_it_lies(model: DocumentModel, s
 
 def test_the_options_name_a_judge(model: DocumentModel, story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Settings] = []
-    make = llm_plugin.Runtime
-    monkeypatch.setattr(llm_plugin, "Runtime", lambda settings: (asked.append(settings), make(settings))[1])
+    make = llm_plugin.runtime_of
+    monkeypatch.setattr(llm_plugin, "runtime_of", lambda settings: (asked.append(settings), make(settings))[1])
     attached = [llm.Attachment(path=str(story))]
     answer = model.prompt("Which colour?", attachments=attached, stream=False, judge="self")
     answer.text()

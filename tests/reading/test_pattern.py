@@ -8,7 +8,7 @@ import pytest
 
 from tests.reading.island import finished, reply, text
 from tests.reading.relevance import lighthouse
-from wim_edge import Document, Runtime, Settings, events, speeds
+from wim_edge import Document, Runtime, Settings, events, tuned
 from wim_edge.errors import InvalidRequestError
 from wim_edge.reading.pattern import PATTERNS, automatic
 from wim_edge.settings import PATTERNS as PATTERN_NAMES
@@ -48,20 +48,20 @@ def test_a_model_that_is_not_known() -> None:
 
 def test_speed_is_remembered_and_decides() -> None:
     model = FakeModel(reply)
-    speeds.note(model, 2560, 256.0)
-    assert speeds.known(model) == 10.0
+    tuned.note_speed(model, 2560, 256.0)
+    assert tuned.known_speed(model) == 10.0
     pattern, why = asked(model, 20)
     assert pattern == "wim-shallow"
     assert why is not None
     assert why.startswith("whole, with --pattern wim, it would take about")
-    assert speeds.known(model) != 10.0  # it has read faster now
+    assert tuned.known_speed(model) != 10.0  # it has read faster now
     assert asked(model, 20)[0] == "wim"
 
 
 def test_what_is_not_to_be_kept_is_not() -> None:
     model = FakeModel(reply)
     asked(model, 20, PLAIN.with_changes(save=False))
-    assert speeds.known(model) is None
+    assert tuned.known_speed(model) is None
 
 
 @pytest.mark.real

@@ -1,1 +1,1 @@
-"""Many questions of many documents: questions in, results out, and a run that may be stopped and goes on."""
+"""Many questions of many documents: questions in, results out, in a run that can stop and continue."""

@@ -1,9 +1,9 @@
-"""Work on the machines of a Ray cluster: Ray Data places it, holds it back, and repeats the work of a lost machine.
+"""Work on the machines of a Ray cluster: Ray Data places it, limits it, and repeats the work of a lost machine.
 
-An actor is one model instance. A pool of actors takes items as they become free, two at a time so that none waits for
-its next one; results come back one by one, as soon as they are there, in any order. Items of a lost machine are begun
-again on another, so that a result may come twice. An actor whose process ends is started again, as often as it takes:
-code that may end a process belongs in a process of its own (`wim_edge.worker`).
+An actor is one model instance. Each free actor takes the next item, and one more in advance; results come back one by
+one, as soon as they exist, in any order. Items of a lost machine are repeated on another one, so that a result may come
+twice. An actor whose process ends is restarted each time: code that may end a process belongs in a worker process
+(`wim_edge.worker`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import Any, TypeVar
 from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.settings import Settings
 
-INSTALL_HINT = "pip install 'wim-edge[ray]'"
-_IN_FLIGHT = 2  # items of an actor: the one it is at, and the next
-_LOADERS = 2  # processes; without a limit Ray starts one for each item, each with seconds of imports
+_IN_FLIGHT = 2
+"""The items of an actor: the current one and the next."""
+_LOADERS = 2
+"""The processes that load; without a limit Ray starts one for each item, each with seconds of imports."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -34,15 +35,15 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Ray cluster, and the resources that an actor takes of it."""
+    """A Ray cluster, and the resources of an actor."""
 
     address: str = "auto"
-    """The address: ``auto`` for the one on this machine, HOST:PORT, ``local`` for a new one of this machine alone."""
+    """``auto`` for the cluster of this machine, HOST:PORT, ``local`` for a new one of this machine alone."""
     cpus: float | None = None
-    """The CPUs of an actor; None: those of the smallest machine that has any, so that equal machines have one each."""
+    """The CPUs of an actor; None: all of the smallest machine, so that equal machines get one actor each."""
     gpus: float = 0
     memory: int | None = None
-    """The memory of an actor, in bytes; None: none is set aside."""
+    """The memory of an actor, in bytes; None: none is reserved."""
     actors: int | None = None
     """The number of actors; None: as many as the machines hold."""
 
@@ -51,18 +52,18 @@ class Cluster:
         items: Sequence[T],
         load: Callable[[T], U],
         actor: Callable[[], Callable[[U], Iterable[R]]],
-        told: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> Generator[R, None, None]:
         """Yields the results of all items; closing the generator ends the work.
 
         Args:
-            load: runs on this machine, as far ahead of the actors as Ray's object store has room; its result, with
-                all that they need, travels to them.
-            actor: makes an actor, once on each machine that has one.
-            told: receives a line about the actors and the machines.
+            load: runs on this machine, as far ahead of the actors as Ray's object store has room. Its result is sent
+                to an actor.
+            actor: returns an actor; called once in each actor's process.
+            log: receives a line about the actors and the machines.
 
         Raises the WimEdgeError that an actor raises; InvalidRequestError if there is no such cluster, or no room in it;
-        EngineError if Ray gives up.
+        EngineError if Ray fails.
         """
         ray = _require_ray()
         if not items:
@@ -73,7 +74,7 @@ class Cluster:
             room = self._room(nodes, cpus)
             actors = min(self.actors or room, room, len(items))
             each = f"{_many(cpus, 'CPU')}{f' and {self.gpus:g} GPU' if self.gpus else ''}"
-            told(f"{_many(actors, 'actor')} of {each} on {_many(len(nodes), 'machine')}")
+            log(f"{_many(actors, 'actor')} of {each} on {_many(len(nodes), 'machine')}")
             try:
                 found = self._dataset(ray, items, load, actor, cpus, actors)
                 for batch in found.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
@@ -99,7 +100,7 @@ class Cluster:
         )
 
     def _room(self, nodes: Sequence[dict[str, float]], cpus: float) -> int:
-        """Counts the actors that the machines hold. Raises InvalidRequestError if there is no room for one."""
+        """Returns the number of actors that fit. Raises InvalidRequestError if there is no room for one."""
         wanted = {"CPU": cpus, "GPU": self.gpus, "memory": self.memory or 0}
         rooms = [min(int(node.get(name, 0) / need) for name, need in wanted.items() if need) for node in nodes]
         if not sum(rooms):
@@ -108,7 +109,7 @@ class Cluster:
             needs = ", ".join(f"{name} {need:,.0f}" for name, need in wanted.items() if need)
             raise InvalidRequestError(
                 f"no machine of the cluster has room for an actor: it needs {needs}; the largest has {has}",
-                "Ask for less (--ray-cpus, --ray-gpus, --ctx), or take a smaller model.",
+                "Request less (--ray-cpus, --ray-gpus, --ctx), or use a smaller model.",
             )
         return sum(rooms)
 
@@ -132,7 +133,7 @@ class _Act:
 
     @cached_property
     def act(self) -> Callable[[Any], Iterable[Any]]:
-        """The actor's function, made with the first item: of an error raised earlier Ray passes on only the text."""
+        """The actor, created with the first item: Ray passes on only the text of an error in the constructor."""
         return self.actor()
 
     def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
@@ -143,13 +144,13 @@ class _Act:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[None]:
-    """Connects to the cluster while a run lasts; a program that is connected already stays so."""
+    """Connects to the cluster for a run; a program that is already connected stays so."""
     if ray.is_initialized():
         yield
         return
     if address.startswith("ray://"):
         raise InvalidRequestError(
-            f"{address}: a client's address", "Run the command on a machine of the cluster, with --ray auto."
+            f"{address} is a client's address", "Run the command on a machine of the cluster, with --ray auto."
         )
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:
@@ -157,7 +158,7 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         before = signal.getsignal(signal.SIGTERM)
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)  # Ray takes it for itself
+            signal.signal(signal.SIGTERM, before)  # Ray replaces it
     except (OSError, RuntimeError, ValueError, AssertionError) as error:
         why = str(error).split("\n")[0]
         raise InvalidRequestError(
@@ -172,7 +173,7 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
 
 @contextmanager
 def _row_by_row() -> Iterator[None]:
-    """Has Ray Data pass on each result as soon as it is there, however long it takes, and report nothing else."""
+    """Makes Ray Data pass on each result as soon as it exists, without a time limit and without reports."""
     from ray.data import DataContext
 
     context = DataContext.get_current()
@@ -190,7 +191,7 @@ def _row_by_row() -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Raises OSError unless somebody listens at HOST:PORT: Ray itself waits for minutes."""
+    """Raises OSError unless something listens on HOST:PORT: Ray itself waits for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdecimal():
         if not 0 < int(port) <= 0xFFFF:
@@ -199,12 +200,12 @@ def _knock(address: str) -> None:
 
 
 def same(item: T) -> T:
-    """Returns the item: the ``load`` for `Cluster.run` where there is nothing to load."""
+    """Returns the item: the ``load`` of `Cluster.run` if there is nothing to load."""
     return item
 
 
 def threads(settings: Settings) -> int:
-    """Returns the threads that a model in this actor may use: those set, else its CPUs without hyper-threads."""
+    """Returns the threads for a model in this actor: the setting, else the actor's CPUs without hyper-threads."""
     from wim_edge.engine.model import physical_cores
 
     given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
@@ -212,7 +213,7 @@ def threads(settings: Settings) -> int:
 
 
 def place() -> str:
-    """Returns this process's name in results: the machine, Ray's name for it, and the number of the process."""
+    """Returns this process's name in results: the machine, its Ray node, and the process id."""
     ray = _require_ray()
     return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}/{os.getpid()}"
 
@@ -222,22 +223,22 @@ def _many(n: float, what: str) -> str:
 
 
 def _require_ray() -> Any:
-    # Otherwise it reports to its makers, and logs what nobody asked for
+    # Otherwise Ray sends usage reports, and logs warnings
     for name, value in (("USAGE_STATS_ENABLED", "0"), ("DATA_LOG_LEVEL", "ERROR"), ("BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(f"RAY_{name}", value)
     try:
         import ray
         import ray.data
     except ImportError:
-        raise InvalidRequestError("this needs Ray", INSTALL_HINT) from None
+        raise InvalidRequestError("this needs Ray", "pip install 'wim-edge[ray]'") from None
     return ray
 
 
 def _cause(error: Exception) -> WimEdgeError:
-    """Returns the error that our code raised in an actor, else one with what Ray says."""
+    """Returns the error that our code raised in an actor, else one with Ray's message."""
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own
-    # For a bug in an actor its own line: Ray's last one is advice
+    # A bug in an actor is shown by its own line; the last line of Ray's message is advice
     why = f"{type(ours).__name__}: {ours}".split("\n")[0] if ours else str(error).strip().split("\n")[-1]
-    return EngineError(f"Ray gave up: {why}", "The logs are under /tmp/ray; the same command goes on.")
+    return EngineError(f"Ray failed: {why}", "The logs are under /tmp/ray; the same command continues.")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from wim_edge.batch.questions import BatchQuestion
 from wim_edge.errors import EngineError, InvalidRequestError
@@ -13,7 +14,13 @@ from wim_edge.reading import events
 from wim_edge.system.atomic_files import replace_file
 
 _COUNTS = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
-INSTALL_HINT = "pip install 'wim-edge[parquet]'"
+_OF_ANSWER = ("status", "short", "support", "finish_reason", "pattern", "model", "judge", "read_segments", "segments",
+              "unread_probability")  # fmt: skip
+"""The fields that a result has from `events.AnswerFinished` as they are."""
+_ROWS = {"quotes": events.Quote, "margins": events.MarginJudged, "sources": events.Source}
+"""The fields that are lists of rows, with the events' classes."""
+_OF_DOCUMENT = ("document", "path")
+"""The fields that rows of a result leave out, because it has one document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +37,11 @@ class Result:
     short: str | None = None
     """The answer in a few words."""
     support: float | None = None
-    """The support, 0 to 1: how likely the document holds an answer; None also where nothing was scored."""
+    """The support, 0 to 1: how likely the document holds an answer; None also if nothing was scored."""
     unsupported: list[str] = field(default_factory=list)
-    """Numbers, codes and addresses of the answer that stand in no passage."""
+    """Numbers, codes and addresses of the answer that are in no passage."""
     quotes: list[dict[str, Any]] = field(default_factory=list)
-    """The quotations that carry the answer, the best first."""
+    """The quotations that support the answer, the best first."""
     finish_reason: str | None = None
     error: str | None = None
     """The error's kind and message; None if it was answered."""
@@ -61,7 +68,7 @@ class Result:
         if (self.answer is None) == (self.error is None):
             raise ValueError("neither answered nor failed")
         if any(type((self.usage or {}).get(name, 0)) is not int for name in _COUNTS):
-            raise ValueError("a count that is none")
+            raise ValueError("a count is no whole number")
 
     @property
     def key(self) -> tuple[str, str]:
@@ -88,30 +95,18 @@ def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str
     assert isinstance(last, events.AnswerFinished)
     if last.finish_reason == "cancelled":
         raise EngineError("cancelled")
+    of_answer: dict[str, Any] = {name: getattr(last, name) for name in _OF_ANSWER}
+    events_of = {"quotes": last.quotes, "margins": margins, "sources": last.sources}
+    rows: dict[str, Any] = {name: list(map(_row, some)) for name, some in events_of.items()}
     return Result(
-        id=question.id,
-        document=question.document,
-        question=question.question,
-        answer=last.text,
-        status=last.status,
-        short=last.short,
-        support=last.support,
-        unsupported=list(last.unsupported),
-        quotes=[_without_document(asdict(quote)) for quote in last.quotes],
-        finish_reason=last.finish_reason,
-        warnings=warnings,
-        margins=[_without_document(asdict(margin)) for margin in margins],
-        sources=[_without_document(asdict(source)) for source in last.sources],
-        pattern=last.pattern,
-        relevance=relevance,
-        model=last.model,
-        judge=last.judge,
-        usage=asdict(last.usage),
-        read_segments=last.read_segments,
-        segments=last.segments,
-        unread_probability=last.unread_probability,
-        worker=worker,
-    )
+        id=question.id, document=question.document, question=question.question, answer=last.text, warnings=warnings,
+        unsupported=list(last.unsupported), relevance=relevance, usage=asdict(last.usage), worker=worker, **of_answer,
+        **rows,
+    )  # fmt: skip
+
+
+def _row(one: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(one).items() if name not in _OF_DOCUMENT}
 
 
 def write_parquet(path: Path, results: Iterable[Result]) -> None:
@@ -125,44 +120,33 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
 
 
 def require_pyarrow() -> Any:
-    """Returns the package pyarrow. Raises InvalidRequestError that says how to get it."""
+    """Returns the package pyarrow. Raises InvalidRequestError with the command that installs it."""
     try:
         import pyarrow
     except ImportError:
-        raise InvalidRequestError("Parquet needs the package pyarrow", INSTALL_HINT) from None
+        raise InvalidRequestError("Parquet needs the package pyarrow", "pip install 'wim-edge[parquet]'") from None
     return pyarrow
 
 
-def _without_document(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row without its document: each result has only one."""
-    return {name: value for name, value in row.items() if name not in ("document", "path")}
-
-
 def _schema(arrow: Any) -> Any:
-    """Returns the schema, spelled out: rows that all failed, or have no margins, would otherwise make another file."""
-    text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
-    span = arrow.list_(whole, 2)
-    place = [("segment", whole), ("page", whole), ("section", text), ("line", whole), ("chars", span)]
-    margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_()),
-              ("header", text), ("short", span)]  # fmt: skip
-    source = [*place, ("relevance", real), ("margin", text), ("quote", span), ("row", whole), ("opens", text),
-              ("confidence", real)]  # fmt: skip
-    quote = [("text", text), *place[1:], ("header", text)]
-    usage = [*((name, whole) for name in _COUNTS), ("seconds", arrow.map_(text, real))]
-    texts = ("pattern", "relevance", "model", "judge")
-    return arrow.schema([
-        *((name, text) for name in ("id", "document", "question", "answer", "status", "short")),
-        ("support", real),
-        ("unsupported", arrow.list_(text)),
-        ("quotes", arrow.list_(arrow.struct(quote))),
-        *((name, text) for name in ("finish_reason", "error")),
-        ("warnings", arrow.list_(text)),
-        ("margins", arrow.list_(arrow.struct(margin))),
-        ("sources", arrow.list_(arrow.struct(source))),
-        *((name, text) for name in texts),
-        ("usage", arrow.struct(usage)),
-        ("read_segments", whole),
-        ("segments", whole),
-        ("unread_probability", real),
-        ("worker", text),
-    ])  # fmt: skip
+    """Returns the schema by the fields' types: rows that all failed, or have no margins, do not show it."""
+    hints: dict[str, Any] = {**get_type_hints(Result), "usage": events.Usage}
+    hints |= {name: list[kind] for name, kind in _ROWS.items()}  # type: ignore[valid-type]
+    return arrow.schema([(one.name, _arrow_type(arrow, hints[one.name])) for one in fields(Result)])
+
+
+def _arrow_type(arrow: Any, hint: Any) -> Any:
+    inner = [one for one in get_args(hint) if one is not NoneType]
+    if isinstance(hint, UnionType):
+        return _arrow_type(arrow, inner[0])
+    if hint == events.Chars:
+        return arrow.list_(arrow.int64(), 2)
+    if get_origin(hint) is list:
+        return arrow.list_(_arrow_type(arrow, inner[0]))
+    if get_origin(hint) is dict:
+        return arrow.map_(*(_arrow_type(arrow, one) for one in inner))
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        names = [one.name for one in fields(hint) if one.name not in _OF_DOCUMENT]
+        return arrow.struct([(name, _arrow_type(arrow, hints[name])) for name in names])
+    return {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}[hint]

@@ -1,18 +1,21 @@
-"""A batch from its questions to its results: questions not answered yet are asked, here or on a cluster."""
+"""A batch from its questions to its results: asks what has no answer yet, on this machine or on a cluster."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from wim_edge.batch.ask import FetchedDocument, answers, fetch
 from wim_edge.batch.questions import BatchQuestion, DocumentGroup, grouped
 from wim_edge.batch.ray_cluster import Cluster, place, threads
-from wim_edge.batch.result import Result, write_parquet
-from wim_edge.errors import EngineError
+from wim_edge.batch.result import Result, failed, observed, write_parquet
+from wim_edge.documents import document_of
+from wim_edge.documents.readers import bytes_of
+from wim_edge.errors import DocumentError, EngineError, ModelError, WimEdgeError
 from wim_edge.library.temporary import kept_meanwhile, sweep
 from wim_edge.loaded_models import Identity, check_same
 from wim_edge.settings import Limits, Settings
@@ -20,24 +23,35 @@ from wim_edge.system.journal import Journal, Watcher, settings_identity
 from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
-_ALIKE = 5  # documents after which nothing else is expected
-_OF_ALL = ("EngineError", "MemoryBudgetError")  # and no fault of a question or a document
+_MAX_ALIKE = 5
+"""The documents in a row that may fail with the same error of the machine."""
+_OF_MACHINE = ("EngineError", "MemoryBudgetError")
+"""The errors that no question or document causes."""
 _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
-"""Settings that do not change the answers: a run may go on with others."""
+"""Settings that do not change the answers: a run may continue with others."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
+
+
+@dataclass(frozen=True)
+class FetchedDocument:
+    """A document's bytes and the questions on it, as they are sent to the machine that reads it."""
+
+    group: DocumentGroup
+    data: bytes = b""
+    error: DocumentError | None = None
 
 
 def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
     parquet: bool = False, watcher: Watcher[Result] | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
-    """Asks what is not yet in ``folder``; returns the results of these questions, and whether Ctrl-C stopped the run.
+    """Asks what is missing in ``folder``; returns the results of these questions, and whether Ctrl-C stopped the run.
 
-    A question that fails is a row with its error, and asked again next time. When all are asked, or the run is stopped,
-    the rows stand in the order of the questions. Raises InvalidRequestError, before anything is asked, if the folder
-    holds another batch, and ModelError, EngineError where nothing can be asked.
+    A question that fails is a row with its error, and is asked again next time. At the end, or when the run is
+    stopped, the rows are sorted by question. Raises InvalidRequestError, before anything is asked, if the folder holds
+    another batch, and ModelError, EngineError if nothing can be asked.
     """
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
@@ -45,11 +59,11 @@ def run(
     }  # fmt: skip
     asked = {question.key: question for question in questions}
     with Journal(folder, RESULTS, Result, identity, lambda *_: False) as journal:
-        failed = {row.key for row in journal.rows if row.error is not None}
+        bad = {row.key for row in journal.rows if row.error is not None}
 
         def work(left: list[BatchQuestion]) -> Generator[Result, None, None]:
-            left.sort(key=lambda question: question.key in failed)  # which come last: they may fail again
-            with closing(execute(grouped(left))) as found:  # whatever ends it here ends the workers too
+            left.sort(key=lambda question: question.key in bad)  # they come last: they may fail again
+            with closing(execute(grouped(left))) as found:  # ends the workers too
                 yield from _while_not_all_fail(found)
 
         stopped = False
@@ -65,19 +79,20 @@ def run(
 
 
 def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
-    """Yields the results. Raises EngineError where documents in a row fail alike, for no fault of theirs."""
+    """Yields the results. Raises EngineError if documents in a row fail with the same error of the machine."""
     last: str | None = None
     alike: set[str] = set()
     for row in found:
         yield row
         alike = alike | {row.document} if row.error == last else {row.document}
         last = row.error
-        if last is not None and len(alike) == _ALIKE and last.startswith(_OF_ALL):
-            raise EngineError(f"{_ALIKE} documents in a row failed alike: {last}", "The same command goes on.")
+        if last is not None and len(alike) == _MAX_ALIKE and last.startswith(_OF_MACHINE):
+            hint = "The same command continues."
+            raise EngineError(f"{_MAX_ALIKE} documents in a row failed alike: {last}", hint)
 
 
 def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> list[Result]:
-    """Returns the results of the questions, each with its id; the file has them first, in this order."""
+    """Returns the results in the order of the questions, and writes the file in this order, other rows last."""
     found = {row.key: row for row in journal.rows}
     results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
     keys = {one.key for one in questions}
@@ -85,8 +100,40 @@ def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> l
     return results
 
 
+def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
+    """Returns the group with its document's bytes, or with the error of its file."""
+    try:
+        if os.path.exists(group.path) and not os.path.isfile(group.path):  # reading a pipe may block forever
+            raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
+        return FetchedDocument(group, bytes_of(group.path, limits))
+    except DocumentError as error:
+        return FetchedDocument(group, error=error)
+
+
+def answers(asker: Any, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
+    """Yields the results of a document's questions, an error among them. Raises ModelError, which concerns all.
+
+    ``asker``: a `wim_edge.Runtime` or a `wim_edge.worker.Worker`.
+    """
+    document, wrong = None, given.error
+    if wrong is None:
+        try:
+            document = document_of(given.group.path, given.data, limits)
+        except DocumentError as error:
+            wrong = error
+    for question in given.group.questions:
+        try:
+            if wrong is not None:
+                raise wrong
+            yield observed(question, asker.stream([document], question.question), worker)
+        except ModelError:
+            raise
+        except WimEdgeError as error:
+            yield failed(question, error, worker)
+
+
 def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
-    """Returns an executor for one document after the other, in a process of this machine. ``check``: called where that
+    """Returns an executor that asks one document after the other, in a child process. ``check``: called when that
     process ended; it may raise an error that concerns all."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
@@ -101,13 +148,13 @@ def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> E
 
 
 def run_on_cluster(
-    settings: Settings, model: Identity, cluster: Cluster, told: Callable[[str], None] = lambda _: None
+    settings: Settings, model: Identity, cluster: Cluster, log: Callable[[str], None] = lambda _: None
 ) -> Executor:
-    """Returns an executor for the machines of a cluster, each document where one of them is free."""
+    """Returns an executor on the machines of a cluster, each document on one that is free."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         try:
-            yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), told)
+            yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), log)
         finally:
             sweep()  # an actor that Ray kills cannot
 

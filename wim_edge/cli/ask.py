@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 import sys
-from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,12 +14,9 @@ from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, I
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
-    configure_logging,
     display_options,
-    engine_options,
     open_runtime,
-    pattern_options,
-    reading_options,
+    question_options,
     rpc_option,
     save_option,
     settings_from,
@@ -37,43 +33,27 @@ if TYPE_CHECKING:
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT...]", type=click.Path())
 @click.argument("question")
 @library_options
-@pattern_options
-@reading_options
+@question_options
 @save_option
-@engine_options
 @rpc_option
 @click.option("--stop-after", type=click.IntRange(min=1), metavar="N",
-              help="Answer after N margins that were relevant so far; the first ones may be weak, "
-                   "and --stop-at waits for a strong one.")
+              help="Answer after N margins that were relevant so far. The first ones may be weak; "
+                   "--stop-at waits for a strong one.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
-              help="Answer as soon as a margin is this relevant, whatever --threshold says.")  # fmt: skip
-@click.option("--explain", is_flag=True,
-              help="Print after the answer the words that may have been it, each with the terms of its score.")
-@click.option("--explain-settings", is_flag=True,
-              help="Print each setting that the question would be answered with, and where it comes from, and end.")
+              help="Answer as soon as a margin is this relevant, whatever --threshold is.")  # fmt: skip
+@click.option("--explain", is_flag=True, help="Print the candidate answers, with the terms of their scores.")
+@click.option("--explain-settings", is_flag=True, help="Print each setting and where it comes from, and exit.")
 @display_options
-@click.pass_context
 def ask(
-    ctx: click.Context,
-    /,
-    documents: tuple[str, ...],
-    question: str,
-    library: str | None,
-    stop_after: int | None,
-    stop_at: float | None,
-    as_json: bool,
-    quiet: bool,
-    no_margins: bool,
-    explain: bool,
-    explain_settings: bool,
-    **options: Any,
-) -> None:
+    documents: tuple[str, ...], question: str, library: str | None, stop_after: int | None, stop_at: float | None,
+    as_json: bool, quiet: bool, no_margins: bool, explain: bool, explain_settings: bool, **options: Any,
+) -> None:  # fmt: skip
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX,
     OpenDocument, RTF, EPUB, CSV, e-mail; scans and pictures with the extra ocr; - is standard input).
 
-    Ctrl-C once answers with what has been read so far, twice cancels. On a terminal, where not all was read for
-    the answer, Enter reads on until a better passage turns up. When standard output is not a terminal, margins,
-    answer and sources go there as plain lines, progress and warnings to standard error.
+    Ctrl-C once answers with what has been read so far, twice cancels. If only part of the text was read, Enter on a
+    terminal reads on until a better passage is found. If standard output is not a terminal, margins, answer and
+    sources go there as plain lines, progress and warnings to standard error.
 
     \b
       wim-edge ask report.pdf "What were the costs in 2023?"
@@ -87,7 +67,6 @@ def ask(
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)
-    configure_logging(ctx)
     if explain_settings:
         print_settings(settings, documents, as_json)
         return
@@ -100,11 +79,7 @@ def ask(
         while True:
             ask_it = partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on)
             reading = Interruptible(runtime, ask_it)
-            last: Event | None = None
-            display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
-            with display, closing(reading.events()) as found:
-                for last in found:
-                    display.show(last)
+            last = reading.show(display_for(as_json=as_json, quiet=quiet, margins=not no_margins))
             if not (on_screen and library is None and may_read_on(last) and ask_to_read_on()):
                 break
             read_on = True
@@ -126,12 +101,11 @@ def _exit_code(last: Event | None, pressed: bool) -> int:
 
 def _check_question(question: str) -> None:
     """Raises InvalidRequestError if the last argument is empty, or a file instead of a question."""
+    hint = "Give the question as the last argument, in quotes."
     if not question.strip():
-        raise InvalidRequestError("the question is empty", "Give the question as the last argument, in quotes.")
+        raise InvalidRequestError("the question is empty", hint)
     if os.path.isfile(question):
-        raise InvalidRequestError(
-            f"the question is missing: the last argument, {question}, is a file", "Give the question last, in quotes."
-        )
+        raise InvalidRequestError(f"the question is missing: the last argument, {question}, is a file", hint)
 
 
 def _stop_policy(stop_after: int | None, stop_at: float | None) -> Policy | None:

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wim_edge.cli.interrupt import exit_on_signals
+from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_FAILED, exit_on_signals
 from wim_edge.cli.options import (
     check_rpc,
     cluster_from,
     cluster_options,
-    configure_logging,
-    engine_options,
-    pattern_options,
-    reading_options,
+    question_options,
     rpc_option,
     save_option,
     settings_from,
@@ -29,40 +26,31 @@ if TYPE_CHECKING:
     from wim_edge.batch.questions import BatchQuestion
     from wim_edge.batch.result import Result
 
-EXIT_FAILED, EXIT_CANCELLED = 1, 130
-_SHOWN = 5  # failures that are told; the file has all
+_MAX_SHOWN = 5
+"""The most failures that are printed; the file has all."""
 
 
 @click.command(short_help="Ask many questions of many documents.")
 @click.argument("questions", required=False, metavar="[FILE]", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--each-document", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Instead of FILE: ask each document in DIR.")
-@click.option("--question", "asked", multiple=True, metavar="TEXT", help="What to ask each; may be given again.")
+@click.option("--question", "asked", multiple=True, metavar="TEXT",
+              help="What to ask each; may be given several times.")
 @click.option("--out", type=click.Path(file_okay=False), required=True, metavar="DIR",
-              help="Where results.jsonl and run.json are kept; a stopped run goes on from there.")
+              help="The folder of results.jsonl and run.json; a stopped run continues there.")
 @click.option("--parquet", is_flag=True, help="Write DIR/results.parquet too (needs wim-edge[parquet]).")
 @cluster_options
-@pattern_options
-@reading_options
+@question_options
 @save_option
-@engine_options
 @rpc_option
-@click.pass_context
 def batch(
-    ctx: click.Context,
-    /,
-    questions: Path | None,
-    each_document: Path | None,
-    asked: tuple[str, ...],
-    out: str,
-    parquet: bool,
-    **options: Any,
+    questions: Path | None, each_document: Path | None, asked: tuple[str, ...], out: str, parquet: bool, **options: Any
 ) -> None:
-    """Answer the questions of FILE: JSON lines or CSV with document, question and perhaps an id.
+    """Answer the questions of FILE: JSON lines or CSV with document, question and optionally an id.
 
     Questions of the same document are asked together, so that it is read once. Each result has the answer, margins,
-    sources, usage or an error; one that fails stops no other. Ctrl-C stops, the same command goes on and asks again
-    what failed. In the end the results stand in the order of the questions.
+    sources, usage or an error; a failure stops no other question. After Ctrl-C the same command continues; it also
+    asks again what failed. At the end the results are in the order of the questions.
 
     \b
       wim-edge batch questions.csv --out answers
@@ -74,10 +62,9 @@ def batch(
     if not out:
         raise InvalidRequestError("--out names no folder", "Give --out DIR.")
     found = _questions(questions, each_document, asked)
-    configure_logging(ctx)
     from wim_edge.batch.result import require_pyarrow
     from wim_edge.batch.run import run, run_local, run_on_cluster
-    from wim_edge.cli.progress import Failures, progress
+    from wim_edge.cli.progress import Failures, RunProgress
     from wim_edge.engine import rpc
     from wim_edge.loaded_models import model_identity, portable_settings
 
@@ -86,20 +73,18 @@ def batch(
     settings = portable_settings(settings)
     model = model_identity(settings)
     check_rpc(settings)
-    checked = partial(rpc.check, settings.rpc)
-    execute = run_local(settings, checked) if cluster is None else run_on_cluster(settings, model, cluster, _tell)
-    with exit_on_signals(), progress(Failures()) as watcher:
+    if cluster is None:
+        execute = run_local(settings, partial(rpc.check, settings.rpc))
+    else:
+        execute = run_on_cluster(settings, model, cluster, partial(click.echo, err=True))
+    with exit_on_signals(), RunProgress(Failures()) as watcher:
         results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), folder)
     if stopped:
-        click.echo("stopped; the same command goes on", err=True)
+        click.echo("stopped; the same command continues", err=True)
         sys.exit(EXIT_CANCELLED)
     if any(result.error for result in results):
         sys.exit(EXIT_FAILED)
-
-
-def _tell(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -> list[BatchQuestion]:
@@ -119,8 +104,8 @@ def _show(results: list[Result], total: int, out: Path) -> None:
     read, known = (sum(usage[name] for usage in used) for name in ("prefilled_tokens", "reused_tokens"))
     click.echo(f"{len(results) - len(bad)} of {total} answered, {len(bad)} failed: {out / 'results.jsonl'}")
     click.echo(f"{len({result.document for result in results})} documents, {read:,} tokens read, {known:,} known")
-    for result in bad[:_SHOWN]:
+    for result in bad[:_MAX_SHOWN]:
         which = result.id if result.id.startswith(result.document) else f"{result.id}, {result.document}"
         click.echo(one_line(f"failed: {which:.200}: {result.error}"), err=True)
-    if len(bad) > _SHOWN:
-        click.echo(f"and {len(bad) - _SHOWN} more; the same command asks them again", err=True)
+    if len(bad) > _MAX_SHOWN:
+        click.echo(f"and {len(bad) - _MAX_SHOWN} more; the same command asks them again", err=True)

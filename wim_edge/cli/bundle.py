@@ -13,20 +13,18 @@ from wim_edge.settings import Paths
 
 @click.command(short_help="Gather wheels, models and an installer for a machine without a network.")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--model", "models", multiple=True, metavar="NAME", shell_complete=model_names,
-    help="A model to take along; may be given several times. Default: the one that is used here.",
-)  # fmt: skip
-@click.option("--alone", is_flag=True, help="Do not take the models along that work with it.")
+@click.option("--model", "models", multiple=True, metavar="NAME", shell_complete=model_names,
+              help="A model to include; may be given several times. Default: the one that is used here.")  # fmt: skip
+@click.option("--alone", is_flag=True, help="Leave out the models that work with it.")
 @click.option("--extra", "extras", multiple=True, metavar="NAME", help="An extra of wim-edge, such as documents.")
 def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str, ...]) -> None:
     """Gather wheels, models and a script in FOLDER; on the other machine `python3 FOLDER/install.py` installs them.
 
-    It has to be of the same kind: system, processor, version of Python. llama.cpp's wheel is the one that pip has built
-    or fetches here: for other processors than this one, have it built with CMAKE_ARGS="-DGGML_NATIVE=off".
+    That machine must be of the same kind: system, processor, version of Python. llama.cpp's wheel is the one that pip
+    builds or fetches here. For another processor, build it with CMAKE_ARGS="-DGGML_NATIVE=off".
 
-    With a model that writes answers goes the judge, smollm2-135m, which finds the passages that answer; with the judge
-    goes its scout, all-minilm-l6-v2, which tells where in a long text to begin.
+    A model that writes answers brings the judge, smollm2-135m, which finds the passages that answer. The judge brings
+    its scout, all-minilm-l6-v2, which chooses where to begin in a long text.
     """
     from wim_edge.bundle import make_bundle
     from wim_edge.catalog import Catalog, companions, resolve
@@ -36,7 +34,7 @@ def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str
     named = [catalog.get(name) for name in models or (resolve(None, paths).name,)]
     for other in [] if alone else [other for one in named for other in companions(one, catalog, paths)]:
         if other not in named:
-            click.echo(f"{other.name} goes along ({megabytes(other.bytes)})", err=True)
+            click.echo(f"{other.name} is included ({megabytes(other.bytes)})", err=True)
             named.append(other)
     total = 0
     for step in make_bundle(folder, named, extras, paths):

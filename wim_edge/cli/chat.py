@@ -4,68 +4,44 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from wim_edge.cli.interrupt import Interruptible, exit_on_signals
 from wim_edge.cli.library import check_library, library_options
-from wim_edge.cli.options import (
-    check_display,
-    configure_logging,
-    display_options,
-    engine_options,
-    pattern_options,
-    reading_options,
-    save_option,
-    settings_from,
-)
+from wim_edge.cli.options import check_display, display_options, question_options, save_option, settings_from
 from wim_edge.cli.reading_on import may_read_on
 from wim_edge.cli.terminal import show_error
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
-if TYPE_CHECKING:
-    from wim_edge.cli.display import Display
-    from wim_edge.reading.events import Event
-    from wim_edge.runtime import Runtime
-
 _ENDS = ("/quit", "/exit", "/q", "quit", "exit")
-_FIRST = "Type a question and press Enter. /help says what else there is, /quit ends."
-_HELP = """A question is read with its documents and answered. "And in 2022?" or "why?" go on from the last one.
+_FIRST = "Type a question and press Enter. /help lists the commands, /quit ends."
+_HELP = """Each question is answered from the documents. "And in 2022?" or "why?" continue from the last question.
   /help     this
   /quit     ends; so do /exit and Ctrl-D
   Ctrl-C    answers with what has been read; twice, it cancels the question
-  Enter     alone reads on, where not all was read for the answer; else it ends"""
+  Enter     alone reads on, if part of the text is unread; otherwise it ends"""
 
 
 @click.command(short_help="Ask question after question of documents.")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT...]", type=click.Path())
 @library_options
-@pattern_options
-@reading_options
+@question_options
 @save_option
-@engine_options
 @display_options
-@click.pass_context
 def chat(
-    ctx: click.Context,
-    /,
-    documents: tuple[str, ...],
-    library: str | None,
-    as_json: bool,
-    quiet: bool,
-    no_margins: bool,
-    **options: Any,
+    documents: tuple[str, ...], library: str | None, as_json: bool, quiet: bool, no_margins: bool, **options: Any
 ) -> None:
     """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
     Questions are lines of standard input. One that refers to the last question ("and in 2022?", "why?") is restated
-    by a model that writes, or put behind that question and its answer, and shown as it is asked. /help says what may
-    be typed, /quit ends, and so does Ctrl-D, or Ctrl-C at the prompt. Ctrl-C while reading answers with what has been
-    read, twice cancels the question; on a terminal an empty line reads on where not all was read. With --no-save the
+    by a model that writes, or put after that question and its answer, and shown as it is asked. /help lists the
+    commands; /quit, Ctrl-D, or Ctrl-C at the prompt ends. Ctrl-C while reading answers with what has been read, twice
+    cancels the question. On a terminal an empty line reads on if part of the text is unread. With --no-save the
     reading lasts as long as the chat.
     """
     if "-" in documents:
@@ -73,7 +49,6 @@ def chat(
     check_library(documents, library, options)
     check_display(as_json, quiet)
     settings = settings_from(options)
-    configure_logging(ctx)
     from wim_edge.cli.display import display_for
     from wim_edge.documents import read_documents
     from wim_edge.followup import Turn
@@ -83,7 +58,7 @@ def chat(
     from wim_edge.runtime import Runtime
 
     if library is not None:
-        Library(library)  # that there is none must not come out with the first question
+        Library(library)  # raises now, not with the first question
     with exit_on_signals(), kept_meanwhile(settings) as settings, Runtime(settings) as runtime:
         runtime.roles().reader.model()
         read = read_documents(documents, limits=settings)
@@ -102,32 +77,21 @@ def chat(
                 break
             if not (as_json or quiet or typed):
                 click.echo(f"question: {line}")
-            display = display_for(as_json=as_json, quiet=quiet, margins=not no_margins)
             question, after = (asked, None) if read_on else (line, before)
             stream = partial(runtime.stream, read, question, library=library, after=after, read_on=read_on)
-            asked, last = _answer(runtime, question, stream, display)
+            reading = Interruptible(runtime, stream)
+            last = None
+            try:
+                last = reading.show(display_for(as_json=as_json, quiet=quiet, margins=not no_margins))
+            except WimEdgeError as error:  # does not end the chat
+                show_error(error)
+            asked = reading.asked_as or question
             if isinstance(last, AnswerFinished) and last.finish_reason != "cancelled" and not read_on:
                 before = Turn(asked, last.short if last.status != "not_found" else "")
 
 
-def _answer(
-    runtime: Runtime, question: str, stream: Callable[[], Iterator[Event]], display: Display
-) -> tuple[str, Event | None]:
-    """Shows the answer to a question and returns the question, as it was asked, and the last event; an error is shown,
-    and does not end the chat."""
-    last = None
-    try:
-        with display, closing(Interruptible(runtime, stream).events()) as found:
-            for last in found:
-                question = getattr(last, "asked_as", question)
-                display.show(last)
-    except WimEdgeError as error:
-        show_error(error)
-    return question, last
-
-
 def _questions() -> Iterator[str]:
-    """Yields the lines of standard input that are not empty; where a person types, asks for each, empty or not."""
+    """Yields the lines of standard input that are not empty; on a terminal, prompts for each, empty or not."""
     if not (sys.stdin and sys.stdin.isatty()):
         yield from (line.strip() for line in sys.stdin or () if line.strip())
         return

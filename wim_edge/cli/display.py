@@ -5,29 +5,24 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from typing import TYPE_CHECKING, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from wim_edge.cli.event_lines import (
-    LEAST_SHOWN_RELEVANCE,
     format_better,
-    format_kept,
     format_margin,
     format_outcome,
     format_place,
-    format_plan,
     format_provisional,
-    format_recalled,
     format_relevance,
     format_scan,
-    format_search,
-    format_settled,
     format_sources,
+    lines_of,
     short_answer_of,
-)  # fmt: skip
+)
 from wim_edge.cli.terminal import clean
 from wim_edge.cli.word_wrap import WordWrap
 from wim_edge.reading import events
-from wim_edge.within import ALL, AUTO, Within
+from wim_edge.settings import ALL, AUTO, Within
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,14 +33,17 @@ _REFRESH = 1 / 8  # seconds
 _STOP = "answers with what has been read"
 
 
-class Display(Protocol):
-    """Shows events; a context manager, so that a live display is taken down whatever happens."""
+class Display:
+    """Shows events; a context manager, so that a live display is always taken down."""
 
-    def show(self, event: events.Event) -> None: ...
+    def show(self, event: events.Event) -> None:
+        raise NotImplementedError
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *exc: object) -> None: ...
+    def __exit__(self, *exc: object) -> None:
+        pass
 
 
 def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP) -> Display:
@@ -61,30 +59,21 @@ def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP)
     return PlainLines(margins)
 
 
-class _Base:
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        pass
-
-
-class JsonLines(_Base):
+class JsonLines(Display):
     def show(self, event: events.Event) -> None:
-        _write(sys.stdout, event.to_json() + "\n")
+        _write(sys.stdout, event.to_json())
 
 
-class AnswerAlone(_Base):
+class AnswerAlone(Display):
     def show(self, event: events.Event) -> None:
         if isinstance(event, events.AnswerFinished) and event.finish_reason != "cancelled":
-            _write(sys.stdout, clean(event.text) + "\n")
-        elif isinstance(event, events.QuestionSettled):
-            _write(sys.stderr, f"{format_settled(event)}\n")
-        elif isinstance(event, events.Warning):
-            _write(sys.stderr, f"warning: {clean(event.text)}\n")
+            _write(sys.stdout, clean(event.text))
+        elif isinstance(event, events.QuestionSettled | events.Warning):
+            for line in lines_of(event):
+                _write(sys.stderr, line.text)
 
 
-class PlainLines(_Base):
+class PlainLines(Display):
     """A display for pipes and files: margins, answer and sources on standard output, the rest on standard error."""
 
     def __init__(self, margins: bool) -> None:
@@ -92,49 +81,39 @@ class PlainLines(_Base):
         self._library = False
 
     def show(self, event: events.Event) -> None:
+        for line in lines_of(event):
+            _write(sys.stdout if line.is_result else sys.stderr, line.text)
         match event:
-            case events.QuestionSettled():
-                _write(sys.stdout, f"{format_settled(event)}\n")
-            case events.PagesRecognised():
-                _write(sys.stderr, f"{format_scan(event)}\n")
             case events.RecallStarted():
                 self._library = True
-                _write(sys.stderr, f"{format_search(event)}\n")
-            case events.TitlesRecalled():
-                _write(sys.stderr, "".join(f"title: {clean(title)} ({score:.1f})\n" for title, score in event.titles))
-            case events.PassagesRecalled():
-                _write(sys.stdout, "".join(f"recalled: {line}\n" for line in format_recalled(event)))
+            case events.PagesRecognised():
+                _write(sys.stderr, format_scan(event))
             case events.ReadingStarted():
                 self._several, self._of = self._library or len(event.documents) > 1, event.segments
-                _write(sys.stderr, f"{format_plan(event)}\n")
             case events.SegmentRead():
                 where = format_place(event, self._several)
-                _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens\n")
+                _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens")
             case events.MarginJudged() if self._margins:
-                where = format_place(event, self._several)
-                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{where}, {format_relevance(event)}] "
-                                   f"{format_margin(event) or '(empty)'}\n")  # fmt: skip
+                mark = "relevant so far" if event.relevant else "not relevant"
+                how = ", ".join(filter(None, (format_place(event, self._several), mark, format_relevance(event))))
+                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{how}] {format_margin(event)}")
             case events.AnswerProvisional():
-                _write(sys.stderr, f"{format_provisional(event, self._several)}\n")
+                _write(sys.stderr, format_provisional(event, self._several))
             case events.AnswerDelta():
-                _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text))
+                _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text), end="")
                 self._answering = True
             case events.AnswerFinished():
-                _write(sys.stdout, "\n" if self._answering else "")
+                _write(sys.stdout, "", end="\n" if self._answering else "")
                 for one in format_sources(event, self._several):
-                    leads = f": {one.opens}" if one.opens else ""
+                    opens = f": {one.opens}" if one.opens else ""
                     if event.status == "not_found":  # relevant or not, it does not answer
-                        _write(sys.stdout, f"nearest: {one.where}{leads}\n")
+                        _write(sys.stdout, f"nearest: {one.where}{opens}")
                     else:
-                        _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){leads}\n")
-                _write(sys.stderr, format_outcome(event) + "\n")
-            case events.ReadingFinished():
-                _write(sys.stderr, format_kept(event) + "\n")
-            case events.Warning():
-                _write(sys.stderr, f"warning: {clean(event.text)}\n")
+                        _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){opens}")
+                _write(sys.stderr, format_outcome(event))
 
 
-class Live(_Base):
+class Live(Display):
     """A display for a terminal: a progress bar and the margin being written below, everything finished above."""
 
     def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
@@ -142,7 +121,7 @@ class Live(_Base):
 
         self.console, self._margins, self._stop = console, margins, stop
         self._by_segments = False
-        """True if progress is told in segments, because it is not known how many will be read."""
+        """True if progress is counted in segments, because it is not known how many will be read."""
         self._progress = self._bar()
         # Refreshed by a thread of ours: rich's own may draw between a line's layout and its print
         self._live = RichLive(console=console, auto_refresh=False, transient=True)
@@ -164,7 +143,12 @@ class Live(_Base):
 
     def show(self, event: events.Event) -> None:
         with self._drawing:
+            if isinstance(event, events.ReadingFinished):
+                self._live.stop()
+            for line in lines_of(event):
+                self._print(line.text, line.style)
             self._show(event)
+            self._refresh()
 
     def _keep_fresh(self) -> None:
         while not self._over.wait(_REFRESH):
@@ -174,21 +158,14 @@ class Live(_Base):
 
     def _show(self, event: events.Event) -> None:
         match event:
-            case events.QuestionSettled():
-                self.console.print(self._text(format_settled(event), "dim"))
             case events.PagesRecognised():
                 self._busy("" if event.pages == event.of else format_scan(event))
             case events.RecallStarted():
                 self._library = True
-                self.console.print(self._text(format_search(event), "dim"))
                 self._busy("recalling")
             case events.TitlesRecalled():
-                names = " · ".join(clean(title) for title, _ in event.titles)
-                self.console.print(self._text(f"titles that come to mind: {names}", "dim"))
-                self._doing = "reading what may answer"
+                self._doing = "reading likely passages"
             case events.PassagesRecalled():
-                for line in format_recalled(event):
-                    self.console.print(self._text(f"recalled {line}", "cyan"))
                 self._doing = ""
             case events.ReadingStarted():
                 self._begin(event)
@@ -205,6 +182,7 @@ class Live(_Base):
             case events.AnswerProvisional():
                 self._so_far = format_provisional(event, self._several)
             case events.AnswerRevised():
+                self._live.stop()
                 self._print("\nA better passage was found; the answer again", "bold")
             case events.MarginDelta() if self._margins:
                 self._writing += event.text
@@ -214,23 +192,17 @@ class Live(_Base):
             case events.AnswerDelta():
                 if not self._answered:
                     self._live.stop()
-                    self.console.print(self._text("\nAnswer", "bold"))
+                    self._print("\nAnswer", "bold")
                 self._answered = True
                 self.console.print(self._text(self._wrap(clean(event.text))), end="", soft_wrap=True)
             case events.AnswerFinished():
                 self._finish(event)
-            case events.ReadingFinished():
-                self._print(format_kept(event), "dim")
-            case events.Warning():
-                self.console.print(self._text(f"warning: {clean(event.text)}", "yellow"))
-        self._refresh()
 
     def _begin(self, event: events.ReadingStarted) -> None:
         self._several = self._library or len(event.documents) > 1
         legend = self._margins and event.relevance
         margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
-        self.console.print(self._text(format_plan(event), "dim"))
-        self.console.print(self._text(f"{margins}Ctrl-C {self._stop}", "dim"))
+        self._print(f"{margins}Ctrl-C {self._stop}", "dim")
         self._by_segments = event.within == AUTO or event.read_segments > 0
         within = Within.parse(event.within or ALL)
         self._progress = self._bar(within)
@@ -239,7 +211,6 @@ class Live(_Base):
         self._live.start()
 
     def _print(self, text: str, style: str) -> None:
-        self._live.stop()
         self.console.print(self._text(text, style))
 
     def _busy(self, doing: str) -> None:
@@ -251,13 +222,11 @@ class Live(_Base):
             return
         from rich.padding import Padding
 
-        style = "green" if event.relevant else "dim"
-        share = f"{event.relevance:.2f} · " if event.relevance >= LEAST_SHOWN_RELEVANCE else ""
-        label = f"{'●' if event.relevant else '○'} {share}{format_place(event, self._several)}"
-        text = self._text(format_margin(event) or "(empty)", "" if event.relevant else "dim")
+        how = " · ".join(filter(None, (format_relevance(event), format_place(event, self._several))))
+        text = self._text(format_margin(event), "" if event.relevant else "dim")
         if short := short_answer_of(event):
             text.highlight_words([short], "bold")
-        self.console.print(self._text(label, style))
+        self._print(f"{'●' if event.relevant else '○'} {how}", "green" if event.relevant else "dim")
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
     def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
@@ -278,17 +247,18 @@ class Live(_Base):
         if self._answered:
             self.console.print(self._text(self._wrap.rest()), soft_wrap=True)
         elif event.text and event.finish_reason != "cancelled":
-            self.console.print(self._text("\nNo better passage was found; the answer stands", "bold"))
+            self._print("\nNo better passage was found; the answer stays", "bold")
+        is_found = event.status != "not_found"
         sources = format_sources(event, self._several)
         if sources:
-            self.console.print(self._text("\nNearest" if event.status == "not_found" else "\nSources", "bold"))
+            self._print("\nSources" if is_found else "\nNearest", "bold")
         for one in sources:
-            how = "" if event.status == "not_found" else f" · relevance {one.relevance:.2f}"
+            how = f" · relevance {one.relevance:.2f}" if is_found else ""
             line = self._text(f"  {one.where}{how}", "green")
             if one.link:
                 line.stylize(f"link {one.link}", 2)
             self.console.print(line.append(f" · {one.opens}" if one.opens else "", "dim"))
-        self.console.print(self._text(format_outcome(event), "dim"))
+        self._print(format_outcome(event), "dim")
 
     def _refresh(self) -> None:
         if not self._live.is_started:
@@ -299,20 +269,19 @@ class Live(_Base):
         if self._doing:
             self._live.update(Spinner("dots", self._text(self._doing, "dim")))
             return
-        below = [self._text(clean(" ".join(self._writing.split())), "italic")] if self._writing else []
-        best = [self._text(f"most relevant so far: {self._best}", "dim")] if self._best else []
-        so_far = [self._text(self._so_far, "bold")] if self._so_far else []
-        self._live.update(Group(self._progress, *so_far, *best, *below))
+        below = ((self._so_far, "bold"), (self._best and f"most relevant so far: {self._best}", "dim"),
+                 (clean(" ".join(self._writing.split())), "italic"))  # fmt: skip
+        self._live.update(Group(self._progress, *(self._text(text, style) for text, style in below if text)))
 
     @staticmethod
     def _text(text: str, style: str = "") -> Text:
-        """Returns text that is never parsed as markup: a document may hold square brackets."""
+        """Returns text that is never parsed as markup: a document may contain square brackets."""
         from rich.text import Text
 
         return Text(text, style=style)
 
 
-def _write(file: TextIO | None, text: str) -> None:
-    if file is not None:  # it is None where the descriptor was closed
-        file.write(text)
+def _write(file: TextIO | None, text: str, end: str = "\n") -> None:
+    if file is not None:  # it is None if the descriptor was closed
+        file.write(text + end)
         file.flush()

@@ -12,10 +12,11 @@ import click
 
 from wim_edge import errors
 from wim_edge.catalog import SCOUT
-from wim_edge.catalog.entry import USUAL_CONTEXT
+from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.explain import setting_line
-from wim_edge.cli.options import check_rpc, configure_logging, engine_options, rpc_option, settings_from
+from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, settings_from
+from wim_edge.cli.terminal import print_json
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
 from wim_edge.system import subprocesses
@@ -28,14 +29,13 @@ if TYPE_CHECKING:
 @click.command(short_help="Show what this machine offers and how fast it is.")
 @engine_options
 @rpc_option
-@click.option("--as", "machine_name", metavar="MACHINE", help="Show instead which models another machine holds: "
-              "raspberry-pi-4 (4 GB), raspberry-pi-5 (8 GB), or its memory (16GB).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def doctor(ctx: click.Context, /, machine_name: str | None, as_json: bool, **options: Any) -> None:
+@click.option("--as", "machine_name", metavar="MACHINE",
+              help="Show instead which models fit another machine: raspberry-pi-4 (4 GB), raspberry-pi-5 (8 GB), or "
+                   "its memory (16GB).")  # fmt: skip
+@json_option
+def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
     """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
     options, and the prefill and decode speed, measured in some ten seconds."""
-    configure_logging(ctx)
     if machine_name is not None:
         _show_held(machine_name, as_json)
         return
@@ -43,56 +43,56 @@ def doctor(ctx: click.Context, /, machine_name: str | None, as_json: bool, **opt
     from wim_edge.engine import probe
 
     machine = probe.machine()
-    if not as_json:
-        _show_machine(machine, paths)
     report: dict[str, Any] = {"machine": asdict(machine), "recommended": _recommended(paths)}
     if not as_json:
-        _show_recommended(**report["recommended"])
+        _show_machine(machine, paths)
+        _show_recommended(report["recommended"])
     try:
-        report |= _use(settings, paths) if settings.rpc is None else _with_others(settings)
-    except WimEdgeError:
+        report |= _use(settings, paths) if settings.rpc is None else _with_rpc(settings)
+    finally:
         if as_json:
-            click.echo(json.dumps(report, indent=2))
-        raise
-    if as_json:
-        click.echo(json.dumps(report, indent=2))
-    else:
+            print_json(report)
+    if not as_json:
         for device in report.get("remote", ()):
-            _show_device("remote device", **device)
-        _show_use(**report["use"])
-        _show_roles(**report["roles"])
+            _show_device("remote device", device)
+        _show_use(report["use"])
+        _show_roles(report["roles"])
         click.echo("Settings")
         for name, setting in report["settings"].items():
-            click.echo(f"  {name:<20} {setting_line(**setting)}")
-        _show_speed(**report["speed"])
+            click.echo(f"  {setting_line(name, **setting)}")
+        speed = report["speed"]
+        _section(
+            "Speed",
+            ("prefill", f"{speed['prefill']:,.0f} tokens/s (over {speed['prefill_tokens']} tokens)"),
+            ("decode", f"{speed['decode']:,.1f} tokens/s (over {speed['decode_tokens']} tokens)"),
+        )
 
 
 def _show_held(machine_name: str, as_json: bool) -> None:
-    """Shows which models of the catalog a machine holds, the best first."""
+    """Shows which models of the catalog fit a machine, the best first."""
     from wim_edge.catalog.catalog import Catalog
     from wim_edge.catalog.machines import held_by, memory_of
 
     memory = memory_of(machine_name)
     held = held_by(memory, Catalog.load(Paths.from_environment()))
     if as_json:
-        click.echo(json.dumps({"memory": memory, "models": [asdict(one) for one in held]}, indent=2))
+        print_json({"memory": memory, "models": [asdict(one) for one in held]})
         return
-    click.echo(f"{machine_name}: {megabytes(memory)} of memory; by the files' headers, none was run there")
-    click.echo("Beside a model that writes there is room for the judge.")
+    click.echo(f"{machine_name}: {megabytes(memory)} of memory; computed from the files' headers, none was run there")
+    click.echo("Each model that writes leaves room for the judge.")
     for one in held:
         click.echo(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context at least")
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:
-    """The catalog's best model that fits in this machine's memory with its judge, fetched or not."""
+    """Returns the catalog's best model that fits this machine's memory with its judge, fetched or not."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
-    from wim_edge.catalog.entry import USUAL_CONTEXT
     from wim_edge.engine import available_memory
 
     models = Catalog.load(paths)
-    told = facts(recommended(models, paths), models, paths)
-    kept = {name: told[name] for name in ("name", "judge", "bytes", "memory_bytes", "fits", "path")}
-    return {**kept, "context": min(told["context"], USUAL_CONTEXT), "memory_total": available_memory.total()}
+    known = facts(recommended(models, paths), models, paths)
+    kept = {name: known[name] for name in ("name", "judge", "bytes", "memory_bytes", "fits", "path")}
+    return {**kept, "context": min(known["context"], USUAL_CONTEXT), "memory_total": available_memory.total()}
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
@@ -102,35 +102,31 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     from wim_edge.loaded_models import LoadedModels, open_model
     from wim_edge.roles import resolved_settings, roles_for
 
-    found, asked = resolve(settings.model, paths), settings
-    with open_model(found, settings) as model:
-        settings = model.settings
-        n_ctx = min(settings.n_ctx or model.largest_n_ctx(), model.info.n_ctx_train)
+    with open_model(resolve(settings.model, paths), settings) as model:
+        used, info = model.settings, model.info
+        n_ctx = min(used.n_ctx or model.largest_n_ctx(), info.n_ctx_train)
         need = model.need(n_ctx)
         flash = {None: "llama.cpp's choice" if model.n_gpu_layers else "off", True: "on", False: "off"}
         use = {
-            "model": model.info.name,
-            "file": str(model.info.path),
-            "architecture": model.info.architecture,
-            "memory": model.info.memory.value,
-            "chat_template": model.info.chat_template is not None,
+            "model": info.name,
+            "file": str(info.path),
+            "architecture": info.architecture,
+            "memory": info.memory.value,
+            "chat_template": info.chat_template is not None,
             "threads": model.n_threads,
             "gpu_layers": model.n_gpu_layers,
-            "kv_type": settings.kv_type,
-            "flash_attention": flash[settings.flash_attn],
+            "kv_type": used.kv_type,
+            "flash_attention": flash[used.flash_attn],
             "largest_context": n_ctx,
             "bytes_at_that_context": {**asdict(need), "total": need.total},
         }
         speed = measure_speed(model, 512)
-        roles = _roles(roles_for(LoadedModels(asked), ()))
-        explained = resolved_settings(asked).explained()
-        return {"use": use, "roles": roles, "settings": explained, "speed": asdict(speed)}
+        roles = _roles(roles_for(LoadedModels(settings), ()))
+        return {"use": use, "roles": roles, "settings": resolved_settings(settings).explained(), "speed": asdict(speed)}
 
 
 def _roles(roles: Roles) -> dict[str, Any]:
-    """Returns the scout, and judge and writer, each with an estimate of its memory, and the sum of these."""
-    from wim_edge.catalog.entry import WORKING_SPACE
-
+    """Returns the scout, and judge and writer with estimates of their memory, and the sum of these."""
     needs = {one.name: one.memory_bytes() for one in roles.used}
     writer = roles.writer or (roles.reader if roles.resolved.prose else None)
     shown = {"judge": (roles.judge or roles.reader).name, "writer": writer.name if writer else None}
@@ -141,8 +137,8 @@ def _roles(roles: Roles) -> dict[str, Any]:
     }
 
 
-def _with_others(settings: Settings) -> dict[str, Any]:
-    """Does the same as `_use` with the devices of other machines, in a process of its own: they may end it."""
+def _with_rpc(settings: Settings) -> dict[str, Any]:
+    """Returns what `_use` does with devices of other machines, from a child process: they may crash it."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
     # Python warns of a module that its package has imported before it is run
@@ -162,8 +158,8 @@ def _with_others(settings: Settings) -> dict[str, Any]:
     return found
 
 
-def _apart(given: dict[str, Any]) -> dict[str, Any]:
-    """Does the work of `_with_others` in its process."""
+def _in_child(given: dict[str, Any]) -> dict[str, Any]:
+    """Does the work of `_with_rpc` in its child process."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()
@@ -178,92 +174,75 @@ def _apart(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show_machine(machine: Machine, paths: Paths) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
-    click.echo("This machine")
-    _line("system", f"{machine.system}, Python {machine.python}")
-    _line("llama-cpp-python", machine.llama_cpp_python)
-    _line("built for", ", ".join((*machine.build.features, *machine.build.libraries)))
-    for what, command in machine.build.unused:
-        _line("not used", f"{what}: {command}")
-    _line("physical cores", str(machine.physical_cores))
-    _line("memory available", readable(machine.memory_available))
-    _line("GPU in this build", ", ".join(machine.build.backends) or ("yes" if machine.gpu_offload else "no"))
+    _section(
+        "This machine",
+        ("system", f"{machine.system}, Python {machine.python}"),
+        ("llama-cpp-python", machine.llama_cpp_python),
+        ("built for", ", ".join((*machine.build.features, *machine.build.libraries))),
+        *(("not used", f"{what}: {command}") for what, command in machine.build.unused),
+        ("physical cores", str(machine.physical_cores)),
+        ("memory available", _size(machine.memory_available)),
+        ("GPU in this build", ", ".join(machine.build.backends) or ("yes" if machine.gpu_offload else "no")),
+    )
     for device in machine.devices:
-        _show_device("device", **asdict(device))
+        _show_device("device", asdict(device))
     _line("files in", f"{paths.models}, {paths.config}")
 
 
-def _show_device(kind: str, name: str, description: str, is_gpu: bool, free: int, total: int, **_: object) -> None:
-    from wim_edge.engine.memory_estimate import readable
-
-    size = f", {readable(free)} of {readable(total)} free" if total else ""
-    _line(kind, f"{name}: {description}{size}")
+def _show_device(kind: str, device: dict[str, Any]) -> None:
+    size = f", {_size(device['free'])} of {_size(device['total'])} free" if device["total"] else ""
+    _line(kind, f"{device['name']}: {device['description']}{size}")
 
 
-def _show_recommended(
-    name: str, judge: str | None, bytes: int, memory_bytes: int, fits: bool, path: str | None, context: int,
-    memory_total: int,
-) -> None:  # fmt: skip
-    from wim_edge.engine.memory_estimate import readable
-
-    click.echo("Recommended")
-    _line("model", f"{name}, {'on this disk' if path else f'wim-edge models pull {name} ({megabytes(bytes)})'}")
-    tight = "" if fits else ": no model of the catalog fits, this is the smallest"
-    room = f"{context:,} tokens of context" + (f" and its judge, {judge}" if judge else "")
-    _line("memory", f"{readable(memory_bytes)} of {readable(memory_total)}, with {room}{tight}")
+def _show_recommended(best: dict[str, Any]) -> None:
+    name, judge = best["name"], best["judge"]
+    where = "on this disk" if best["path"] else f"wim-edge models pull {name} ({megabytes(best['bytes'])})"
+    tight = "" if best["fits"] else ": no model of the catalog fits, this is the smallest"
+    room = f"{best['context']:,} tokens of context" + (f" and its judge, {judge}" if judge else "")
+    memory = f"{_size(best['memory_bytes'])} of {_size(best['memory_total'])}"
+    _section("Recommended", ("model", f"{name}, {where}"), ("memory", f"{memory}, with {room}{tight}"))
 
 
-def _show_use(
-    model: str,
-    file: str,
-    architecture: str,
-    memory: str,
-    chat_template: bool,
-    threads: int,
-    gpu_layers: int,
-    kv_type: str,
-    flash_attention: str,
-    largest_context: int,
-    bytes_at_that_context: dict[str, int],
-) -> None:
-    from wim_edge.engine.memory_estimate import readable
+def _show_use(use: dict[str, Any]) -> None:
+    sizes = {name: _size(n) for name, n in use["bytes_at_that_context"].items()}
+    _section(
+        "Would be used",
+        ("model", f"{use['model']} ({use['architecture']}, {use['memory']} memory)"),
+        ("file", use["file"]),
+        ("chat template", "the model's own" if use["chat_template"] else "none: plain few-shot prompts"),
+        ("threads", str(use["threads"])),
+        ("layers on the GPU", "all" if use["gpu_layers"] == -1 else str(use["gpu_layers"])),
+        ("KV cache", f"{use['kv_type']}, flash attention {use['flash_attention']}"),
+        ("largest context", f"{use['largest_context']:,} tokens: {sizes['total']} (weights {sizes['weights']}, "
+         f"KV cache {sizes['kv']}, compute {sizes['compute']}, host {sizes['host']})"),
+    )  # fmt: skip
 
-    sizes = {name: readable(n) for name, n in bytes_at_that_context.items()}
-    click.echo("Would be used")
-    _line("model", f"{model} ({architecture}, {memory} memory)")
-    _line("file", file)
-    _line("chat template", "the model's own" if chat_template else "none: plain few-shot prompts")
-    _line("threads", str(threads))
-    _line("layers on the GPU", "all" if gpu_layers == -1 else str(gpu_layers))
-    _line("KV cache", f"{kv_type}, flash attention {flash_attention}")
-    _line(
-        "largest context",
-        f"{largest_context:,} tokens: {sizes['total']} (weights {sizes['weights']}, KV cache {sizes['kv']}, "
-        f"compute {sizes['compute']}, host {sizes['host']})",
+
+def _show_roles(roles: dict[str, Any]) -> None:
+    judge, writer = roles["judge"], roles["writer"]
+    shown = "none: the answer is the judge's quotation"
+    if writer is not None:
+        same = writer["model"] == judge["model"]
+        shown = "the judge itself" if same else f"{writer['model']}, {_size(writer['memory_bytes'])}"
+    _section(
+        "Roles",
+        ("scout", roles["scout"] or f"none: common words choose where to begin (wim-edge models pull {SCOUT})"),
+        ("judge", f"{judge['model']}, {_size(judge['memory_bytes'])}"),
+        ("writer", shown),
+        ("memory of all", f"{_size(roles['memory_bytes'])}, with {USUAL_CONTEXT:,} tokens of context each at most"),
     )
 
 
-def _show_roles(
-    scout: str | None, judge: dict[str, Any], writer: dict[str, Any] | None, memory_bytes: int
-) -> None:
+def _size(nbytes: int) -> str:
     from wim_edge.engine.memory_estimate import readable
 
-    click.echo("Roles")
-    _line("scout", scout or f"none: words tell where to begin (wim-edge models pull {SCOUT})")
-    _line("judge", f"{judge['model']}, {readable(judge['memory_bytes'])}")
-    if writer is None:
-        _line("writer", "none: the answer is the judge's quotation")
-    else:
-        same = writer["model"] == judge["model"]
-        _line("writer", "the judge itself" if same else f"{writer['model']}, {readable(writer['memory_bytes'])}")
-    _line("memory of all", f"{readable(memory_bytes)}, with {USUAL_CONTEXT:,} tokens of context each at most")
+    return readable(nbytes)
 
 
-def _show_speed(prefill: float, prefill_tokens: int, decode: float, decode_tokens: int) -> None:
-    click.echo("Speed")
-    _line("prefill", f"{prefill:,.0f} tokens/s (over {prefill_tokens} tokens)")
-    _line("decode", f"{decode:,.1f} tokens/s (over {decode_tokens} tokens)")
+def _section(title: str, *lines: tuple[str, str]) -> None:
+    click.echo(title)
+    for name, value in lines:
+        _line(name, value)
 
 
 def _line(name: str, value: str) -> None:
@@ -271,4 +250,4 @@ def _line(name: str, value: str) -> None:
 
 
 if __name__ == "__main__":
-    click.echo(json.dumps(_apart(json.loads(sys.argv[1]))))
+    sys.stdout.write(json.dumps(_in_child(json.loads(sys.argv[1]))))

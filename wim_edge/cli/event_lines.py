@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wim_edge.cli.terminal import clean
 from wim_edge.documents.place_links import link
 from wim_edge.reading import events
-from wim_edge.within import AUTO, UNLIKELY
+from wim_edge.settings import AUTO, UNLIKELY
 
-LEAST_SHOWN_RELEVANCE = 0.05  # relevance that is not shown as a number: most segments are yet to come
+_MIN_SHOWN = 0.05
+"""The relevance below which no number is shown: early on, it says little."""
+_ENDS = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
+         "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
+_STATUS = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}
+
+
+@dataclass(frozen=True)
+class ShownLine:
+    """A finished line of the display: its text, its style on a terminal, and whether it is part of the result."""
+
+    text: str
+    style: str = "dim"
+    is_result: bool = False
+
+
+def lines_of(event: events.Event) -> Iterator[ShownLine]:
+    """Yields the lines for an event that every display shows alike; none for the others."""
+    match event:
+        case events.QuestionSettled():
+            yield ShownLine(f"asked as: {clean(event.asked_as)}", is_result=True)
+        case events.RecallStarted():
+            yield ShownLine(f"library {event.library}: {event.documents:,} documents; {event.model}, "
+                            f"retriever {event.retriever}")  # fmt: skip
+        case events.TitlesRecalled():
+            for title, score in event.titles:
+                yield ShownLine(f"title: {clean(title)} ({score:.1f})")
+        case events.PassagesRecalled():
+            for passage in event.passages:
+                if passage.chosen:
+                    yield ShownLine(f"recalled: {_recalled(passage)}", "cyan", is_result=True)
+        case events.ReadingStarted():
+            yield ShownLine(_plan(event))
+        case events.ReadingFinished():
+            yield ShownLine(_saved(event))
+        case events.Warning():
+            yield ShownLine(f"warning: {clean(event.text)}", "yellow")
 
 
 def format_place(
     event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool
 ) -> str:
     """Returns a place as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"; the
-    document's name alone where no more is known."""
+    document's name alone if no more is known."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(f"page {event.page}")
@@ -45,57 +82,33 @@ class ShownSource:
 
 
 def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSource]:
-    """Returns the sources, each place once; if nothing was found, the place of the quotation that comes nearest."""
+    """Returns the sources, each place once; if nothing was found, the place of the nearest quotation."""
     found: dict[str, ShownSource] = {}
     for source in event.sources if event.status != "not_found" else event.sources[: len(event.quotes[:1])]:
         sure = None if source.confidence is None else f"recognised with {source.confidence:.2f}"
         where = ", ".join(filter(None, [format_place(source, several), sure]))
         relevance = max(found[where].relevance if where in found else 0.0, source.relevance)
-        opened, path = source.opens or "", source.path or ""
-        leads = clean(opened).replace("\n", " ")
-        found[where] = ShownSource(where, relevance, leads, link(opened, path) if opened else "")
+        opens = source.opens or ""
+        target = link(opens, source.path or "") if opens else ""
+        found[where] = ShownSource(where, relevance, clean(opens).replace("\n", " "), target)
     return list(found.values())
 
 
-def format_recalled(event: events.PassagesRecalled) -> list[str]:
-    """Returns the chosen passages, a line each, with the scores that speak for them."""
-    lines = []
-    for passage in event.passages:
-        if passage.chosen:
-            pages = f"page {passage.page}" if passage.page == passage.last_page else (
-                f"pages {passage.page} to {passage.last_page}"
-            )
-            where = "characters {}-{}".format(*passage.chars) if passage.page is None else pages
-            voices = ", ".join(f"{name} {score:.1f}" for name, score in passage.scores.items())
-            lines.append(f"{clean(passage.document)}, {where} ({voices})")
-    return lines
-
-
-def format_settled(event: events.QuestionSettled) -> str:
-    """Returns how a question is asked that was put otherwise."""
-    return f"asked as: {clean(event.asked_as)}"
-
-
-def format_search(event: events.RecallStarted) -> str:
-    return f"library {event.library}: {event.documents:,} documents; {event.model}, retriever {event.retriever}"
-
-
 def format_margin(event: events.MarginJudged) -> str:
-    """Returns a margin on one line, in quotation marks where it is a quotation."""
+    """Returns a margin on one line, in quotation marks if it is a quotation."""
     from wim_edge.reading.quotation import on_one_line
 
     text = on_one_line(clean(event.text))
-    return f"“{text}”" if event.quote else text
+    return (f"“{text}”" if event.quote else text) or "(empty)"
 
 
 def format_relevance(event: events.MarginJudged) -> str:
-    """Says whether a margin is relevant so far, and how much, once that number means anything."""
-    mark = "relevant so far" if event.relevant else "not relevant"
-    return f"{mark}, {event.relevance:.2f}" if event.relevance >= LEAST_SHOWN_RELEVANCE else mark
+    """Returns a margin's relevance; empty if the number says little."""
+    return f"{event.relevance:.2f}" if event.relevance >= _MIN_SHOWN else ""
 
 
 def short_answer_of(event: events.MarginJudged) -> str:
-    """Returns the words of a quotation that answer, on one line; empty where none do."""
+    """Returns the words of a quotation that answer, on one line; empty if none do."""
     if event.short is None or event.quote is None:
         return ""
     start = event.quote[0]
@@ -108,15 +121,11 @@ def format_provisional(event: events.AnswerProvisional, several: bool) -> str:
 
 
 def format_outcome(event: events.AnswerFinished) -> str:
-    """Says in a line how the answer ended and what it cost."""
-    usage = event.usage
-    ends = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
-            "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
-    parts = [ends[event.finish_reason]] if event.finish_reason in ends else []
-    of_whole = not event.read_segments and event.finish_reason == "stop"  # its beginning or its words tell, no passage
+    """Returns a line on how the answer ended and what it cost."""
+    parts = [_ENDS[event.finish_reason]] if event.finish_reason in _ENDS else []
+    of_whole = not event.read_segments and event.finish_reason == "stop"  # answered without reading a passage
     if event.support is not None and event.finish_reason != "cancelled":
-        says = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}[event.status]
-        parts.append(says if of_whole else f"{says} (support {event.support:.2f})")
+        parts.append(_STATUS[event.status] + ("" if of_whole else f" (support {event.support:.2f})"))
     if event.unsupported:
         parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
     if event.read_segments < event.segments and not of_whole:
@@ -124,13 +133,12 @@ def format_outcome(event: events.AnswerFinished) -> str:
         left = "; --within all reads the rest" if event.status == "not_found" else better
         parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
     judge = f" judged by {event.judge}" if event.judge else ""
-    parts += [f"{event.model}{judge}, {event.pattern}", *_cost(usage)]
-    return " · ".join(parts)
+    return " · ".join([*parts, f"{event.model}{judge}, {event.pattern}", *_cost(event.usage)])
 
 
 def format_candidates(event: events.AnswerFinished) -> list[str]:
-    """Returns the words that may answer, a line each, the likeliest first, with the terms of their scores in nats, and
-    at last the evidence that the documents answer at all."""
+    """Returns the candidate answers, a line each, the likeliest first, with the terms of their scores in nats, and then
+    the evidence for the support."""
     lines = []
     for one in event.candidates:
         terms = ", ".join(f"{name} {value:.2f}" for name, value in one.terms.items() if value)
@@ -142,20 +150,28 @@ def format_candidates(event: events.AnswerFinished) -> list[str]:
 
 
 def format_better(unread: float | None) -> str:
-    """Says how likely an unread segment answers better; empty where there is none, or nothing is known of them."""
+    """Returns how likely an unread segment answers better; empty if there is none, or nothing is known of them."""
     if not unread:
         return ""
-    # Above the bound it was how much was read that ended the reading: who wants more is told how
+    # Below the bound the reading ended by itself; above it, the reader may want the rest
     more = "; --within all reads the rest" if unread >= UNLIKELY else ""
     return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better{more}"
 
 
-def format_kept(event: events.ReadingFinished) -> str:
-    """Says in a line how much is kept after reading ahead."""
+def _recalled(passage: events.RecalledPassage) -> str:
+    where = "characters {}-{}".format(*passage.chars)
+    if passage.page is not None:
+        pages = f"pages {passage.page} to {passage.last_page}"
+        where = f"page {passage.page}" if passage.page == passage.last_page else pages
+    scores = ", ".join(f"{name} {score:.1f}" for name, score in passage.scores.items())
+    return f"{clean(passage.document)}, {where} ({scores})"
+
+
+def _saved(event: events.ReadingFinished) -> str:
     if not event.tokens:
         return "stopped before anything was read"
     what = "all" if event.saved_tokens >= event.tokens else f"{event.saved_tokens:,}"
-    return " · ".join([f"{what} of {event.tokens:,} tokens kept for {event.model}", *_cost(event.usage)])
+    return " · ".join([f"{what} of {event.tokens:,} tokens saved for {event.model}", *_cost(event.usage)])
 
 
 def _cost(usage: events.Usage) -> list[str]:
@@ -164,19 +180,18 @@ def _cost(usage: events.Usage) -> list[str]:
     return [*known, f"{usage.prefilled_tokens:,} tokens read", *written, f"{usage.seconds['total']:.1f} s"]
 
 
-def format_plan(event: events.ReadingStarted) -> str:
-    names = clean(", ".join(event.documents))
-    windows = f", in {event.windows} windows" if event.windows > 1 else ""
-    scores = f", judged by {event.judge}" if event.judge else ""
-    why = f" ({event.why})" if event.why else ""
+def _plan(event: events.ReadingStarted) -> str:
     if event.read_segments:
         return f"reading on after {event.read_segments:,} of {event.segments:,} segments"
-    if event.within == AUTO:
-        scores += ", the promising segments first"
-    elif event.within:
-        scores += f", {event.within} of {'it' if event.within.endswith('%') else 'reading'} at most"
-        scores += ", the promising segments first" if not event.windows else ""
+    names = clean(", ".join(event.documents))
+    windows = f", in {event.windows} windows" if event.windows > 1 else ""
+    why = f" ({event.why})" if event.why else ""
+    judge = f", judged by {event.judge}" if event.judge else ""
+    bound = ""
+    if event.within and event.within != AUTO:
+        bound = f", {event.within} of {'it' if event.within.endswith('%') else 'reading'} at most"
+    order = ", likely passages first" if event.within and (event.within == AUTO or not event.windows) else ""
     return (
         f"{names}: {event.tokens:,} tokens in {event.segments} segment{'s' * (event.segments != 1)}{windows}; "
-        f"{event.model}, pattern {event.pattern}{why}{scores}"
+        f"{event.model}, pattern {event.pattern}{why}{judge}{bound}{order}"
     )

@@ -7,15 +7,16 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wim_edge.cli.display import Display
     from wim_edge.reading.events import Event
     from wim_edge.runtime import Runtime
     from wim_edge.worker import Worker
 
-EXIT_EARLY, EXIT_NOT_FOUND, EXIT_CANCELLED = 10, 11, 130
+EXIT_FAILED, EXIT_EARLY, EXIT_NOT_FOUND, EXIT_CANCELLED = 1, 10, 11, 130
 STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
 
 
@@ -32,9 +33,9 @@ def exit_on_signals() -> Iterator[None]:
 
 
 class Interruptible:
-    """Runs the stream in a thread, so that Ctrl-C is heard at once and not when llama.cpp returns.
+    """Runs a stream in a thread, so that Ctrl-C takes effect at once and not when llama.cpp returns.
 
-    Ctrl-C once while reading asks for the answer; twice, or while answering, or with nothing read yet, it cancels.
+    Ctrl-C once while reading asks for the answer. Twice, or while answering, or with nothing read yet, it cancels.
     Before the first event it raises KeyboardInterrupt.
     """
 
@@ -42,17 +43,28 @@ class Interruptible:
         self._runtime, self._start, self._says = runtime, start, says
         # SimpleQueue: a signal handler may put while the same thread gets
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
-        self._begun = self._read = self._answering = False
+        self._has_begun = self._has_read = self._is_answering = False
         self._abandoned = threading.Event()
         self._presses = 0
+        self.asked_as: str | None = None
+        """The question as it was asked, if that differs from the user's words."""
 
     @property
     def pressed(self) -> bool:
-        """Tells whether Ctrl-C was pressed."""
+        """Returns True if Ctrl-C was pressed."""
         return self._presses > 0
 
+    def show(self, display: Display) -> Event | None:
+        """Shows all events and returns the last one."""
+        last = None
+        with display, closing(self.events()) as found:
+            for last in found:
+                self.asked_as = getattr(last, "asked_as", self.asked_as)
+                display.show(last)
+        return last
+
     def events(self) -> Generator[Event, None, None]:
-        """Yields the stream's events. However the stream ends, its thread has then left the engine."""
+        """Yields the stream's events. However the stream ends, its thread has left the engine by then."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()
@@ -60,15 +72,15 @@ class Interruptible:
             while (item := self._next()) is not None:
                 if isinstance(item, BaseException):
                     raise item
-                self._begun = True
-                self._read |= item.type == "reading.progress"
-                self._answering |= item.type == "answer.delta"
+                self._has_begun = True
+                self._has_read |= item.type == "reading.progress"
+                self._is_answering |= item.type == "answer.delta"
                 yield item
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._abandoned.set()
             self._runtime.cancel()
-            # One more may be needed: a process of its own that hears nothing is ended by a later one
+            # A worker process that does not respond is killed by a later cancel
             signal.signal(signal.SIGINT, lambda *_: self._runtime.cancel())
             while worker.is_alive():
                 worker.join(0.2)
@@ -89,14 +101,14 @@ class Interruptible:
                     if self._abandoned.is_set():
                         break
             self._queue.put(None)
-        except BaseException as error:  # noqa: BLE001 - carried over to the main thread and raised there
+        except BaseException as error:  # noqa: BLE001 - raised in the main thread
             self._queue.put(error)
 
     def _on_sigint(self, _signal: int, _frame: object) -> None:
-        if not self._begun:
+        if not self._has_begun:
             raise KeyboardInterrupt
         self._presses += 1
-        if self._presses == 1 and self._read and not self._answering:
+        if self._presses == 1 and self._has_read and not self._is_answering:
             from wim_edge.reading.events import Warning
 
             self._queue.put(Warning(self._says))

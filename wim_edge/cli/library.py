@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os.path
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import debug_option, model_option, together
-from wim_edge.cli.terminal import one_line
+from wim_edge.cli.options import debug_option, json_option, model_option, together
+from wim_edge.cli.terminal import confirm, counted, one_line, print_json
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.settings import RETRIEVERS, Settings
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from wim_edge.library.ingest import IngestResult
     from wim_edge.library.library import Library
 
-DEFAULT = "default"
+_DEFAULT = "default"
 _SETTINGS = Settings()
+_STATES = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone")
 
 
 def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -34,7 +35,7 @@ def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 library_options = together(
     click.option("--library", metavar="NAME", shell_complete=library_names,
-                 help="Recall what may answer from this library (`wim-edge library add`), and read that."),
+                 help="Recall passages for the question from this library (`wim-edge library add`), and read those."),
     click.option("--retriever", type=click.Choice(RETRIEVERS),
                  help=f"How its passages are found (docs/recall.md). Default: {_SETTINGS.retriever}."),
     click.option("--recall-passages", type=int, metavar="N",
@@ -42,15 +43,22 @@ library_options = together(
 )  # fmt: skip
 """Adds the options for a library to recall from; see `check_library`."""
 
+_ingest_options = together(
+    click.option("--index/--no-index", "index", default=None,
+                 help="Build or update the index for --retriever hybrid and recall now. Default: if a model is named."),
+    model_option,
+    click.option("--json", "as_json", is_flag=True, help="One object a file on standard output."),
+    debug_option,
+)  # fmt: skip
+
 
 def check_library(documents: tuple[str, ...], library: str | None, options: dict[str, Any]) -> None:
-    """Raises InvalidRequestError if there is nothing to ask, or if options are about a library that is not named."""
+    """Raises InvalidRequestError if there is nothing to ask, or if options need a library that is not named."""
     if not documents and library is None:
-        raise InvalidRequestError(
-            "no document is given", "Name at least one file, or - for standard input, or --library NAME."
-        )
+        hint = "Name at least one file, or - for standard input, or --library NAME."
+        raise InvalidRequestError("no document is given", hint)
     if library is None and (options["retriever"] is not None or options["recall_passages"] is not None):
-        raise InvalidRequestError("--retriever and --recall-passages are about a library", "Add --library NAME.")
+        raise InvalidRequestError("--retriever and --recall-passages need a library", "Add --library NAME.")
 
 
 @click.group()
@@ -60,20 +68,16 @@ def library() -> None:
 
 @library.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
-@click.option("--to", "name", default=DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
-              help="The library; it is made where there is none.")
+@click.option("--to", "name", default=_DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
+              help="The library; a new name creates one.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files in these folders are gone.")
-@click.option("--index/--no-index", "index", default=None,
-              help="Make the index that --retriever hybrid and recall need now. Default: if a model is named.")
-@model_option
-@click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
-@debug_option
+@_ingest_options
 def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, model: str | None, as_json: bool) -> None:
     """Add documents to a library: files, folders, or JSON lines of {title, text}.
 
-    Files that have not changed since are passed over; those that have are read again; one that was moved keeps its
-    documents. A file .wimignore leaves out what its patterns name, as a .gitignore does. A document is known by its
-    title: what its file says it is, else its first heading, else the file's name.
+    Unchanged files are skipped; changed ones are read again; a moved one keeps its documents. A file .wimignore
+    excludes what its patterns match, as a .gitignore does. A document is known by its title: the one that its file
+    states, else its first heading, else the file's name.
 
     \b
       wim-edge library add ~/papers notes.md
@@ -87,21 +91,14 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
     _check_paths(paths)
     new = name not in known_libraries()
     library = Library(name, create=True)
-    found: list[IngestResult] = []
     total = 0
     try:
-        for one in add_files(library, paths, prune=prune, limits=Settings.from_environment()):
-            if one.state != "recognised":
-                found.append(one)
-            _tell(one, as_json)
+        found = _ingested(add_files(library, paths, prune=prune, limits=Settings.from_environment()), as_json)
     finally:
         total = len(library)
         if new and not total:
             remove_library(name)
-    if not as_json:
-        _sum_up(name, total, found)
-    if total and _wants_index(index, model):
-        _index(library, model)
+    _finish(library, total, found, index, model, as_json)
     named = {os.path.abspath(path) for path in paths}
     failed = [one for one in found if one.state == "failed"]
     if any(one.path in named for one in failed) or not any(one.state not in ("failed", "skipped") for one in found):
@@ -112,18 +109,14 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
 
 
 @library.command("sync")
-@click.argument("name", default=DEFAULT, shell_complete=library_names)
-@click.option("--watch", is_flag=True, help="Go on, and do so again whenever a file changes, until Ctrl-C.")
-@click.option("--index/--no-index", "index", default=None,
-              help="Bring the index for the model up to date, too. Default: if a model is named.")
-@model_option
-@click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
-@debug_option
+@click.argument("name", default=_DEFAULT, shell_complete=library_names)
+@click.option("--watch", is_flag=True, help="Sync again whenever a file changes, until Ctrl-C.")
+@_ingest_options
 def sync_library(name: str, watch: bool, index: bool | None, model: str | None, as_json: bool) -> None:
-    """Bring a library in step with the files and folders that were added to it.
+    """Update a library from the files and folders that were added to it.
 
-    New files are added, those that have changed are read again, what is gone or left out (.wimignore) is removed; a
-    file that was moved keeps its documents.
+    New files are added, changed ones are read again, missing or excluded ones (.wimignore) are removed; a moved one
+    keeps its documents.
 
     \b
       wim-edge library sync papers
@@ -135,18 +128,12 @@ def sync_library(name: str, watch: bool, index: bool | None, model: str | None, 
     library = Library(name)
 
     def once() -> None:
-        found: list[IngestResult] = []
-        for one in sync(library, limits=Settings.from_environment()):
-            found.append(one)
-            _tell(one, as_json)
-        if not as_json:
-            _sum_up(name, len(library), found)
-        if len(library) and _wants_index(index, model):
-            _index(library, model)
+        found = _ingested(sync(library, limits=Settings.from_environment()), as_json)
+        _finish(library, len(library), found, index, model, as_json)
         roots = set(map(str, library.roots()))
         failed = {one.path for one in found if one.state == "failed"}
         if not watch and not all(map(os.path.exists, failed & roots)):
-            raise DocumentError("what was added to the library is not there", "See above; it may be on another disk.")
+            raise DocumentError("a file or folder of the library is missing", "See above; it may be on another disk.")
 
     changes = _watched(library) if watch else iter(())
     once()
@@ -162,44 +149,53 @@ def _watched(library: Library) -> Iterator[object]:
         raise InvalidRequestError("--watch needs the package watchfiles", "pip install watchfiles") from None
     roots = [root for root in library.roots() if root.exists()]
     if not roots:
-        raise LibraryError(f"library {library.name} has no folder that is there", "wim-edge library add DIR")
+        raise LibraryError(f"none of the folders of library {library.name} exists", "wim-edge library add DIR")
     return iter(watch(*roots, raise_interrupt=False))
 
 
-def _tell(one: IngestResult, as_json: bool) -> None:
-    """Prints the result for one file."""
-    if as_json:
-        click.echo(json.dumps(asdict(one), ensure_ascii=False))
-    elif one.state not in ("unchanged", "skipped"):
-        many = f" ({counted(one.documents, 'document')})" if one.documents > 1 else ""
-        note = f": {one_line(one.note)}" if one.note else ""
-        click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
+def _ingested(results: Iterable[IngestResult], as_json: bool) -> list[IngestResult]:
+    """Prints the result for each file, and returns the final ones."""
+    found = []
+    for one in results:
+        if one.state != "recognised":
+            found.append(one)
+        if as_json:
+            click.echo(json.dumps(asdict(one), ensure_ascii=False))
+        elif one.state not in ("unchanged", "skipped"):
+            many = f" ({counted(one.documents, 'document')})" if one.documents > 1 else ""
+            note = f": {one_line(one.note)}" if one.note else ""
+            click.echo(f"{one.state} {one_line(one.path)}{many}{note}", err=True)
+    return found
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:
-    """Raises InvalidRequestError for an empty path, which would be taken for the current folder."""
+    """Raises InvalidRequestError for an empty path, which Path takes for the current folder."""
     if not all(paths):
         raise InvalidRequestError("an empty path is no file", "Name files or folders; . is the current one.")
 
 
-def _sum_up(name: str, total: int, found: list[IngestResult]) -> None:
-    states = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone")
-    counts = {state: sum(one.state == state for one in found) for state in states}
-    told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
-    click.echo(f"library {name}: {counted(total, 'document')}; files: {told}")
-    if counts["gone"]:
-        click.echo("--prune removes what gone files held", err=True)
-    skipped = [os.path.splitext(one.path)[1] or one.path for one in found if one.state == "skipped"]
-    if skipped:
-        kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))
-        click.echo(f"{counted(len(skipped), 'file')} of other kinds skipped ({kinds}); name them to add them", err=True)
-
-
-def _wants_index(index: bool | None, model: str | None) -> bool:
-    return index if index is not None else model is not None or Settings.from_environment().retriever != "bm25"
+def _finish(
+    library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool
+) -> None:
+    """Prints the sum of what was done, and builds the index if it is wanted."""
+    if not as_json:
+        counts = {state: sum(one.state == state for one in found) for state in _STATES}
+        files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
+        click.echo(f"library {library.name}: {counted(total, 'document')}; files: {files}")
+        if counts["gone"]:
+            click.echo("--prune removes the documents of gone files", err=True)
+        if skipped := [os.path.splitext(one.path)[1] or one.path for one in found if one.state == "skipped"]:
+            kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))
+            many = counted(len(skipped), "file")
+            click.echo(f"{many} of other kinds skipped ({kinds}); name them to add them", err=True)
+    if index is None:
+        index = model is not None or Settings.from_environment().retriever != "bm25"
+    if total and index:
+        _index(library, model)
 
 
 def _index(library: Library, model: str | None) -> None:
+    from wim_edge.cli.progress import Progress
     from wim_edge.errors import ModelNotFoundError
     from wim_edge.recall.index import load_index, load_or_build_index
     from wim_edge.runtime import Runtime
@@ -207,43 +203,39 @@ def _index(library: Library, model: str | None) -> None:
     try:
         with Runtime(Settings.from_environment().with_changes(model=model)) as runtime:
             opened = runtime.open()
-            if load_index(library, opened) is not None:
-                return
-            label = f"indexing {counted(len(library), 'document')} for {opened.info.name}"
-            bar = click.progressbar(length=len(library), label=label, file=sys.stderr)
-            with bar:
-                load_or_build_index(library, opened, lambda done, _of: bar.update(done - bar.pos))
+            if load_index(library, opened) is None:
+                with Progress(f"indexing {counted(len(library), 'document')} for {opened.info.name}: ") as progress:
+                    load_or_build_index(library, opened, progress)
     except ModelNotFoundError as error:
         if model is not None:
             raise
         click.echo(f"not indexed yet ({error}); the first question does it", err=True)
 
 
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
 @library.command("list")
-@_as_json
+@json_option
 @debug_option
 def list_libraries(as_json: bool) -> None:
-    """List the libraries there are."""
+    """List the libraries."""
     from wim_edge.library.folders import known_libraries
     from wim_edge.library.library import Library
 
     rows: list[dict[str, Any]] = []
     for name in known_libraries():
         try:
-            rows.append(_facts(Library(name)))
+            library = Library(name)
+            rows.append({"name": name, "documents": len(library), "files": len(library.sources()),
+                         "bytes": library.nbytes, "path": str(library.folder)})  # fmt: skip
         except LibraryError as error:
             click.echo(f"warning: {one_line(str(error))} {one_line(error.hint)}", err=True)
     lines = (f"{row['name']}: {counted(row['documents'], 'document')} of {counted(row['files'], 'file')}, "
              f"{megabytes(row['bytes'])}" for row in rows)  # fmt: skip
-    _print(rows, lines, "no libraries; `wim-edge library add FILE...` makes one", as_json)
+    _print(rows, lines, "no libraries; `wim-edge library add FILE...` creates one", as_json)
 
 
 @library.command()
 @click.argument("name", shell_complete=library_names)
-@_as_json
+@json_option
 @debug_option
 def show(name: str, as_json: bool) -> None:
     """Show the files of a library."""
@@ -258,7 +250,7 @@ def show(name: str, as_json: bool) -> None:
 def _print(rows: list[dict[str, Any]], lines: Iterable[str], none: str, as_json: bool) -> None:
     """Prints the rows as JSON, or their lines, or ``none`` if there are no rows."""
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
     else:
         click.echo("\n".join(lines) or none)
 
@@ -266,13 +258,11 @@ def _print(rows: list[dict[str, Any]], lines: Iterable[str], none: str, as_json:
 @library.command("remove")
 @click.argument("name", shell_complete=library_names)
 @click.argument("paths", nargs=-1, metavar="[FILE|DIR...]", type=click.Path())
-@click.option("--yes", is_flag=True, help="Do not ask before a whole library goes.")
+@click.option("--yes", is_flag=True, help="Do not ask before removing a whole library.")
 @debug_option
 def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
-    """Remove a library, or what it holds of some files. The files themselves stay, and so do readings of them
+    """Remove a library, or its documents of some files. The files themselves stay, and so do readings of them
     (`wim-edge readings list`)."""
-    from pathlib import Path
-
     from wim_edge.library.folders import folder_of, remove_library
     from wim_edge.library.left_out import LEFT_OUT
     from wim_edge.library.library import Library
@@ -281,34 +271,20 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
     if not paths:
         if not folder_of(name).is_dir():
             raise LibraryError(f"there is no library {name}", "wim-edge library list")
-        if not yes and sys.stdin is None:
-            raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
-        if not yes:
-            click.confirm(f"Remove the library {name}?", abort=True)
+        confirm(f"Remove the library {name}?", yes)
         click.echo(f"{megabytes(remove_library(name))} freed")
         return
     library = Library(name)
     roots = [Path(os.path.abspath(path)) for path in paths]
-    sources = library.sources()
-    held = {root: [one for one in sources if Path(one).is_relative_to(root)] for root in roots}
-    added = set(library.roots())
+    added, sources = set(library.roots()), library.sources()
+    gone: set[str] = set()
     for path, root in zip(paths, roots, strict=True):
-        if not held[root] and root not in added:
-            raise LibraryError(f"library {name} holds nothing of {path}", f"wim-edge library show {name}")
-    gone = {one for some in held.values() for one in some}
+        held = {one for one in sources if Path(one).is_relative_to(root)}
+        if not held and root not in added:
+            raise LibraryError(f"library {name} holds no document of {path}", f"wim-edge library show {name}")
+        gone |= held
     for one in {*gone, *map(str, roots)}:
         library.remove(one)
     click.echo(f"{counted(len(gone), 'file')} removed; {counted(len(library), 'document')} stay")
     for folder in {one for one in library.roots() if any(one in root.parents for root in roots)}:
-        click.echo(f"the next sync takes it from {folder} again, unless {folder / LEFT_OUT} names it")
-
-
-def counted(n: int, what: str) -> str:
-    """Returns a number with its noun: "1 file", "2 files"."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
-
-
-def _facts(library: Library) -> dict[str, Any]:
-    files = library.sources()
-    return {"name": library.name, "documents": len(library), "files": len(files),
-            "bytes": library.nbytes, "path": str(library.folder)}  # fmt: skip
+        click.echo(f"the next sync adds it from {folder} again, unless {folder / LEFT_OUT} excludes it")

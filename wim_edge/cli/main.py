@@ -19,6 +19,7 @@ from wim_edge.cli.bundle import bundle
 from wim_edge.cli.chat import chat
 from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
+from wim_edge.cli.interrupt import EXIT_CANCELLED
 from wim_edge.cli.library import library
 from wim_edge.cli.mcp import mcp
 from wim_edge.cli.models import models
@@ -50,7 +51,7 @@ Shell completion: eval "$(_WIM_EDGE_COMPLETE=bash_source wim-edge)"
 
 
 class _Shown(click.ClickException):
-    """An error of ours as click shows it: what happened, what to do, no traceback."""
+    """An error of ours as click shows it: what happened, what to do, a traceback only with --debug."""
 
     def __init__(self, error: WimEdgeError, debug: bool) -> None:
         super().__init__(str(error))
@@ -67,60 +68,68 @@ class CommandGroup(click.Group):
     """Turns every WimEdgeError of a command into its two lines and its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-            if getattr(sys, name) is None:  # closed by who started us
-                setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-        for stream in (sys.stdin, sys.stdout, sys.stderr):
-            # Not one that a host put there, nor a closed one, nor one that was read from
-            if isinstance(stream, io.TextIOWrapper):
-                with suppress(io.UnsupportedOperation):
-                    stream.reconfigure(encoding=_encoding(stream), errors="replace")
+        _prepare_streams()
         try:
             available_memory.require_minimum()
             return super().invoke(ctx)
-        except WimEdgeError as error:
-            raise _Shown(error, bool(ctx.find_root().meta.get("debug"))) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # click ends quietly when nobody reads our output any more
-            if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:  # as Windows says that
-                raise BrokenPipeError(errno.EPIPE, error.strerror) from error
-            if error.filename is None:
-                _drop_output()
-            where = error.filename or ("the working directory" if error.errno == errno.ENOENT else "while writing")
-            shown = WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
-            raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
-        except MemoryError as error:
-            hint = f"Take less at once, or {available_memory.memory_hint()}."
-            shown = MemoryBudgetError("the memory does not suffice", hint)
-            raise _Shown(shown, bool(ctx.find_root().meta.get("debug"))) from error
+        except (WimEdgeError, OSError, MemoryError) as error:
+            raise _Shown(_as_ours(error), bool(ctx.find_root().meta.get("debug"))) from error
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)
-            sys.exit(130)
+            sys.exit(EXIT_CANCELLED)
+
+
+def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
+    """Returns the error to show. Raises what click handles: nobody reads our output any more."""
+    if isinstance(error, WimEdgeError):
+        return error
+    if isinstance(error, MemoryError):
+        hint = f"Take less at once, or {available_memory.memory_hint()}."
+        return MemoryBudgetError("there is not enough memory", hint)
+    if error.errno == errno.EPIPE:
+        raise error
+    if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:  # a broken pipe on Windows
+        raise BrokenPipeError(errno.EPIPE, error.strerror) from error
+    if error.filename is None:
+        _drop_output()
+    where = error.filename or ("the working directory" if error.errno == errno.ENOENT else "while writing")
+    return WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
+
+
+def _prepare_streams() -> None:
+    """Opens the standard streams that the parent process closed, and makes every text printable."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        # A host may have put another object there; one that was read from cannot change
+        if isinstance(stream, io.TextIOWrapper):
+            with suppress(io.UnsupportedOperation):
+                stream.reconfigure(encoding=_encoding(stream), errors="replace")
 
 
 def _encoding(stream: io.TextIOWrapper) -> str | None:
-    """Returns UTF-8 for a file or a pipe on Windows, where Python before 3.15 takes a code page that lacks most
+    """Returns UTF-8 for a file or a pipe on Windows, where Python before 3.15 uses a code page without most
     characters, unless the user has chosen; None: as it is."""
     return "utf-8" if os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty() else None
 
 
 def _drop_output() -> None:
-    """Discards what is buffered for a full disk: Python would write it again at its end, and exit with 120."""
+    """Discards output buffered for a full disk: Python would write it again when it exits, and exit with 120."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        os.environ[OFFLINE_VARIABLE] = "yes"  # also for what this process starts
+        os.environ[OFFLINE_VARIABLE] = "yes"  # child processes inherit it
 
 
 @click.group(cls=CommandGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(wim_edge.__version__, prog_name="wim-edge")
 @debug_option
 @click.option("--offline", is_flag=True, expose_value=False, callback=_offline,
-              help="Fetch nothing; no network socket is opened then, but by serve, rpc-serve, --ray and --rpc.")
+              help="Fetch nothing; only serve, rpc-serve, --ray and --rpc then open network sockets.")
 def main() -> None:
     """Ask long documents with small models on your own machine.
 
@@ -134,18 +143,6 @@ def main() -> None:
     """
 
 
-main.add_command(ask)
-main.add_command(chat)
-main.add_command(read)
-main.add_command(batch)
-main.add_command(serve)
-main.add_command(mcp)
-main.add_command(worker)
-main.add_command(rpc_serve)
-main.add_command(library)
-main.add_command(readings)
-main.add_command(eval_command)
-main.add_command(models)
-main.add_command(bundle)
-main.add_command(doctor)
-main.add_command(tune)
+for _command in (ask, chat, read, batch, serve, mcp, worker, rpc_serve, library, readings, eval_command, models, bundle,
+                 doctor, tune):  # fmt: skip
+    main.add_command(_command)

@@ -34,14 +34,23 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-def _note_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+def _debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    """Shows llama.cpp's own log on standard error, and tracebacks of errors."""
     if value:
+        import logging
+
         ctx.find_root().meta["debug"] = True
+        logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
+        for noisy in ("markdown_it", "asyncio"):
+            logging.getLogger(noisy).setLevel(logging.INFO)
 
 
-debug_option = click.option(
-    "--debug", is_flag=True, expose_value=False, callback=_note_debug, help="Show tracebacks and llama.cpp's log."
-)
+debug_option = click.option("--debug", is_flag=True, expose_value=False, callback=_debug,
+                            help="Show tracebacks and llama.cpp's log.")  # fmt: skip
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+events_option = click.option("--json", "as_json", is_flag=True,
+                             help="One event a line on standard output (docs/events.md).")  # fmt: skip
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 def model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -57,52 +66,38 @@ model_option = click.option("-m", "--model", metavar="NAME|FILE", shell_complete
                             help="A name from `wim-edge models list` or a GGUF file. "
                                  "Default: the highest ranked one on this disk that fits.")  # fmt: skip
 
-
 engine_options = together(
     model_option,
     click.option("--ctx", "n_ctx", type=int, metavar="TOKENS",
                  help="Context size. Default: what the document needs and the model and memory allow."),
     click.option("--threads", "n_threads", type=int, metavar="N", help="Default: the physical cores."),
     click.option("--gpu-layers", "n_gpu_layers", type=int, metavar="N",
-                 help="Layers on the GPU; -1 all, 0 none. Default: what fits."),
+                 help="Layers on the GPU; -1 all, 0 none. Default: as many as fit."),
     click.option("--kv-type", type=click.Choice(KV_TYPES),
-                 help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}; "
-                      "q8_0 takes about half of its memory, and of the disk for what is kept of readings, "
-                      "and was slower on the CPU it was measured on."),
+                 help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}. q8_0 halves its memory and the disk "
+                      "space of saved readings; it was slower on the CPU that was measured."),
     click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
                  help="Default: off on a CPU, llama.cpp's choice on a GPU."),
     debug_option,
 )  # fmt: skip
 """Adds the options that choose a model and how it runs."""
 
-pattern_options = together(
-    click.option("-p", "--pattern", type=click.Choice(PATTERNS),
-                 help="How to read and what to answer from (docs/how-it-works.md). "
-                      "Default: by models.toml, else wim where the whole is read in half a minute, "
-                      "wim-shallow for longer texts."),
-    click.option("--relevance", type=click.Choice(RELEVANCES),
-                 help="How segments are scored. Default: by models.toml, else by the pattern."),
-)  # fmt: skip
-"""Adds the options that choose a pattern and its relevance."""
-
 reading_options = together(
     click.option("--judge", metavar="NAME|FILE", shell_complete=model_names,
-                 help="The model that decides which passages answer, and whether any does; self: the model "
-                      "itself. Default, where each segment is read alone: the embedded model, if it is on "
-                      "this disk."),
+                 help="The model that decides which passages answer, and whether any does; self: the model itself. "
+                      "Default: the embedded model for segments that are read alone, if it is on this disk."),
     click.option("--relevance-model", hidden=True, metavar="NAME|FILE"),
     click.option("--first", is_flag=True, default=None,
-                 help="End the reading with the first answer that the judge is sure of."),
+                 help="Stop reading at the first answer that the judge is sure of."),
     click.option("--embedding-model", metavar="NAME|FILE", shell_complete=model_names,
-                 help="The scout, an embedding model: where each segment is read alone it helps to tell which are "
-                      "read first. Default: all-minilm-l6-v2, if it is on this disk; none: their words tell."),
+                 help="The scout: an embedding model that helps to choose which segments are read first. "
+                      "Default: all-minilm-l6-v2, if it is on this disk; none: common words alone decide."),
     click.option("--threshold", "relevance_threshold", type=float, metavar="0..1",
-                 help="Relevance from which a segment counts. "
-                      "Default: 0.5 for verdicts, else 0.1 of the best one's, 0.03 where each is read alone."),
+                 help="Relevance from which a segment counts. Default: 0.5 for verdicts, else 0.1 of the best one's, "
+                      "0.03 for segments that are read alone."),
     click.option("--within", metavar="TIME|SHARE",
-                 help="Read no more than this: 20s, 5m, 10%, or all. Default: where each segment is read "
-                      "alone, the promising ones first, until a better one is unlikely among the others; "
-                      "else all."),
+                 help="Read no more than this: 20s, 5m, 10%, or all. Default for segments that are read alone: likely "
+                      "ones first, until a better one is unlikely; else all."),
     click.option("--passages", "max_passages", type=int, metavar="N",
                  help="Most segments or margins to answer from. Default: by models.toml, else 4."),
     click.option("--margins", type=click.Choice(MARGINS),
@@ -110,22 +105,21 @@ reading_options = together(
     click.option("--query-first", is_flag=True, default=None,
                  help="Put the question before the context too."),
     click.option("--segment-tokens", type=int, metavar="N",
-                 help="Longest segment. Default: by models.toml, else 256 where each is read alone, 1024 in "
-                      "the others."),
+                 help="Longest segment. Default: by models.toml, else 256 for segments that are read alone, else "
+                      "1024."),
     click.option("--margin-tokens", type=int, metavar="N",
                  help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
     click.option("--answer", type=click.Choice(ANSWERS),
-                 help="What is wanted: words of the text (fact), yes or no, a list, a summary, an explanation (free). "
-                      "Default: auto, the model tells facts and yes or no apart."),
+                 help="Kind of answer: words of the text (fact), yes or no, a list, a summary, an explanation (free). "
+                      "Default: auto, where the model chooses between fact and yes or no."),
     click.option("--prose/--no-prose", "prose", default=None,
-                 help="Have the model write the answer in its own words, or only point at it. Default: by "
-                      "models.toml, else it writes."),
+                 help="Let the model write the answer, or only point at it. Default: by models.toml, else it writes."),
     click.option("--adapter", metavar="NAME|FILE",
                  help="A LoRA adapter that points at answers, or none. Default: by models.toml."),
     click.option("--answer-tokens", type=int, metavar="N",
                  help=f"Longest answer. Default: {_DEFAULT.answer_tokens}; of eval 100."),
     click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
-                 help="Prompt templates that stand before the shipped ones."),
+                 help="Prompt templates that replace the shipped ones of the same name."),
     click.option("--temperature", type=float, help="0 is greedy, the default."),
     click.option("--top-p", type=float, help="Default: 1 (off)."),
     click.option("--min-p", type=float, help="Default: 0 (off)."),
@@ -133,13 +127,44 @@ reading_options = together(
 )  # fmt: skip
 """Adds the options for reading the document and decoding the answer, in any pattern."""
 
+question_options = together(
+    click.option("-p", "--pattern", type=click.Choice(PATTERNS),
+                 help="How to read and what to answer from (docs/how-it-works.md). Default: by models.toml, else wim "
+                      "if the whole text takes at most half a minute, wim-shallow for longer texts."),
+    click.option("--relevance", type=click.Choice(RELEVANCES),
+                 help="How segments are scored. Default: by models.toml, else by the pattern."),
+    reading_options,
+    engine_options,
+)  # fmt: skip
+"""Adds all options for reading and answering: pattern, reading, decoding and engine."""
+
 display_options = together(
-    click.option("--json", "as_json", is_flag=True,
-                 help="One event a line on standard output (docs/events.md)."),
+    events_option,
     click.option("-q", "--quiet", is_flag=True, help="The answer alone."),
     click.option("--no-margins", is_flag=True, help="Do not show the margins."),
+)
+"""Adds the options for the display; see `check_display`."""
+
+save_option = click.option("--save/--no-save", "save", default=None,
+                           help="Save the reading, so that the next question need not read the text again "
+                                "(`wim-edge readings`). Default: save it.")  # fmt: skip
+rpc_option = click.option("--rpc", metavar="HOST:PORT[,...]",
+                          help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
+                               "(docs/more-than-one-machine.md).")  # fmt: skip
+"""Adds the option that puts layers on other machines; see `open_runtime`."""
+
+cluster_options = together(
+    click.option("--ray", metavar="ADDRESS",
+                 help="Run on a Ray cluster: auto is the one this machine belongs to, local a new one of this machine "
+                      "alone, or HOST:PORT. Needs wim-edge[ray]; default: no cluster."),
+    click.option("--ray-actors", type=click.IntRange(min=1), metavar="N",
+                 help="Model instances. Default: as many as the machines hold."),
+    click.option("--ray-cpus", type=click.FloatRange(min=0, min_open=True), metavar="N",
+                 help="CPUs of each. Default: --threads, or all of the smallest machine."),
+    click.option("--ray-gpus", type=click.FloatRange(min=0), default=0, metavar="N",
+                 help="GPUs of each; below 1 they share one. Default: 0."),
 )  # fmt: skip
-"""Adds the options for showing the reading; see `check_display`."""
+"""Adds the options for a Ray cluster; see `cluster_from`."""
 
 
 def check_display(as_json: bool, quiet: bool) -> None:
@@ -147,15 +172,9 @@ def check_display(as_json: bool, quiet: bool) -> None:
         raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
 
 
-rpc_option = click.option("--rpc", metavar="HOST:PORT[,...]",
-                          help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
-                               "(docs/more-than-one-machine.md).")  # fmt: skip
-"""Adds the option that puts layers on other machines; see `open_runtime`."""
-
-
 @contextmanager
 def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
-    """Yields the runtime of these settings: in this process or, where other machines can end it, in one of its own."""
+    """Yields the runtime of these settings: in this process or, with RPC servers that can end it, in a worker."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime
 
@@ -170,37 +189,18 @@ def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
 
 
 def check_rpc(settings: Settings) -> None:
-    """Raises beforehand what is wrong with the machines, and warns where the text leaves this machine unencrypted."""
+    """Raises what is wrong with the RPC servers, and warns if text leaves this machine unencrypted."""
     if settings.rpc is None:
         return
     from wim_edge.engine import rpc
 
     rpc.check(settings.rpc)
     for endpoint in rpc.remote_endpoints(settings.rpc.split(",")):
-        click.echo(f"warning: what is read goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
-
-
-save_option = click.option("--save/--no-save", "save", default=None,
-                           help="Keep what is read, so that the next question need not read it again "
-                                "(`wim-edge readings`). Default: keep it.")  # fmt: skip
-"""Adds the option that says whether readings are kept."""
-
-cluster_options = together(
-    click.option("--ray", metavar="ADDRESS",
-                 help="Do the work on a Ray cluster: auto is the one this machine is part of, local one of "
-                      "this machine alone, or HOST:PORT. Needs wim-edge[ray]; default: no cluster."),
-    click.option("--ray-actors", type=click.IntRange(min=1), metavar="N",
-                 help="Model instances. Default: as many as the machines hold."),
-    click.option("--ray-cpus", type=click.FloatRange(min=0, min_open=True), metavar="N",
-                 help="CPUs of each. Default: --threads, or all of the smallest machine."),
-    click.option("--ray-gpus", type=click.FloatRange(min=0), default=0, metavar="N",
-                 help="GPUs of each; below 1 they share one. Default: 0."),
-)  # fmt: skip
-"""Adds the options that give the work to a Ray cluster; see `cluster_from`."""
+        click.echo(f"warning: the text goes to {endpoint} unencrypted; an SSH tunnel protects it", err=True)
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """Takes the cluster's options out, and returns the cluster with a model's share of it; None if none is named."""
+    """Removes the cluster's options and returns the cluster, with a model's share of it; None if none is named."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:
@@ -214,20 +214,9 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
     settings = settings_from(options)
     if settings.rpc is not None:
         raise InvalidRequestError("--ray and --rpc exclude each other", "A server of RPC has one client at a time.")
-    memory = process_memory(settings)
-    return Cluster(address, cpus or settings.n_threads, gpus, memory, actors)
+    return Cluster(address, cpus or settings.n_threads, gpus, process_memory(settings), actors)
 
 
 def settings_from(options: dict[str, Any]) -> Settings:
     """Returns the environment's settings, changed by the options that were given."""
     return Settings.from_environment().with_changes(**options)
-
-
-def configure_logging(ctx: click.Context) -> None:
-    """Shows llama.cpp's own log on standard error with --debug."""
-    if ctx.find_root().meta.get("debug"):
-        import logging
-
-        logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
-        for noisy in ("markdown_it", "asyncio"):
-            logging.getLogger(noisy).setLevel(logging.INFO)

@@ -1,10 +1,10 @@
-"""The progress of a run of many questions, on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""The progress of long operations on standard error: a bar on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import click
@@ -17,8 +17,56 @@ _LINE_SECONDS = 30.0
 """The time after which a line is due; one is also due at every tenth of the way."""
 
 
+class Progress:
+    """Shows ``before``, how much is done of how much, and ``after``; a context manager that ends the bar."""
+
+    def __init__(self, before: str = "", after: str = "", size: Callable[[int], str] = str) -> None:
+        self._before, self._after, self._size = before, after, size
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._bar: Any = None
+        self.begin(0)
+
+    def begin(self, done: int) -> None:
+        """Starts the clock; so much was done before."""
+        self._done = self._first = done
+        self._began = self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int | None, note: str = "") -> None:
+        line = f"{self._before}{self._size(done)}{f' of {self._size(total)}' if total else ''}{self._after}"
+        before, self._done = self._done, done
+        if self._on_terminal:
+            self._draw(f"{line}; {note}" if note else line, done, total)
+            return
+        now = time.monotonic()
+        if total and done > before and (done * 10 // total > before * 10 // total or now - self._last > _LINE_SECONDS):
+            self._last = now
+            left = (now - self._began) / (done - self._first) * (total - done)
+            click.echo(f"{line}, {left:.0f} s left{f'; {note}' if note else ''}", err=True)
+
+    def _draw(self, line: str, done: int, total: int | None) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bars
+
+            columns = (BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
+            self._bar = Bars(*columns, console=Console(stderr=True))
+            self._bar.add_task(line, total=total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done, total=total, description=line)
+        if total and done >= total:
+            self._bar.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
 class Tally(Protocol):
-    """A count that is told beside the number of questions."""
+    """A count that is shown beside the number of questions."""
 
     def count(self, row: Any) -> None: ...
 
@@ -57,66 +105,31 @@ class Failures:
         return f"{self._failed} failed{places}"
 
 
-def progress(tally: Tally) -> Lines:
-    """Returns the watcher that fits standard error: a bar on a terminal, lines elsewhere."""
-    return Bar(tally) if sys.stderr is not None and sys.stderr.isatty() else Lines(tally)
-
-
-class Lines:
-    """A watcher that writes a line now and then, where there is no terminal."""
+class RunProgress:
+    """Shows a run of many questions: a `wim_edge.system.journal.Watcher` and a context manager."""
 
     def __init__(self, tally: Tally) -> None:
-        self.tally = tally
-        self.done = self.total = 0
+        self.tally, self._progress = tally, Progress(after=" asked")
+        self._done = self._total = 0
 
     def begin(self, kept: Sequence[Any], total: int) -> None:
-        """Begins with the rows that are there before the first question, and how many there will be."""
-        self.total = total
-        self._kept = len(kept)
+        """Begins with the rows that exist before the first question, and the number of all."""
         for row in kept:
-            self._count(row)
+            self.tally.count(row)
+        self._done, self._total = len(kept), total
         if kept:
             click.echo(f"{len(kept)} of {total} asked before", err=True)
-        self._began = self._last = time.monotonic()
+        self._progress.begin(len(kept))
+        self._progress(self._done, total, self.tally.text())  # draws the bar
 
     def add(self, row: Any) -> None:
         """Counts a question that was asked, or failed."""
-        self._count(row)
-        now = time.monotonic()
-        tenth = self.done * 10 // self.total > (self.done - 1) * 10 // self.total
-        if tenth or now - self._last > _LINE_SECONDS:
-            self._last = now
-            left = (now - self._began) / (self.done - self._kept) * (self.total - self.done)
-            click.echo(f"{self.done} of {self.total} asked, {left:.0f} s left; {self.tally.text()}", err=True)
-
-    def _count(self, row: Any) -> None:
-        self.done += 1
         self.tally.count(row)
+        self._done += 1
+        self._progress(self._done, self._total, self.tally.text())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
-
-
-class Bar(Lines):
-    """A watcher that draws a bar on the terminal."""
-
-    def begin(self, kept: Sequence[Any], total: int) -> None:
-        super().begin(kept, total)
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        self._bar = Progress(*columns, console=Console(stderr=True))
-        self._task = self._bar.add_task(self.tally.text(), total=total, completed=self.done)
-        self._bar.start()
-
-    def add(self, row: Any) -> None:
-        self._count(row)
-        self._bar.update(self._task, completed=self.done, description=self.tally.text())
-
-    def __exit__(self, *exc: object) -> None:
-        if hasattr(self, "_bar"):
-            self._bar.stop()
+        self._progress.__exit__()

@@ -1,4 +1,4 @@
-"""The reader's choice, after an answer from a part of a text, to have the rest read too."""
+"""The reader's choice, after an answer from part of a text, to have the rest read too."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def is_terminal() -> bool:
-    """Tells whether standard input and output are both a terminal."""
+    """Returns True if standard input and output are both a terminal."""
     return all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
 
 
 def may_read_on(last: Event | None) -> bool:
-    """Tells whether a better passage may stand in the text that was not read for this answer."""
+    """Returns True if the text that was not read for this answer may hold a better passage."""
     from wim_edge.reading.events import AnswerFinished
 
     if not isinstance(last, AnswerFinished) or last.finish_reason == "cancelled":
@@ -26,7 +26,7 @@ def may_read_on(last: Event | None) -> bool:
 
 
 def ask_to_read_on() -> bool:
-    """Asks the reader; returns True for Enter, False for anything else, the end of the input and an interrupt."""
+    """Prompts the reader; returns True for Enter, False for other text, the end of the input or an interrupt."""
     try:
         return not input("\nEnter reads on, Ctrl-D ends ").strip()
     except (EOFError, KeyboardInterrupt):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,67 +12,60 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.terminal import one_line
-from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.cli.options import json_option, yes_option
+from wim_edge.cli.terminal import confirm, one_line, print_json, print_table
+from wim_edge.errors import LibraryError
 from wim_edge.settings import Settings
 
 if TYPE_CHECKING:
     from wim_edge.library import ReadingRecord, ReadingStore
 
 _WIDE = 100
-"""The columns of a terminal that has room for a reading's model and its way of reading, which `info` tells as well."""
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""The columns of a terminal that has room for a reading's model and its way of reading; `info` prints them too."""
 
 
 @click.group()
 def readings() -> None:
     """List and remove saved readings.
 
-    A text that was read is kept for the next question, for each model and way of reading: deep (all of it in one
-    sequence) or shallow (each segment alone). The readings used longest ago give way when they take more than
+    A text that was read is saved for the next question, for each model and way of reading: deep (all of it in one
+    sequence) or shallow (each segment alone). The readings used longest ago are evicted when all take more than
     WIM_EDGE_READINGS_BYTES (by default a tenth of the disk's free space, at most 20 GB).
     """
 
 
 @readings.command("list")
-@_as_json
+@json_option
 def list_readings(as_json: bool) -> None:
     """List the saved readings, the one used last first."""
     with _opened() as opened:
         rows = [_facts(one) for one in opened.readings()]
         total, limit = opened.index.total(), opened.limit
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
         return
     if rows:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-
-        console, table = Console(highlight=False), Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        wide = ("Model", "Read") if console.width >= _WIDE else ()
-        for heading in ("Id", "Documents", *wide, "Tokens", "Size", "Last used"):
-            numeric, title = heading in ("Id", "Tokens", "Size"), heading == "Documents"
-            table.add_column(heading, no_wrap=not title, overflow="fold", min_width=12 if title else None,
-                             justify="right" if numeric else "left")  # fmt: skip
+        is_wide = shutil.get_terminal_size().columns >= _WIDE
+        cells = []
         for row in rows:
             part = "" if row["tokens"] >= row["of_tokens"] else f" of {row['of_tokens']:,}"
-            how = (row["model"], row["shape"]) if wide else ()
-            table.add_row(str(row["id"]), one_line(row["title"]), *how, f"{row['tokens']:,}{part}",
-                          megabytes(row["bytes"]), row["used"])  # fmt: skip
-        console.print(table, markup=False)
+            how = (row["model"], row["shape"]) if is_wide else ()
+            cells.append((str(row["id"]), one_line(row["title"]), *how, f"{row['tokens']:,}{part}",
+                          megabytes(row["bytes"]), row["used"]))  # fmt: skip
+        head = ("Id", "Documents", *(("Model", "Read") if is_wide else ()), "Tokens", "Size", "Last used")
+        print_table(head, cells, ("Id", "Tokens", "Size"), folds="Documents")
     click.echo(f"{len(rows)} readings, {megabytes(total)} of at most {megabytes(limit)}")
 
 
 @readings.command()
 @click.argument("reading", type=int, metavar="ID")
-@_as_json
+@json_option
 def info(reading: int, as_json: bool) -> None:
-    """Show all that is known of a reading."""
+    """Show all facts about a reading."""
     with _opened() as opened:
         facts = _facts(_named(opened, reading))
     if as_json:
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
         return
     for name, value in facts.items():
         click.echo(f"{name:<12} {f'{value:,}' if isinstance(value, int) else one_line(str(value))}")
@@ -82,36 +74,29 @@ def info(reading: int, as_json: bool) -> None:
 @readings.command()
 @click.argument("numbers", type=int, nargs=-1, required=True, metavar="ID...")
 def remove(numbers: tuple[int, ...]) -> None:
-    """Remove readings; their texts are read again when they are asked about."""
-    with _opened() as opened:
+    """Remove readings; their texts are read again with the next question."""
+    with _opened() as opened, _freed(opened):
         for reading in numbers:
             _named(opened, reading)
-        before = opened.index.total()
         for reading in numbers:
             opened.remove(reading)
-        click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
 
 
 @readings.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 def clear(yes: bool) -> None:
     """Remove all readings, and the text that was recognised on scans."""
     from wim_edge.documents import scans
 
-    with _opened() as opened:
-        many, before = len(opened.readings()), opened.index.total()
-        if not yes and sys.stdin is None:
-            raise InvalidRequestError("nobody can be asked: standard input is closed", "Give --yes.")
-        if not yes:
-            click.confirm(f"Remove {many} readings ({megabytes(before)})?", abort=True)
+    with _opened() as opened, _freed(opened):
+        confirm(f"Remove {len(opened.readings())} readings ({megabytes(opened.index.total())})?", yes)
         opened.clear()
         scans.forget()
-        click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
 
 
 @readings.command()
 def path() -> None:
-    """Print where the readings are kept, and nothing else."""
+    """Print the folder of the readings, and nothing else."""
     with _opened() as opened:
         click.echo(opened.folder)
 
@@ -128,9 +113,17 @@ def _opened() -> Iterator[ReadingStore]:
     except FAILURES as error:
         if is_corrupt(error):
             opened.recreate_index(error)
-            hint = "Texts are read again as questions come."
+            hint = "Texts are read again with the next questions."
             raise LibraryError(f"{opened.folder}: {opened.notes[-1]}", hint) from error
         raise LibraryError(f"{opened.folder}: {error}", "Check the disk, or try again.") from error
+
+
+@contextmanager
+def _freed(opened: ReadingStore) -> Iterator[None]:
+    """Prints the bytes that the readings take less afterwards."""
+    before = opened.index.total()
+    yield
+    click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
 
 
 def _named(opened: ReadingStore, reading: int) -> ReadingRecord:

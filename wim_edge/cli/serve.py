@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wim_edge.cli.options import configure_logging, engine_options, pattern_options, reading_options, settings_from
+from wim_edge.cli.options import question_options, settings_from
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import TOKEN_VARIABLE
 from wim_edge.system.addresses import is_loopback
@@ -19,25 +19,22 @@ from wim_edge.system.addresses import is_loopback
 @click.argument("folders", nargs=-1, metavar="[FOLDER...]", type=click.Path(exists=True, file_okay=False))
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="0: any free one.")
-@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name that the machine is reached by.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name of this machine in URLs.")
 @click.option("--token", envvar=TOKEN_VARIABLE, metavar="TOKEN",
-              help="What each request must show. On another address than loopback one is made if none is given.")
+              help="The token that each request must carry. Default on other addresses than loopback: a new one.")
 @click.option("--waiting", type=click.IntRange(1, 1000), default=8, show_default=True,
-              help="Requests that may wait for the model; the next one is told to come back later.")
+              help="Requests that may wait for the model; further ones are refused and may retry.")
 @click.option("--read-on", is_flag=True,
-              help="After an answer read on while nobody waits, and answer again where better passages turn up.")
-@pattern_options
-@reading_options
-@engine_options
-@click.pass_context
+              help="After an answer, read on while nobody waits, and answer again if better passages are found.")
+@question_options
 def serve(
-    ctx: click.Context, /, folders: tuple[str, ...], host: str, port: int, names: tuple[str, ...], token: str | None,
-    waiting: int, read_on: bool, **options: Any,
+    folders: tuple[str, ...], host: str, port: int, names: tuple[str, ...], token: str | None, waiting: int,
+    read_on: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Serve the page to read with, and the API it uses, to this machine only.
 
-    Documents are uploaded, or named where they lie in one of the FOLDERs; no other file is read. Options apply where
-    requests leave them open. Ctrl-C ends. On any other address than loopback each request must show a token.
+    Documents are uploaded, or are files in one of the FOLDERs; no other file is read. Options are defaults for
+    requests. Ctrl-C ends. On any other address than loopback each request must carry a token.
 
     \b
       wim-edge serve                                # then open http://127.0.0.1:8321
@@ -45,7 +42,6 @@ def serve(
       wim-edge serve --host 0.0.0.0 --name reader.local
     """
     settings = settings_from(options)
-    configure_logging(ctx)
     try:
         import uvicorn
 
@@ -68,10 +64,11 @@ def serve(
     logging.getLogger("wim_edge").setLevel(logging.WARNING)
     try:
         sock = config.bind_socket()
-    except SystemExit:  # it has said why
-        raise InvalidRequestError(f"port {port} of {host} cannot be had", "--port takes another one; 0: any.") from None
+    except SystemExit:  # uvicorn has printed why
+        hint = "Choose another one with --port; 0: any free one."
+        raise InvalidRequestError(f"port {port} of {host} cannot be used", hint) from None
     shown = f"[{host}]" if ":" in host else host
     suffix = f"/?token={token}" if token else "/"
     click.echo(f"wim-edge serves http://{shown}:{sock.getsockname()[1]}{suffix}", err=True)
-    with suppress(KeyboardInterrupt):  # which is how it ends
+    with suppress(KeyboardInterrupt):
         DrainingServer(config, app.state.service.close).run(sockets=[sock])

@@ -1,4 +1,4 @@
-"""`wim-edge tune`: measures how a model runs fastest here, and remembers it."""
+"""`wim-edge tune`: measures how a model runs fastest here, and saves that for later runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import configure_logging, debug_option, model_names
+from wim_edge.cli.options import debug_option, json_option, model_names
+from wim_edge.cli.terminal import print_json
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Paths, Settings
 
@@ -23,28 +24,26 @@ if TYPE_CHECKING:
 @click.option("--copies/--no-copies", default=True, show_default=True,
               help="Try copies in other weight types: some processors compute with one much faster than with another.")
 @click.option("--forget", is_flag=True, help="Forget what was found, and delete the copies.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @debug_option
-@click.pass_context
-def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json: bool) -> None:  # fmt: skip
-    """Measure threads, flash attention, batch sizes, KV types and weight types of MODEL; keep the fastest.
+def tune(model: str, copies: bool, forget: bool, as_json: bool) -> None:
+    """Measure threads, flash attention, batch sizes, KV types and weight types of MODEL; save the fastest.
 
-    A way is judged by the seconds that it would take to read 4,096 tokens and write 150. Every later command uses
-    the winner for this model on this machine, unless an option sets something else than the default. What a copy in
-    another weight type changes is shown: the mean divergence of its predictions (KL, in nats) and how often it finds
-    the same token likeliest; one above 0.01 nats is not taken. Takes some minutes; copies take disk space until they
-    lose. The judge is tuned by its own name, smollm2-135m, and runs so for every model that writes.
+    Each configuration is judged by the seconds that it takes to read 4,096 tokens and write 150. Every later command
+    uses the winner for this model on this machine, unless an option overrides it. For a copy in another weight type,
+    the change in predictions is shown: the mean divergence (KL, in nats) and how often the likeliest token is the
+    same; a copy above 0.01 nats is rejected. Takes some minutes; copies take disk space until they lose. Tune the
+    judge by its own name, smollm2-135m; the result applies with every model that writes.
     """
-    configure_logging(ctx)
-    from wim_edge import tuned_settings
+    from wim_edge import tuned
     from wim_edge.catalog import resolve
 
     paths = Paths.from_environment()
     found = resolve(model, paths)
-    folder = tuned_settings.copies(paths, found.path)
+    folder = tuned.copies(paths, found.path)
     if forget:
-        tuned_settings.save(paths, found.path, None)
-        click.echo(f"{found.path.name} is used as it is; {megabytes(_delete(folder, None))} freed")
+        tuned.save(paths, found.path, None)
+        click.echo(f"{found.path.name} runs with the defaults again; {megabytes(_delete(folder, None))} freed")
         return
     from wim_edge.engine import tune as engine
 
@@ -57,29 +56,27 @@ def tune(ctx: click.Context, /, model: str, copies: bool, forget: bool, as_json:
         if not as_json:
             click.echo(_row(way))
     kept = best.path if best.weights else None
-    tuned = tuned_settings.Tuned(tuned_settings.changes(best.settings), str(kept) if kept else None)
+    chosen = tuned.Tuned(tuned.changes(best.settings), str(kept) if kept else None)
     try:
-        tuned_settings.save(paths, found.path, tuned)
+        tuned.save(paths, found.path, chosen)
     except LibraryError:
-        kept = None  # a copy that nothing refers to
+        kept = None  # nothing refers to the copy
         raise
     finally:
         _delete(folder, kept)
     if as_json:
-        import json
-
-        click.echo(json.dumps({"ways": [_facts(way) for way in measured], "chosen": asdict(tuned)}, indent=2))
+        print_json({"ways": [_facts(way) for way in measured], "chosen": asdict(chosen)})
         return
-    chosen = [f"{name} {value}" for name, value in tuned.settings.items()]
+    parts = [f"{name} {value}" for name, value in chosen.settings.items()]
     if kept:
-        chosen.append(f"weights {best.weights} ({kept}, {megabytes(kept.stat().st_size)})")
-    if not chosen:
+        parts.append(f"weights {best.weights} ({kept}, {megabytes(kept.stat().st_size)})")
+    if not parts:
         click.echo("chosen: as it is; nothing else was faster")
         return
-    click.echo(f"chosen: {', '.join(chosen)}; {engine.speedup(measured[0], best):.2f} times as fast as "
-               "before, both measured once more")  # fmt: skip
-    anew = " Texts read before are read anew." if kept or {"kv_type", "flash_attn"} & set(tuned.settings) else ""
-    click.echo(f"It is used from now on; wim-edge tune --forget {model} goes back.{anew}")
+    times = engine.speedup(measured[0], best)
+    click.echo(f"chosen: {', '.join(parts)}; {times:.2f} times as fast as before, both measured once more")
+    again = " Saved readings are read again." if kept or {"kv_type", "flash_attn"} & set(chosen.settings) else ""
+    click.echo(f"It is used from now on; wim-edge tune --forget {model} undoes it.{again}")
 
 
 def _delete(folder: Path, but: Path | None) -> int:
@@ -97,10 +94,11 @@ def _delete(folder: Path, but: Path | None) -> int:
 def _row(way: RunConfig) -> str:
     if way.error:
         return f"{way.label:24}{way.error}"
-    told = ""
+    predictions = ""
     if way.divergence is not None and way.agreement is not None:
-        told = f"  KL {way.divergence:.4f}, same token {way.agreement:.0%}" + ": not taken" * (not way.is_acceptable)
-    return f"{way.label:24}{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}{told}"
+        rejected = "" if way.is_acceptable else ": rejected"
+        predictions = f"  KL {way.divergence:.4f}, same token {way.agreement:.0%}{rejected}"
+    return f"{way.label:24}{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}{predictions}"
 
 
 def _facts(way: RunConfig) -> dict[str, Any]:

@@ -3,52 +3,40 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from typing import Any
 
 import click
 
-from wim_edge.cli.options import (
-    configure_logging,
-    engine_options,
-    pattern_options,
-    reading_options,
-    rpc_option,
-    settings_from,
-)
+from wim_edge.cli.options import question_options, rpc_option, settings_from
+from wim_edge.cli.terminal import print_json
 
 
 @click.command(short_help="Serve a parent process over standard input and output.")
-@pattern_options
-@reading_options
-@engine_options
+@question_options
 @rpc_option
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of the lines and end.")
-@click.pass_context
-def worker(ctx: click.Context, /, schema: bool, **options: Any) -> None:
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the lines and exit.")
+def worker(schema: bool, **options: Any) -> None:
     """Take requests as JSON lines on standard input, and answer with events as JSON lines on standard output.
 
-    For applications that keep the model in a process of its own; from Python, wim_edge.worker.Worker starts it and
-    speaks with it. docs/worker.md describes the lines.
+    For applications that keep the model in a process of its own; in Python, wim_edge.worker.Worker starts it and
+    talks to it. docs/worker.md describes the lines.
     """
     if schema:
         from wim_edge.server.worker_schema import worker_schema
 
-        click.echo(json.dumps(worker_schema(), indent=2))
+        print_json(worker_schema())
         return
     settings = settings_from(options)
-    configure_logging(ctx)
     from wim_edge.engine import rpc
     from wim_edge.server.worker_protocol import serve
 
     rpc.allow_rpc()
 
-    # What a native library prints must not stand among the lines
+    # What a native library prints must not end up among the lines
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # whatever the system's own is
-        lines = iter(sys.stdin.readline, "")
-        serve(lines, out, settings)
+            sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+        serve(iter(sys.stdin.readline, ""), out, settings)

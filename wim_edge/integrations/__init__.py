@@ -1,6 +1,6 @@
-"""wim-edge within programs of others: each module is of one, and needs that program alone.
+"""wim-edge in other programs: each module is for one of them, and needs only that program.
 
-    document_reader.py  what they ask for: documents or a library, one question at a time, and places that cite
+    document_reader.py  documents or a library, asked one question at a time, with places to cite
     langchain.py        a retriever and a chat model
     llama_index.py      a query engine and a retriever
     llm_plugin.py       a model of `llm`

@@ -1,8 +1,8 @@
-"""Documents and a library as programs of others ask them: one question at a time, and places that cite.
+"""Documents and a library as other programs ask them: one question at a time, with places to cite.
 
-A `DocumentReader` holds what is asked; each question to it is a `ReadingRequest`, which waits until the model is free:
-such programs ask from several threads at once. `citation` and `answer_facts` say in plain data what is known of a place
-and of an answer.
+A `DocumentReader` holds the documents; each question to it is a `ReadingRequest`, which waits until the model is free,
+because such programs ask from several threads at once. `citation` and `answer_facts` describe a place and an answer as
+plain data.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -32,29 +32,34 @@ _FACTS = (
     "segments", "unread_probability",
 )  # fmt: skip
 _runtimes: dict[Settings, Runtime] = {}
-_turns: WeakKeyDictionary[Runtime, threading.Lock] = WeakKeyDictionary()
-_asking: WeakKeyDictionary[Runtime, int] = WeakKeyDictionary()
-"""The thread whose request is under way."""
+_turns: WeakKeyDictionary[Runtime, _Turn] = WeakKeyDictionary()
 _guard = threading.Lock()
+
+
+@dataclass
+class _Turn:
+    """The lock of a runtime, and the thread that holds it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    thread: int | None = None
 
 
 @dataclass(frozen=True)
 class CitedPassage:
-    """The text of a passage, and the place that it is from."""
+    """The text of a passage, and its place."""
 
     text: str
     score: float
-    """The relevance to the question, 0 to 1; of a passage that was only recalled from a library, BM25's or as recall
-    scores it."""
+    """The relevance to the question, 0 to 1; for a passage that was only recalled from a library, recall's score."""
     metadata: dict[str, Any]
-    """The place, as `citation` tells it."""
+    """The place, as `citation` describes it."""
 
 
 class DocumentReader:
-    """Documents (paths, folders, texts) and a library (its name) to be asked, by several threads if need be.
+    """Documents (paths, folders, texts) and a library (its name) that several threads may ask.
 
-    ``settings``: those of `Runtime`; all readers with the same ones share one runtime, and its model. ``runtime``: an
-    opened one instead, which the caller closes. Raises InvalidRequestError if both are given.
+    ``settings``: those of `Runtime`; all readers with the same ones share one runtime. ``runtime``: an open one
+    instead, which the caller closes. Raises InvalidRequestError if both are given.
     """
 
     def __init__(
@@ -69,32 +74,29 @@ class DocumentReader:
         self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
 
     def load(self) -> list[Document]:
-        """Returns the documents as they are now; a file is read again once it has changed. Raises DocumentError; of a
-        folder a file that cannot be read is left out, with a warning of Python's."""
+        """Returns the documents as they are now; changed files are read again. Raises DocumentError; files in a folder
+        are left out instead, with a Python warning."""
         found: list[Document] = []
         for one in self.documents:
             if isinstance(one, Document):
                 found.append(one)
-            elif Path(one).is_dir():
-                found += self._folder(Path(one))
-            else:
-                found.append(self._file(Path(one)))
-        return with_unique_names(found)
-
-    def _folder(self, folder: Path) -> Iterator[Document]:
-        for path in files_of(folder):
-            if isinstance(path, Path):
+                continue
+            folder = Path(one).is_dir()
+            for path in [path for path in files_of(Path(one)) if isinstance(path, Path)] if folder else [Path(one)]:
                 try:
-                    yield self._file(path)
+                    found.append(self._file(path))
                 except DocumentError as error:
+                    if not folder:
+                        raise
                     warnings.warn(f"left out: {error}", stacklevel=2)
+        return with_unique_names(found)
 
     def _file(self, path: Path) -> Document:
         limits = self.runtime.settings
         try:
             stat = path.stat()
         except OSError:
-            return read_document(path, limits=limits)  # which says what is wrong
+            return read_document(path, limits=limits)  # raises what is wrong
         known = (stat.st_mtime_ns, stat.st_size)
         if path not in self._read or self._read[path][0] != known:
             for scan in find_scans([path], limits):
@@ -104,7 +106,7 @@ class DocumentReader:
         return self._read[path][1]
 
     def ask(self, question: str) -> ReadingRequest:
-        """Returns the request that reads and answers."""
+        """Returns a request that reads and answers."""
 
         def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
             request.documents = self.load()
@@ -113,7 +115,7 @@ class DocumentReader:
         return ReadingRequest(self, begin)
 
     def rank(self, question: str) -> ReadingRequest:
-        """Returns the request that goes as far as the passages are known; `ReadingRequest.passages` has them then."""
+        """Returns a request that ends once the passages are ranked; `ReadingRequest.passages` returns them then."""
 
         def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
             request.documents = self.load()
@@ -127,20 +129,20 @@ class DocumentReader:
 
 
 class ReadingRequest:
-    """One request to a runtime that others use as well. It has what `wim_edge.asyncio_api.astream` asks of one."""
+    """One request to a shared runtime: a `wim_edge.asyncio_api.Streaming`."""
 
     def __init__(
         self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]]
     ) -> None:
         self.reader, self.begin, self.runtime = reader, begin, reader.runtime
         self.documents: Sequence[Document] = ()
-        """The documents that are read, once it has begun, without those of the library."""
+        """The documents that are read, without those of the library; empty before it begins."""
         self._runs = self._is_cancelled = False
         self._margins: dict[int, events.MarginJudged] = {}
         self._last: events.Event | None = None
 
     def stream(self) -> Generator[events.Event]:
-        """Yields the events, once no other request is under way. Closing it abandons the reading."""
+        """Yields the events, once no other request is running. Closing it abandons the reading."""
         with _turn(self.reader.runtime):
             self._runs = True
             try:
@@ -156,18 +158,30 @@ class ReadingRequest:
                 self._runs = False
 
     def astream(self) -> AsyncGenerator[events.Event]:
-        """Yields the events likewise, for asyncio; a task that is cancelled cancels the reading within a batch."""
+        """Yields the events for asyncio; cancelling the task cancels the reading within a batch."""
         return astream(self)
 
+    def finish(self) -> ReadingRequest:
+        """Runs the request to its end, and returns it."""
+        for _ in self.stream():
+            pass
+        return self
+
+    async def afinish(self) -> ReadingRequest:
+        """Does the same for asyncio."""
+        async for _ in self.astream():
+            pass
+        return self
+
     def cancel(self) -> None:
-        """Stops it, or lets it not begin."""
+        """Stops the request, also before it begins."""
         self._is_cancelled = True
         if self._runs:
             self.runtime.cancel()
 
     def passages(self, most: int | None = None) -> list[CitedPassage]:
-        """Returns the passages that a finished request is about, the best first: those that its answer draws on, or
-        those that `DocumentReader.rank` found; ``most`` of them, of a ranking even if fewer would be chosen."""
+        """Returns the passages of a finished request, the best first: those that its answer draws on, or those that
+        `DocumentReader.rank` found. ``most``: their number, even if fewer would be chosen."""
         last, found = self._last, list[CitedPassage]()
         if isinstance(last, events.AnswerFinished):
             found = [CitedPassage(self._text(one), one.relevance, citation(one)) for one in last.sources]
@@ -195,7 +209,7 @@ class ReadingRequest:
         return CitedPassage(one.text, one.score, {**kept, "title": one.title, "score": one.score})
 
     def _document(self, name: str) -> Document | None:
-        """Returns a document of this name; None if there is none, or it has left the library meanwhile."""
+        """Returns the document of this name; None if there is none, or it was removed from the library meanwhile."""
         own = next((one for one in self.documents if one.name == name), None)
         if own is not None or self.reader.library is None:
             return own
@@ -204,23 +218,23 @@ class ReadingRequest:
 
 
 def citation(source: events.Source) -> dict[str, Any]:
-    """Returns what is known of a place, by the names of `events.Source`; what is not known is left out."""
+    """Returns the known fields of a place, by the names of `events.Source`."""
     return {name: value for name, value in asdict(source).items() if value not in (None, "")}
 
 
 def answer_facts(finished: events.AnswerFinished) -> dict[str, Any]:
-    """Returns what is known of an answer beside its text: how sure it is, what was read, and its sources."""
+    """Returns the facts about an answer: its status and support, what was read, and its sources."""
     facts = {name: getattr(finished, name) for name in _FACTS}
     return {**facts, "quotes": [*map(asdict, finished.quotes)], "sources": [*map(citation, finished.sources)]}
 
 
 def document_from(name: str, data: bytes) -> Document:
-    """Returns the document that the bytes of an attachment hold, which is no file here. Raises DocumentError."""
+    """Returns the document in the bytes of an attachment. Raises DocumentError."""
     return replace(document_of(Path(name), data), path=None)
 
 
 def runtime_of(settings: Settings) -> Runtime:
-    """Returns the runtime with these settings, opened once."""
+    """Returns the shared runtime with these settings."""
     with _guard:
         if settings not in _runtimes:
             _runtimes[settings] = Runtime(settings)
@@ -229,22 +243,22 @@ def runtime_of(settings: Settings) -> Runtime:
 
 @contextmanager
 def _turn(runtime: Runtime) -> Iterator[None]:
-    """Waits until no other request is under way. Raises InvalidRequestError if that is one of the same thread."""
+    """Waits until no other request is running. Raises InvalidRequestError if that is one of the same thread."""
     here = threading.get_ident()
     with _guard:
-        lock = _turns.setdefault(runtime, threading.Lock())
-        if _asking.get(runtime) == here:
-            raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
-    with lock:
-        _asking[runtime] = here
+        turn = _turns.setdefault(runtime, _Turn())
+    if turn.thread == here:
+        raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
+    with turn.lock:
+        turn.thread = here
         try:
             yield
         finally:
-            del _asking[runtime]
+            turn.thread = None
 
 
 def _until_ranked(stream: Iterator[events.Event]) -> Iterator[events.Event]:
-    """Yields events until the passages are known: no answer is asked for."""
+    """Yields events until the passages are ranked, and closes the stream before the answer."""
     with closing(stream):  # type: ignore[type-var]
         for event in stream:
             yield event

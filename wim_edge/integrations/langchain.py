@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,12 @@ from langchain_core.language_models.chat_models import BaseChatModel, agenerate_
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
-from wim_edge.integrations.document_reader import (
-    CitedPassage,
-    DocumentReader,
-    ReadingRequest,
-    answer_facts,
-    document_from,
-)
+from wim_edge.integrations import document_reader
+from wim_edge.integrations.document_reader import CitedPassage, DocumentReader, ReadingRequest
 from wim_edge.reading import events
 from wim_edge.runtime import Runtime
 from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request
@@ -36,12 +32,8 @@ from wim_edge.settings import Settings
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
-class WimEdgeRetriever(BaseRetriever):
-    """Retrieves the passages of documents, or of a library, that a question is about, the best first.
-
-    Documents are read by the model, which tells what matters; of a library without documents passages are recalled by
-    their words. Metadata: what `document_reader.citation` tells, with LangChain's ``source``.
-    """
+class _ReadsDocuments(BaseModel):
+    """The fields of both parts: what is read, and by which runtime."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -50,52 +42,43 @@ class WimEdgeRetriever(BaseRetriever):
     library: str | None = None
     settings: InstanceOf[Settings] | None = None
     runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
-    k: int | None = None
-    """The number of passages, unless a question brings its own; None: those that an answer would be given from."""
     _reader: DocumentReader = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: Any, k: int | None = None
-    ) -> list[LangChainDocument]:
-        asked = self._reader.rank(query)
-        for _ in asked.stream():
-            pass
-        return [_passage(one) for one in asked.passages(k or self.k)]
+
+class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
+    """Retrieves passages of documents, or of a library, for a question, the best first.
+
+    The model reads documents and ranks their passages; passages of a library without documents are recalled by their
+    words. Metadata: the fields of `document_reader.citation`, and LangChain's ``source``.
+    """
+
+    k: int | None = None
+    """The number of passages, unless a call sets its own; None: those that an answer would draw on."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any, k: int | None = None) -> list[LangChainDocument]:
+        return [_passage(one) for one in self._reader.rank(query).finish().passages(k or self.k)]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None
     ) -> list[LangChainDocument]:
-        asked = self._reader.rank(query)
-        async for _ in asked.astream():
-            pass
+        asked = await self._reader.rank(query).afinish()
         return [_passage(one) for one in asked.passages(k or self.k)]
 
 
-class ChatWimEdge(BaseChatModel):
-    """A chat model that reads documents: those that it is given here, a library's, and files and long texts in the
-    messages. Without any the messages go straight to the model.
+class ChatWimEdge(_ReadsDocuments, BaseChatModel):
+    """A chat model that reads documents: its own, a library's, and files and long texts in the messages. Without any,
+    the messages go straight to the model.
 
-    The question is the last message, completed by those before it; settings that are named beside it
-    (``invoke("Who?", temperature=0.5)``) are for it alone. ``response_metadata`` has what
-    `document_reader.answer_facts` tells; of ``usage_metadata`` the input is what was read now or kept from before.
+    The question is the last message, completed by those before it. Settings in a call (``invoke("Who?",
+    temperature=0.5)``) apply to it alone. ``response_metadata`` has the fields of `document_reader.answer_facts`; the
+    input tokens of ``usage_metadata`` are those read now or known from before.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    documents: Any = ()
-    """Paths of files and folders, or texts (`wim_edge.Document`), one or several."""
-    library: str | None = None
-    settings: InstanceOf[Settings] | None = None
-    runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
     read: bool | None = None
     """True: texts of messages are read as documents; False: only files are; None: files and long texts."""
-    _reader: DocumentReader = PrivateAttr()
-
-    def model_post_init(self, context: Any, /) -> None:
-        self._reader = DocumentReader(self.documents, self.library, self.settings, self.runtime)
 
     @property
     def _llm_type(self) -> str:
@@ -107,9 +90,9 @@ class ChatWimEdge(BaseChatModel):
         return {"settings": str(self._reader.runtime.settings), "documents": documents, "library": self.library}
 
     def _get_ls_params(self, stop: list[str] | None = None, **more: Any) -> Any:
-        settings = self._reader.runtime.settings  # its model is chosen, where None is named, once it is loaded
-        told = {"ls_model_name": settings.model or "default", "ls_temperature": settings.temperature}
-        return told | super()._get_ls_params(stop=stop, **more)
+        settings = self._reader.runtime.settings
+        own = {"ls_model_name": settings.model or "default", "ls_temperature": settings.temperature}
+        return own | super()._get_ls_params(stop=stop, **more)
 
     def _request(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, changes: dict[str, Any]
@@ -119,10 +102,7 @@ class ChatWimEdge(BaseChatModel):
             changes = {**changes, "stop": tuple(stop)}
 
         def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
-            if changes:
-                with runtime.with_changes(**changes) as request.runtime:
-                    yield from self._answer(request, turns)
-            else:
+            with runtime.with_changes(**changes) if changes else nullcontext(runtime) as request.runtime:
                 yield from self._answer(request, turns)
 
         return ReadingRequest(self._reader, begin)
@@ -146,17 +126,17 @@ class ChatWimEdge(BaseChatModel):
         self, messages: list[BaseMessage], stop: list[str] | None = None,
         run_manager: CallbackManagerForLLMRun | None = None, **changes: Any,
     ) -> Iterator[ChatGenerationChunk]:  # fmt: skip
-        told = _MessageChunks()
+        made = _MessageChunks()
         for event in self._request(messages, stop, changes).stream():
-            yield from told.chunks(event)
+            yield from made.chunks(event)
 
     async def _astream(
         self, messages: list[BaseMessage], stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None, **changes: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:  # fmt: skip
-        told = _MessageChunks()
+        made = _MessageChunks()
         async for event in self._request(messages, stop, changes).astream():
-            for chunk in told.chunks(event):
+            for chunk in made.chunks(event):
                 yield chunk
 
     def _generate(
@@ -173,21 +153,21 @@ class ChatWimEdge(BaseChatModel):
 
 
 class _MessageChunks:
-    """Makes chunks of a message out of events."""
+    """Turns events into chunks of a message."""
 
     def __init__(self) -> None:
-        self.beside: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
 
     def chunks(self, event: events.Event) -> Iterator[ChatGenerationChunk]:
         if isinstance(event, events.AnswerDelta | events.CompletionDelta):
             yield ChatGenerationChunk(message=AIMessageChunk(content=event.text))
         elif isinstance(event, events.QuestionSettled):
-            self.beside["asked_as"] = event.asked_as
+            self._metadata["asked_as"] = event.asked_as
         elif isinstance(event, events.Warning):
-            self.beside.setdefault("warnings", []).append(event.text)
+            self._metadata.setdefault("warnings", []).append(event.text)
         elif isinstance(event, events.AnswerFinished):
             read, kept = event.usage.prefilled_tokens, event.usage.reused_tokens
-            yield self._last(answer_facts(event), read + kept, kept, event.usage.decoded_tokens)
+            yield self._last(document_reader.answer_facts(event), read + kept, kept, event.usage.decoded_tokens)
         elif isinstance(event, events.CompletionFinished):
             facts = {"finish_reason": event.finish_reason, "model": event.model}
             yield self._last(facts, event.prompt_tokens, event.cached_tokens, event.completion_tokens)
@@ -195,7 +175,7 @@ class _MessageChunks:
     def _last(self, facts: dict[str, Any], n_input: int, n_cached: int, n_output: int) -> ChatGenerationChunk:
         usage = {"input_tokens": n_input, "output_tokens": n_output, "total_tokens": n_input + n_output,
                  "input_token_details": {"cache_read": n_cached}}  # fmt: skip
-        metadata = {**facts, **self.beside, "model_name": facts["model"]}
+        metadata = {**facts, **self._metadata, "model_name": facts["model"]}
         return ChatGenerationChunk(message=AIMessageChunk(
             content="", usage_metadata=usage, response_metadata=metadata, chunk_position="last"
         ))  # fmt: skip
@@ -209,7 +189,7 @@ def _passage(one: CitedPassage) -> LangChainDocument:
 def _turn(message: BaseMessage) -> MessageTurn:
     """Returns a message with its files. Raises InvalidRequestError, DocumentError."""
     if message.type not in _ROLES:
-        raise InvalidRequestError(f"a message of type {message.type} cannot be shown to the model", "Leave it out.")
+        raise InvalidRequestError(f"a message of type {message.type} is not supported", "Leave it out.")
     if message.type != "human":
         return MessageTurn(_ROLES[message.type], (MessagePart(str(message.text)),))
     return MessageTurn("user", tuple(_part(dict(block)) for block in message.content_blocks))
@@ -222,5 +202,5 @@ def _part(block: dict[str, Any]) -> MessagePart:
     if block["type"] == "text-plain" and "text" in block:
         return MessagePart(document=Document(Path(name).name, block["text"]))
     if "base64" in block:
-        return MessagePart(document=document_from(Path(name).name, base64.b64decode(block["base64"])))
+        return MessagePart(document=document_reader.document_from(Path(name).name, base64.b64decode(block["base64"])))
     raise InvalidRequestError(f"a part of type {block['type']} holds no file", "Send its bytes, in base64.")

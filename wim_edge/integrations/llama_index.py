@@ -1,4 +1,4 @@
-"""Parts of LlamaIndex: a query engine that reads documents and cites them, and a retriever of passages that matter.
+"""Parts of LlamaIndex: a query engine that reads documents and cites them, and a retriever of passages.
 
     WimEdgeQueryEngine("contract.pdf").query("Who may end it?").source_nodes[0].metadata["opens"]
 """
@@ -22,16 +22,16 @@ from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 
 _SHOWN = ("document", "page", "section", "line")
-"""The metadata that a model is shown with a passage."""
+"""The metadata that a model sees with a passage."""
 
 
 class WimEdgeQueryEngine(BaseQueryEngine):
     """Answers from documents (paths of files and folders, or texts, one or several), or from a library.
 
-    ``source_nodes`` are the passages that the answer draws on, with their relevance and what
-    `document_reader.citation` tells; the response's metadata is what `document_reader.answer_facts` tells.
-    ``streaming``: a response whose nodes and metadata are there once its text is read. ``settings`` or ``runtime``:
-    see `DocumentReader`.
+    ``source_nodes`` are the passages that the answer draws on, with their relevance and the fields of
+    `document_reader.citation`; the response's metadata has the fields of `document_reader.answer_facts`.
+    ``streaming``: a response whose nodes and metadata are set once its text is read. ``settings`` or ``runtime``: see
+    `DocumentReader`.
     """
 
     def __init__(
@@ -67,15 +67,15 @@ class WimEdgeQueryEngine(BaseQueryEngine):
                 yield text
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Returns the passages that an answer would be given from, without one."""
-        return _ranked(self._reader, query_bundle, None)
+        """Returns the passages that an answer would draw on."""
+        return _nodes(self._reader.rank(query_bundle.query_str).finish())
 
 
 class WimEdgeNodeRetriever(BaseRetriever):
-    """Retrieves the passages that a question is about, for an engine of LlamaIndex's own.
+    """Retrieves passages for a question, for LlamaIndex's own engines.
 
-    Documents are read by the model, which tells what matters; of a library without documents passages are recalled by
-    their words. ``similarity_top_k``: their number; None: those that an answer would be given from.
+    The model reads documents and ranks their passages; passages of a library without documents are recalled by their
+    words. ``similarity_top_k``: their number; None: those that an answer would draw on.
     """
 
     def __init__(
@@ -87,33 +87,27 @@ class WimEdgeNodeRetriever(BaseRetriever):
         self._reader, self._most = DocumentReader(documents, library, settings, runtime), similarity_top_k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _ranked(self._reader, query_bundle, self._most)
+        return _nodes(self._reader.rank(query_bundle.query_str).finish(), self._most)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        asked = self._reader.rank(query_bundle.query_str)
-        async for _ in asked.astream():
-            pass
-        return [_node(one) for one in asked.passages(self._most)]
+        return _nodes(await self._reader.rank(query_bundle.query_str).afinish(), self._most)
 
 
-def _ranked(reader: DocumentReader, query: QueryBundle, most: int | None) -> list[NodeWithScore]:
-    asked = reader.rank(query.query_str)
-    for _ in asked.stream():
-        pass
+def _nodes(asked: ReadingRequest, most: int | None = None) -> list[NodeWithScore]:
     return [_node(one) for one in asked.passages(most)]
 
 
 def _text_of(
     event: events.Event, asked: ReadingRequest, response: StreamingResponse | AsyncStreamingResponse
 ) -> Iterator[str]:
-    """Yields the text of an event; the last one fills in what the response tells beside its text."""
+    """Yields the text of an event; the last event sets the response's metadata and nodes."""
     if isinstance(event, events.AnswerDelta):
         yield event.text
     elif isinstance(event, events.Warning):
         response.metadata.setdefault("warnings", []).append(event.text)
     elif isinstance(event, events.AnswerFinished):
         response.metadata.update(answer_facts(event))
-        response.source_nodes += [_node(one) for one in asked.passages()]
+        response.source_nodes += _nodes(asked)
 
 
 def _node(one: CitedPassage) -> NodeWithScore:

@@ -1,8 +1,8 @@
 """A plugin of `llm` (llm.datasette.io): `llm -m wim-edge -a report.pdf "Who signed it?"`.
 
-Documents come as fragments (`-f notes.md`, and `-f wim:report.pdf` for what is no plain text) or as attachments; a
-file is read where it lies, so that its pages are named and what was read of it is kept. Where wim-edge is installed
-beside llm, llm finds it by its entry point.
+Documents are fragments (`-f notes.md`, or `-f wim:report.pdf` for other formats than plain text) or attachments. A file
+is read where it is, so that its pages are known and its reading is saved. llm finds an installed wim-edge by its entry
+point.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import llm
 
 from wim_edge import Document, Runtime, Settings, events, followup
 from wim_edge.documents import read_document, read_documents
-from wim_edge.integrations.document_reader import answer_facts, document_from
+from wim_edge.integrations.document_reader import answer_facts, document_from, runtime_of
 
 _TYPES = {
     "application/pdf", "application/rtf", "text/rtf", "application/epub+zip", "text/html", "text/plain", "text/csv",
@@ -36,7 +36,7 @@ def register_models(register: Any) -> None:
 
 @llm.hookimpl
 def register_fragment_loaders(register: Any) -> None:
-    """Registers the prefix `wim:` for fragments that are files of any format that wim-edge reads."""
+    """Registers the prefix `wim:` for fragments that are files in wim-edge's formats."""
     register("wim", load_fragment)
 
 
@@ -46,7 +46,7 @@ def load_fragment(path: str) -> llm.Fragment:
 
 
 class DocumentModel(llm.Model):
-    """The model that wim-edge would take, or the one that the option `model` names."""
+    """wim-edge's default model, or the one that the option `model` names."""
 
     model_id = "wim-edge"
     can_stream = True
@@ -56,17 +56,16 @@ class DocumentModel(llm.Model):
         model: str | None = None
         """A name of wim-edge's catalog, or a GGUF file."""
         judge: str | None = None
-        """The model that decides which passages answer, named likewise; self: the model itself."""
+        """The model that decides which passages answer, named as `model`; self: the model itself."""
         pattern: str | None = None
 
     def __init__(self) -> None:
-        self._runtimes: dict[Settings, Runtime] = {}
         self._taken_up: dict[str, tuple[list[Document], list[followup.Turn]]] = {}
-        """Conversations of former processes, by their ids."""
+        """Conversations of earlier processes, by id."""
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
-        """Yields the answer as it comes, and then its sources; `response_json` has all that is known of it. Documents
-        of earlier turns count, and a question that goes on from those is completed by them."""
+        """Yields the answer as it is written, and then its sources; `response_json` has all facts about it. Documents
+        of earlier turns are read too, and a follow-up question is completed by those turns."""
         given, turns = self._before(conversation)
         given += _documents(prompt.fragments, prompt.attachments)
         after, runtime = followup.last_turn(turns), self._runtime(prompt.options)
@@ -85,10 +84,10 @@ class DocumentModel(llm.Model):
         response.response_json = answer_facts(finished)
 
     def _before(self, conversation: Any) -> tuple[list[Document], list[followup.Turn]]:
-        """Returns the documents and the turns of a conversation, also of one that `llm -c` takes up again."""
+        """Returns the documents and the turns of a conversation, also of one that `llm -c` continues."""
         if conversation is None:
             return [], []
-        if messages := getattr(conversation, "loaded_messages", None):  # until its first answer in this process
+        if messages := getattr(conversation, "loaded_messages", None):  # before its first answer in this process
             self._taken_up[conversation.id] = _of_messages(messages)
         before, said = self._taken_up.get(conversation.id, ([], []))
         given, turns = list(before), list(said)
@@ -99,22 +98,19 @@ class DocumentModel(llm.Model):
 
     def _runtime(self, options: Any) -> Runtime:
         chosen = {name: getattr(options, name) for name in ("model", "judge", "pattern") if getattr(options, name)}
-        settings = Settings(**chosen)
-        if settings not in self._runtimes:
-            self._runtimes[settings] = Runtime(settings)
-        return self._runtimes[settings]
+        return runtime_of(Settings.from_environment().with_changes(**chosen))
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
-    """Returns the documents and the turns of a conversation as llm kept it: of fragments that is their text alone,
-    before the question."""
+    """Returns the documents and the turns of a conversation that llm saved: of fragments only their text, before the
+    question."""
     given: list[Document] = []
     turns: list[followup.Turn] = []
     for one in messages:
         text = "".join(getattr(part, "text", "") for part in one.parts)
         if one.role == "user":
             attached = [part.attachment for part in one.parts if getattr(part, "attachment", None)]
-            fragments, _, question = text.rpartition("\n")  # beside attachments it may be of the question
+            fragments, _, question = text.rpartition("\n")  # with attachments, these may be lines of the question
             given += _documents([fragments] if fragments and not attached else [], attached)
             turns.append(followup.Turn(question, ""))
         elif one.role == "assistant" and turns:
@@ -129,7 +125,7 @@ def _question(prompt: Any) -> str:
 
 
 def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator[Document]:
-    """Yields the documents of a prompt: those that are files as they lie on the disk."""
+    """Yields the documents of a prompt; files are read from the disk."""
     for number, one in enumerate(fragments, 1):
         source = str(getattr(one, "source", "") or "")
         if source and Path(source).is_file():
@@ -144,7 +140,7 @@ def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator
 
 
 def _sources(finished: events.AnswerFinished) -> str:
-    """Returns what opens each place that the answer draws on, a line each."""
+    """Returns a line for each place that the answer draws on, with what opens it."""
     if finished.status == "not_found":
         return ""
     return "\n".join(dict.fromkeys(f"source: {one.opens or one.document}" for one in finished.sources))

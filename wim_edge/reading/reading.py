@@ -42,8 +42,8 @@ from wim_edge.reading.relevance.relevance import Relevance
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.similarity import Similarity
 from wim_edge.reading.timings import Timings
+from wim_edge.settings import Within
 from wim_edge.support import SupportWeights
-from wim_edge.within import Within
 
 _NEAREST = 2
 """The most passages, if no segment was judged relevant."""

@@ -3,7 +3,7 @@
 A setting comes from the first of these that has a value:
 
     given         the caller: an option, a variable ``WIM_EDGE_*``, or a field of `Settings`
-    tuned.json    the values that `wim-edge tune` measured as fastest on this machine (`wim_edge.tuned_settings`)
+    tuned.json    the values that `wim-edge tune` measured as fastest on this machine (`wim_edge.tuned`)
     models.toml   the values measured best with the model
     length        the pattern alone: by text length and model speed (`wim_edge.reading.pattern.automatic`)
     pattern       the values that go with the pattern

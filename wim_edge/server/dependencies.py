@@ -32,8 +32,7 @@ from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads
-from wim_edge.settings import ITSELF, PATTERNS, RELEVANCES, Paths, Settings
-from wim_edge.within import PATTERN as WITHIN
+from wim_edge.settings import ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings
 
 T = TypeVar("T")
 _WRITERS, _MAX_WRITING = 2, 32
@@ -136,7 +135,7 @@ class ReadingChoices(StrictModel):
     pattern: Literal[PATTERNS] | None = None  # type: ignore[valid-type]
     relevance: Literal[RELEVANCES] | None = None  # type: ignore[valid-type]
     within: str | None = Field(
-        default=None, max_length=24, pattern=WITHIN, description="The most to read: auto, 20s, 5m, 10% or all."
+        default=None, max_length=24, pattern=WITHIN_PATTERN, description="The most to read: auto, 20s, 5m, 10% or all."
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
 

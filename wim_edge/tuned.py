@@ -1,7 +1,8 @@
-"""The settings that `wim-edge tune` found for a model on this machine, kept for every later run.
+"""Measurements of models on this machine: the settings that `wim-edge tune` found, and reading speeds.
 
-They stand in one JSON file in the configuration folder, an entry a line, so that damage to one costs no other; an
-entry counts only for the file, machine and build that it was measured with. The user's own settings come first.
+``tuned.json``, in the configuration folder, has an entry a line, so that damage to one costs no other. An entry counts
+only for the file, machine and build that it was measured with, and the user's own settings override it.
+``speeds.json``, in the cache folder, is a convenience: if it cannot be read, no speed is known.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, read_small_file
-from wim_edge.system.atomic_files import move_over, replace_file
+from wim_edge.system.atomic_files import move_over, replace_file, write_text
 
 TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
+_MIN_TOKENS = 256
+"""The fewest tokens whose reading time is a measure of speed."""
+_MAX_SPEEDS = 64
+"""The most models whose speeds are kept."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The fastest way of running a model: settings, and a copy of its file in another weight type if that is faster."""
+    """The fastest way to run a model: settings, and a copy of its file in another weight type if that is faster."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     copy: str | None = None
@@ -42,7 +48,7 @@ def load(paths: Paths, model: Path) -> Tuned:
         if entry["file"] != _file(model) or entry["machine"] != machine():
             return Tuned()
         known = {name: value for name, value in entry["settings"].items() if name in TUNABLE}
-        Settings(**known)  # raises where the file was edited to something else
+        Settings(**known)  # raises if the file was edited to an invalid value
         copy = entry["copy"]
         return Tuned(known, copy if isinstance(copy, str) and "\0" not in copy else None)
     except (KeyError, TypeError, AttributeError, OSError, InvalidRequestError):  # anyone may edit the file
@@ -50,10 +56,9 @@ def load(paths: Paths, model: Path) -> Tuned:
 
 
 def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
-    """Keeps what was found for this file, or forgets it if ``tuned`` is None; the other entries stay as they are.
+    """Saves what was found for this file, or removes its entry if ``tuned`` is None.
 
-    A damaged file is moved aside, and those of its entries that can be read are kept. Raises LibraryError if what
-    was found cannot be kept.
+    A damaged file is moved aside, and its readable entries are kept. Raises LibraryError if nothing can be saved.
     """
     from wim_edge.engine.tune import machine
 
@@ -61,17 +66,17 @@ def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
     entries.pop(str(model.absolute()), None)
     if tuned is not None:
         entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), **asdict(tuned)}
+    store = _store(paths)
     try:
         paths.config.mkdir(parents=True, exist_ok=True)
         lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
-        with replace_file(_store(paths)) as part:
+        with replace_file(store) as part:
             part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
             if damaged:
-                move_over(_store(paths), _store(paths).with_name("tuned.json.damaged"))
+                move_over(store, store.with_name("tuned.json.damaged"))
     except OSError as error:
-        raise LibraryError(
-            f"{_store(paths)}: what tune found cannot be kept ({error.strerror})", "Free some space, and tune again."
-        ) from error
+        hint = "Free some space, and tune again."
+        raise LibraryError(f"{store}: what tune found cannot be saved ({error.strerror})", hint) from error
 
 
 def copies(paths: Paths, model: Path) -> Path:
@@ -80,9 +85,28 @@ def copies(paths: Paths, model: Path) -> Path:
 
 
 def changes(settings: Settings) -> dict[str, Any]:
-    """Returns the tunable settings that are not at their default."""
+    """Returns the tunable settings that differ from their defaults."""
     default = Settings()
     return {name: getattr(settings, name) for name in TUNABLE if getattr(settings, name) != getattr(default, name)}
+
+
+def known_speed(model: Model) -> float | None:
+    """Returns the tokens a second of the model's last long reading on this machine; None if there was none."""
+    try:
+        speed = _object(_speeds()).get(model.fingerprint)
+    except OSError:  # the model's file is gone
+        return None
+    return float(speed) if isinstance(speed, int | float) and 1e-3 < speed < 1e9 else None
+
+
+def note_speed(model: Model, tokens: int, seconds: float) -> None:
+    """Saves the speed of a reading, if it was long enough to measure."""
+    if tokens < _MIN_TOKENS or seconds <= 0:
+        return
+    with suppress(OSError):
+        speeds = {**_object(_speeds()), model.fingerprint: round(tokens / seconds, 1)}
+        _speeds().parent.mkdir(parents=True, exist_ok=True)
+        write_text(_speeds(), json.dumps(dict(list(speeds.items())[-_MAX_SPEEDS:])))
 
 
 def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
@@ -91,12 +115,10 @@ def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
         data = read_small_file(_store(paths))
     except OSError as error:
         return {}, not isinstance(error, FileNotFoundError | NotADirectoryError)
-    try:
+    with suppress(ValueError, RecursionError):
         found = json.loads(data)
-    except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict):
-        return found, False
+        if isinstance(found, dict):
+            return found, False
     entries: dict[str, Any] = {}
     for line in data.splitlines():
         with suppress(ValueError, RecursionError):
@@ -104,8 +126,20 @@ def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
     return {name: entry for name, entry in entries.items() if isinstance(entry, dict) and "machine" in entry}, True
 
 
+def _object(path: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file; an empty one if the file is missing or damaged."""
+    with suppress(OSError, ValueError, RecursionError):
+        found = json.loads(read_small_file(path))
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
 def _store(paths: Paths) -> Path:
     return paths.config / "tuned.json"
+
+
+def _speeds() -> Path:
+    return Paths.from_environment().cache / "speeds.json"
 
 
 def _file(model: Path) -> list[int]:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.reading.island import SMALL, asked, finished, read, reply, text
-from wim_edge import Settings, events
-from wim_edge.errors import InvalidRequestError
+from wim_edge import events
 from wim_edge.testing import FakeModel
-from wim_edge.within import Within
 
 
 def test_it_ends_where_a_better_segment_is_unlikely() -> None:
@@ -72,17 +68,3 @@ def test_what_a_part_kept_is_known_to_the_next_question(tmp_path: Path) -> None:
     whole = finished(asked(kept.with_changes(within="all"), document, model=model))
     assert whole.read_segments == whole.segments
     assert whole.usage.reused_tokens >= again.usage.reused_tokens
-
-
-@pytest.mark.parametrize("within", ["", "0s", "20", "s", "-1s", "101%", "0%", "1e3s", "٣s", "ALL", "5 s", "nan%"])
-def test_other_forms_are_refused(within: str) -> None:
-    with pytest.raises(InvalidRequestError, match="within is"):
-        Settings(within=within)
-
-
-@pytest.mark.parametrize(
-    ("form", "seconds", "share"),
-    [("20s", 20.0, None), ("1.5m", 90.0, None), ("2h", 7200.0, None), ("10%", None, 0.1), ("all", None, None)],
-)
-def test_forms(form: str, seconds: float | None, share: float | None) -> None:
-    assert Within.parse(form) == Within(seconds, share)

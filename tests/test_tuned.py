@@ -1,4 +1,4 @@
-"""What was tuned: used for the very file and machine, and damaged without harm."""
+"""What was measured of models here: used for the same file and machine only, and harmless if damaged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge import loaded_models, tuned_settings
+from tests.reading.island import reply
+from wim_edge import loaded_models, tuned
 from wim_edge.catalog import ResolvedModel
 from wim_edge.settings import Paths, Settings
+from wim_edge.testing import FakeModel
 
-pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
+real = pytest.mark.real  # llama.cpp, on a tiny model
 
 
 @pytest.fixture
@@ -23,33 +25,36 @@ def model(tmp_path: Path) -> Path:
     return write_tiny(tmp_path / "tiny.gguf", "llama")
 
 
-def found(model: Path) -> tuned_settings.Tuned:
-    return tuned_settings.load(Paths.from_environment(), model)
+def found(model: Path) -> tuned.Tuned:
+    return tuned.load(Paths.from_environment(), model)
 
 
+@real
 def test_the_users_settings_stand_before(model: Path) -> None:
-    found = tuned_settings.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True})
-    tuned_settings.save(Paths.from_environment(), model, found)
+    found = tuned.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True})
+    tuned.save(Paths.from_environment(), model, found)
     with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
         assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
     with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
         assert opened.settings.flash_attn is False
 
 
+@real
 @pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
 def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
-    tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned(setting, "x" * 300))
+    tuned.save(Paths.from_environment(), model, tuned.Tuned(setting, "x" * 300))
     assert not found(model).settings
-    tuned_settings.save(Paths.from_environment(), model, tuned_settings.Tuned({}, "x" * 300))
+    tuned.save(Paths.from_environment(), model, tuned.Tuned({}, "x" * 300))
     loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()).close()
 
 
+@real
 @pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])
 def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     from wim_edge.engine import tune
 
     paths = Paths.from_environment()
-    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
+    tuned.save(paths, model, tuned.Tuned({"n_threads": 1}))
     assert found(model).settings == {"n_threads": 1}
     store = paths.config / "tuned.json"
     if change == "file":
@@ -62,7 +67,7 @@ def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.Monke
         store.write_text(json.dumps({str(model): {"x": 1}}))
     else:
         store.write_text(store.read_text().replace('"n_threads": 1', '"n_threads": -1'))
-    assert found(model) == tuned_settings.Tuned()
+    assert found(model) == tuned.Tuned()
 
 
 def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
@@ -70,10 +75,11 @@ def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
     paths, models = Paths.from_environment(), [folder / f"{n}.gguf" for n in (1, 2, 3)]
     for n, path in enumerate(models, 1):
         path.write_bytes(b"any file")
-        tuned_settings.save(paths, path, tuned_settings.Tuned({"n_threads": n}))
+        tuned.save(paths, path, tuned.Tuned({"n_threads": n}))
     return paths.config / "tuned.json", models
 
 
+@real
 @pytest.mark.parametrize("damage", [
     lambda text: text[: text.rindex("n_threads")],  # cut off
     lambda text: text.replace("3.gguf", '3".gguf'),
@@ -86,30 +92,33 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
     damaged = damage(store.read_text())
     store.write_text(damaged)
     assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
-    tuned_settings.save(Paths.from_environment(), two, tuned_settings.Tuned({"n_threads": 5}))
+    tuned.save(Paths.from_environment(), two, tuned.Tuned({"n_threads": 5}))
     assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
     assert set(json.loads(store.read_text())) == {str(one), str(two)}
     assert store.with_name("tuned.json.damaged").read_text() == damaged
 
 
+@real
 def test_commas_that_are_lost_cost_nothing(tmp_path: Path) -> None:
     store, models = three_tuned(tmp_path)
     store.write_text(store.read_text().replace(",\n", "\n"))
     assert [found(path).settings["n_threads"] for path in models] == [1, 2, 3]
 
 
+@real
 @pytest.mark.parametrize("entry", [None, 7, [], {}, {"file": "x"}, {"settings": {"n_threads": -1}}])
 def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: object) -> None:
     store, (one, two, three) = three_tuned(tmp_path)
     before = {**json.loads(store.read_text()), str(three): entry, "a later version's": entry}
     store.write_text(json.dumps(before))
-    tuned_settings.save(Paths.from_environment(), two, None)
+    tuned.save(Paths.from_environment(), two, None)
     del before[str(two)]
     assert json.loads(store.read_text()) == before
     assert found(one).settings == {"n_threads": 1}
     assert not list(store.parent.glob("*.damaged"))
 
 
+@real
 @pytest.mark.parametrize("instead", [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, None])
 def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None) -> None:
     paths = Paths.from_environment()
@@ -119,7 +128,55 @@ def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None)
         store.mkdir()
     else:
         store.write_bytes(instead)
-    tuned_settings.save(paths, model, tuned_settings.Tuned({"n_threads": 1}))
+    tuned.save(paths, model, tuned.Tuned({"n_threads": 1}))
     assert found(model).settings == {"n_threads": 1}
     aside = store.with_name("tuned.json.damaged")
     assert aside.is_dir() if instead is None else aside.read_bytes() == instead
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", json.dumps({"x": "y"})])
+def test_a_damaged_file_is_as_none(home: Path, damage: str) -> None:
+    model = FakeModel(reply)
+    tuned.note_speed(model, 2560, 256.0)
+    (file,) = home.rglob("speeds.json")
+    file.write_text(damage)
+    assert tuned.known_speed(model) is None
+    tuned.note_speed(model, 2560, 1.0)
+    assert tuned.known_speed(model) == 2560.0
+    file.unlink()
+    file.mkdir()
+    tuned.note_speed(model, 2560, 256.0)
+    assert tuned.known_speed(model) is None
+
+
+def test_a_short_reading_tells_nothing(home: Path) -> None:
+    model = FakeModel(reply)
+    tuned.note_speed(model, 255, 1.0)
+    tuned.note_speed(model, 2560, 0.0)
+    assert tuned.known_speed(model) is None
+    assert not list(home.rglob("*.json"))
+
+
+def test_the_last_reading_counts_and_the_oldest_models_are_forgotten(home: Path) -> None:
+    models = [FakeModel(reply) for _ in range(70)]
+    for number, model in enumerate(models, 1):
+        tuned.note_speed(model, 1000, 1000.0 / number)
+    assert [tuned.known_speed(model) for model in models[:6]] == [None] * 6
+    assert [tuned.known_speed(model) for model in models[6:9]] == [7.0, 8.0, 9.0]
+    tuned.note_speed(models[6], 1000, 1.0)
+    assert tuned.known_speed(models[6]) == 1000.0
+
+
+@pytest.mark.parametrize("speed", ["fast", 0, -5, 1e300, None, [1]])
+def test_a_speed_that_cannot_be_is_none(home: Path, speed: object) -> None:
+    model = FakeModel(reply)
+    tuned.note_speed(model, 1000, 1.0)
+    (file,) = home.rglob("speeds.json")
+    file.write_text(json.dumps({model.fingerprint: speed}))
+    assert tuned.known_speed(model) is None

@@ -92,9 +92,9 @@ def test_queries_that_cannot_be_answered_are_told(files: tuple[str, ...], tmp_pa
     data = write(tmp_path / "other.jsonl", rows, lines=True)
     result = evaluate(*files[2:], "--data", str(data), "--retriever", "hybrid")
     assert result.exit_code == 0, result.output
-    assert "of 1 of 4 queries the library lacks a gold title" in result.stderr
-    assert "hybrid failed on 1 of 4" in result.stderr
-    assert "query 3: InvalidRequestError" in result.stderr
+    assert "the library lacks a gold title of 1 of 4 queries" in result.stderr
+    assert "hybrid: 1 failed and count as wrong" in result.stderr
+    assert "3: InvalidRequestError" in result.stderr
 
 
 def test_a_folder_never_mixes_two_samples(files: tuple[str, ...], tmp_path: Path) -> None:
